@@ -21,8 +21,12 @@ from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
+from triage.analysis.live.beside_dumps import beside_dumps
 from triage.analysis.live.case import LiveCase
+from triage.analysis.live.placement import with_places
 from triage.analysis.live.registry import claims_of_looks
+from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
+from triage.analysis.live.stacks.report import classes_for_report
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import claims_of_detectors
@@ -66,6 +70,7 @@ class Weighing:
     rows: tuple[Evidence, ...]
     progress: JobProgress | None
     unused: tuple[Refused, ...] = ()
+    stacks: StackPicture = NO_STACKS
 
 
 def weigh_incident(
@@ -82,15 +87,16 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
-    findings = tuple(claims_of_detectors(case)) if case is not None else ()
+    of_dumps = tuple(claims_of_detectors(case)) if case is not None else ()
+    dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
     looks = LiveCase(logs.looks, dated.fleet, facts.world_size, dumps=case is not None)
-    findings = (*findings, *claims_of_looks(looks))
+    findings = (*of_dumps, *beside_dumps(claims_of_looks(looks), of_dumps, case))
     progress = job_progress(dated.logs.files, facts.failed_at_ns)
     dated = replace(dated, evidence=without_teardown(dated, progress))
     strange, strangers = strange_nodes(dated, facts)
     signs = DumpSigns(
         case,
-        all_entered=bool(findings) and not any(claim.ranks for claim in findings),
+        all_entered=bool(of_dumps) and not any(claim.ranks for claim in of_dumps),
         ahead_ns=dated.ahead_of_rank,
     )
     ours = [row for row in dated.evidence if row.node not in strange]
@@ -104,9 +110,12 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology)
     dated = replace(dated, evidence=(*ours, *measured), notes=(*dated.notes, *moved, *strangers))
     odd = odd_messages(dated.logs, stop, dated.evidence)
-    sources = Sources(case, findings, (*dated.evidence, *odd), progress)
+    sources = Sources(case, findings, (*dated.evidence, *odd), progress, looks.picture)
     joined = join(sources, topology, stop, load_model(), facts.standings)
-    return Weighing(view, dated, stop, joined, nodes, findings, (*rows, *measured), progress)
+    all_rows = (*rows, *measured)
+    return Weighing(
+        view, dated, stop, joined, nodes, findings, all_rows, progress, stacks=looks.picture
+    )
 
 
 def nothing_usable(weighed: Weighing, logs: LogSet) -> bool:
@@ -153,6 +162,7 @@ def answer_of(
         timeline=timeline(weighed.dated.evidence, decision.suspects, weighed.stop),
         missing=lacks,
         progress=weighed.progress,
+        stacks=classes_for_report(weighed.stacks),
         wanted=wanted_files(case, lacks, suspects, weighed.dated.fleet),
     )
 

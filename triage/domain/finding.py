@@ -40,6 +40,10 @@ class Finding:
     """One of ``ranks`` is meant, and nothing tells which."""
     nodes: tuple[str, ...] = ()
     """Nodes that it speaks of where it knows no rank on them."""
+    of_looks: bool = False
+    """It rests on looks at the running job: beside dumps, a source of its own."""
+    advice: str = ""
+    """Where to look next, for a claim on nobody."""
 
     def can_be_due_to(self, cause: Category) -> bool:
         """Whether ``cause`` at the same place accounts for the claim."""

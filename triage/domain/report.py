@@ -26,6 +26,7 @@ __all__ = [
     "Moment",
     "RankState",
     "Refused",
+    "StandingRanks",
     "Suspect",
     "Verdict",
     "Victims",
@@ -243,6 +244,22 @@ class WantedFile(WireForm):
 
 
 @dataclass(frozen=True, slots=True)
+class StandingRanks(WireForm):
+    """Ranks whose stacks are at the same place of the program.
+
+    ``frames`` are of one of them, from the outside to the inside. ``state`` is what they are in:
+    ``collective``, ``device``, ``data``, ``code`` ... ``seen_twice`` is whether two looks show them
+    there.
+    """
+
+    ranks: tuple[int, ...]
+    nodes: tuple[str, ...]
+    frames: tuple[str, ...]
+    state: str
+    seen_twice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Answer(WireForm):
     """Everything that is said about one incident."""
 
@@ -262,6 +279,7 @@ class Answer(WireForm):
     missing: Missing = field(default_factory=Missing)
     progress: JobProgress | None = None
     wanted: tuple[WantedFile, ...] = ()
+    stacks: tuple[StandingRanks, ...] = ()
 
     @property
     def schema(self) -> Literal["triage.report/1"]:
@@ -276,7 +294,8 @@ class Answer(WireForm):
     def to_dict(self) -> dict[str, Any]:
         """The wire form: exactly what ``triage analyze --format json`` prints."""
         wanted = {"wanted": [one.to_dict() for one in self.wanted]} if self.wanted else {}
-        return {**as_wire(self), **self.course(), **wanted}
+        stacks = {"stacks": [one.to_dict() for one in self.stacks]} if self.stacks else {}
+        return {**as_wire(self), **self.course(), **wanted, **stacks}
 
     def course(self) -> dict[str, Any]:
         """How the job moved, where its logs tell it; ``slow`` where its steps became slower."""

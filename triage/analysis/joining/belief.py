@@ -248,7 +248,7 @@ def claim_alone(
     hypothesis: Hypothesis, weighed: Sequence[Belief], firm: Sequence[Hypothesis], *, trust: float
 ) -> Belief:
     """What is believed of claims at one place; ``firm`` are the causes that lines convict."""
-    strength = max(claim.strength for claim in hypothesis.claims) * trust
+    strength = strength_of_claims(hypothesis.claims, trust)
     gap = all(claim.is_gap for claim in hypothesis.claims)
     accounted = max(
         (belief.probability for belief in weighed if accounts_for(belief.hypothesis, hypothesis)),
@@ -278,6 +278,23 @@ def claim_alone(
     # What the dumps prove of a place holds whatever the part is.
     at_place = whole if hypothesis.names_somebody else probability
     return Belief(hypothesis, probability, {}, odds, bounds, at_place=at_place)
+
+
+# What two sources together are worth at most.
+MOST_OF_TWO: Final = 0.98
+
+
+def strength_of_claims(claims: Sequence[Finding], trust: float) -> float:
+    """What claims at one place are worth together: dumps and looks are two sources.
+
+    Dumps that are missing take nothing from what was seen of the processes themselves.
+    """
+    dumps = max((claim.strength for claim in claims if not claim.of_looks), default=0.0) * trust
+    looks = max((claim.strength for claim in claims if claim.of_looks), default=0.0)
+    if not (dumps and looks):
+        return max(dumps, looks)
+    both = 1 - (1 - dumps) * (1 - looks)
+    return max(dumps, looks, min(both, MOST_OF_TWO))
 
 
 def shares_a_claim(cause: Hypothesis, other: Hypothesis) -> bool:

@@ -53,7 +53,9 @@ def join(
     well = health_of(sources.progress)[0].well and not any(is_failing(row) for row in rows)
     if sources.claims and well:
         # A job that moves loses no rank: a file was not collected.
-        sources = replace(sources, claims=[claim for claim in sources.claims if not claim.is_gap])
+        # And what one look shows of it is where its ranks happened to be.
+        kept = [claim for claim in sources.claims if not (claim.is_gap or claim.of_looks)]
+        sources = replace(sources, claims=kept)
     claims = sources.claims
     trust = 1.0 - TRUST_LOST * (1.0 - sources.share_of_ranks_read)
 

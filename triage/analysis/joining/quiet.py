@@ -12,6 +12,7 @@ from triage.analysis.facts.of_the_job import is_behind
 from triage.analysis.facts.stop import JOB_KINDS, Stop
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, timed_out
+from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.placement.topology import Placement
 from triage.analysis.progress import health_of
 from triage.analysis.waiting.case import Case, timestamp
@@ -38,6 +39,9 @@ def nothing_named(sources: Sources, stop: Stop, placement: Placement) -> Decisio
     verdict = of_progress(health, sentence, progress)
     if stop.trouble and health is not Health.DIVERGED:
         verdict = None
+    stacks = sources.stacks
+    if case is None and not stop.trouble and (stacks.job_moves or not stop.job_seen):
+        verdict = verdict or of_stacks(stacks)
     if verdict is None and case is not None and not stop.trouble:
         verdict = of_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and stop.job_seen and not stop.trouble:
@@ -189,6 +193,28 @@ def of_dumps(case: Case, coverage: float) -> Verdict:
     )
     return healthy(
         f"No rank is stuck or late: in {num_dumps} dumps {doing}.", 0.9 * (0.5 + 0.5 * coverage)
+    )
+
+
+# Who moved between two looks may still stand still later.
+MOVED: Final = 0.8
+
+
+def of_stacks(stacks: StackPicture) -> Verdict | None:
+    """Stacks in which nobody stands apart; None where they say nothing."""
+    ranks = len(stacks.ranks)
+    if not stacks.telling:
+        return None
+    if stacks.job_moves:
+        return healthy(
+            f"The job moves: of {ranks} ranks {stacks.twice} were looked at twice, and ranks that"
+            " waited went on.",
+            MOVED,
+        )
+    return undecided(
+        f"The stacks of {ranks} rank{'s' * (ranks != 1)} name nobody: no rank stands apart from"
+        " ranks that wait. Look twice, 30 s apart, at all ranks; bring flight-recorder dumps, NCCL"
+        " RAS or logs."
     )
 
 

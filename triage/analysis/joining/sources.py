@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
 from triage.analysis.waiting.case import Case
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
@@ -14,13 +15,15 @@ __all__ = ["Sources"]
 @dataclass(frozen=True, slots=True)
 class Sources:
     """``claims`` are what the detectors say of ``case``, the strongest first; ``evidence`` is
-    dated and attributed; ``progress`` is the course of the job by its logs.
+    dated and attributed; ``progress`` is the course of the job by its logs, ``stacks`` where its
+    ranks stand.
     """
 
     case: Case | None
     claims: Sequence[Finding]
     evidence: Sequence[Evidence]
     progress: JobProgress | None = None
+    stacks: StackPicture = NO_STACKS
 
     @property
     def share_of_ranks_read(self) -> float:

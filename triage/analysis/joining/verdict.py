@@ -80,6 +80,9 @@ def decide(named: Sequence[Belief], sources: Sources, stop: Stop, placement: Pla
     victims = Victims()
     if sources.case is not None:
         victims = victims_of(sources.case, accused, nodes, placement)
+    elif sources.stacks.waiting:
+        waiting = set(sources.stacks.waiting) if accused else set()
+        victims = with_homes(waiting - accused, nodes, placement)
     elif stop.trouble:
         victims = printed_victims(sources.evidence, accused, nodes, placement)
     top = named[0]
@@ -251,12 +254,17 @@ def verdict_of_claims(
     by_dumps = [
         suspect
         for suspect in suspects
-        if any(rank in claim.ranks for claim in claims for rank in suspect.ranks)
+        if any(
+            suspect.node in claim.nodes or any(rank in claim.ranks for rank in suspect.ranks)
+            for claim in claims
+        )
     ]
-    accused = bool(convicted) and bool(first.ranks)
+    accused = bool(convicted) and bool(first.ranks or first.nodes)
     action = action_of(top.hypothesis, Role.CULPRIT) if accused else Action.INVESTIGATE
     if not first.ranks and first.category is Category.NCCL_TIMEOUT:
-        action = Action.CHECK_NETWORK
+        action = Action.INVESTIGATE if first.of_looks else Action.CHECK_NETWORK
+    elif not (first.ranks or first.nodes) and first.category is Category.STORAGE:
+        action = Action.CHECK_STORAGE
     elif not accused and first.kind is VerdictKind.DESYNC:
         action = Action.FIX_CODE
     ordered = [first, *(claim for claim in claims if claim is not first)]
@@ -267,7 +275,7 @@ def verdict_of_claims(
         summary=summary_of_claims(
             ordered,
             [claim for claim in ordered if convicts(claim)] if accused else [],
-            by_dumps if first.ranks else (),
+            by_dumps if first.ranks or first.nodes else (),
             victims,
         ),
         action=action,

@@ -181,32 +181,61 @@ def summary_of_claims(
     suspects: Sequence[Suspect],
     victims: Victims,
 ) -> str:
-    """One sentence for the person on call, about what only the dumps say."""
+    """One sentence for the person on call, about what only dumps and looks say."""
     if not suspects:
-        return (
-            f"{claims[0].summary[0].upper()}{claims[0].summary[1:]}: nobody is convicted;"
-            " look at links, switch, NICs and NCCL's own log."
-        )
-    shown = convicted or [finding for finding in claims if finding.ranks]
+        advice = claims[0].advice or "look at links, switch, NICs and NCCL's own log"
+        return f"{upper(claims[0].summary)}: nobody is convicted; {advice}."
+    shown = convicted or [finding for finding in claims if finding.ranks or finding.nodes]
     top = shown[0]
     same = [f for f in shown if f.category is top.category and f.detector == top.detector]
-    ranks = list(dict.fromkeys(rank for finding in same for rank in finding.ranks))
-    nodes = {rank: row.node for row in suspects for rank in row.ranks}
-    names = [
-        f"{rank} ({nodes[rank]})" if nodes.get(rank) is not None else f"{rank}" for rank in ranks
-    ]
-    who = "Rank " if len(ranks) == 1 else "One of ranks " if top.one_of else "Ranks "
-    who += ", ".join(names[:NAMED])
-    if len(names) > NAMED:
-        who += f" and {len(names) - NAMED} more"
-    sentence = f"{who} {top.summary}"
+    sentence = f"{who_of(same, suspects)} {top.summary}"
+    line = line_beside(top, claims)
+    if line is not None:
+        sentence += f"; by its stack it {line.summary}"
     if victims.ranks:
         count = len(victims.ranks)
         sentence += f"; {count} other rank{' waits' if count == 1 else 's wait'}"
-    step = WORDS[top.category].next_step if convicted else None
+    step = WORDS[top.category].next_step if convicted and line is None else None
+    if top.of_looks:
+        step = top.advice or None
     sentence += f": {step}." if step else "."
-    others = [finding for finding in shown if finding not in same]
+    others = [
+        finding
+        for finding in shown
+        if finding not in same and finding.ranks and not set(finding.ranks) <= set(top.ranks)
+    ]
     if others:
         more = ", ".join(f"rank {f.ranks[0]} {f.summary}" for f in others[:2])
         sentence += f" Besides, {more}."
     return sentence
+
+
+def upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def who_of(claims: Sequence[Finding], suspects: Sequence[Suspect]) -> str:
+    """The ranks that claims name with their nodes, else the nodes."""
+    ranks = list(dict.fromkeys(rank for finding in claims for rank in finding.ranks))
+    if not ranks:
+        nodes = list(dict.fromkeys(node for finding in claims for node in finding.nodes))
+        more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+        return f"A rank on {', '.join(nodes[:NAMED])}{more}"
+    homes = {rank: row.node for row in suspects for rank in row.ranks}
+    names = [
+        f"{rank} ({homes[rank]})" if homes.get(rank) is not None else f"{rank}" for rank in ranks
+    ]
+    who = "Rank " if len(ranks) == 1 else "One of ranks " if claims[0].one_of else "Ranks "
+    who += ", ".join(names[:NAMED])
+    return f"{who} and {len(names) - NAMED} more" if len(names) > NAMED else who
+
+
+def line_beside(top: Finding, claims: Sequence[Finding]) -> Finding | None:
+    """The claim of a look that says where a rank stands that dumps name."""
+    if top.of_looks:
+        return None
+    ranks = set(top.ranks)
+    return next(
+        (claim for claim in claims if claim.of_looks and ranks & set(claim.ranks)),
+        None,
+    )

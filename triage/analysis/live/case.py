@@ -1,10 +1,13 @@
 """The looks at one job, with the rank and node of each process where anything says them."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
 
+from triage.analysis.live.stacks.picture import StackPicture, picture_of
+from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool
@@ -15,6 +18,9 @@ __all__ = ["LiveCase", "LiveDetector"]
 STACKS: Final = frozenset(
     {Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.GDB, Tool.CUDA_GDB, Tool.PROC}
 )
+# "python -u pretrain.py --local_rank=1 --config ..."
+LOCAL_RANK: Final = re.compile(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
+COMMAND_CHARS: Final = 8192
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,13 @@ class LiveCase:
         for said in (process.node, process.host):
             if said is not None and (node := self.fleet.node_of_address(said)) is not None:
                 return node
-        return process.node or look.node or process.host
+        named = process.node or look.node or process.host
+        return named or self.homes.of(look.artifact)
+
+    @cached_property
+    def homes(self) -> NamesInPaths:
+        """The nodes that names of files tell."""
+        return NamesInPaths(self.fleet.seated)
 
     def rank_of(self, process: Process, look: Look) -> int | None:
         """The global rank of a process: stated, else by its pid or GPU on its node."""
@@ -51,12 +63,13 @@ class LiveCase:
         if node is None:
             return None
         if process.pid is not None:
-            rank = self.fleet.rank_of_pid(node, process.pid) or self.rank_by_pid.get(
-                (node, process.pid)
-            )
+            rank = self.fleet.rank_of_pid(node, process.pid)
+            if rank is None:
+                rank = self.rank_by_pid.get((node, process.pid))
             if rank is not None:
                 return rank
-        return None
+        local = LOCAL_RANK.search((process.command or "")[:COMMAND_CHARS])
+        return self.fleet.rank_of_local(node, int(local[1])) if local is not None else None
 
     @cached_property
     def rank_by_pid(self) -> dict[tuple[str, int], int]:
@@ -70,6 +83,11 @@ class LiveCase:
                 if process.rank is not None and process.pid is not None and node is not None:
                     found.setdefault((node, process.pid), process.rank)
         return found
+
+    @cached_property
+    def picture(self) -> StackPicture:
+        """Where each rank stands."""
+        return picture_of(self.looks, self)
 
     @property
     def stacks(self) -> list[Look]:

@@ -3,11 +3,18 @@
 from typing import Final
 
 from triage.analysis.live.case import LiveCase, LiveDetector
+from triage.analysis.live.detectors.alike_stacks import AlikeStacks
+from triage.analysis.live.detectors.odd_stack import OddStack
+from triage.analysis.live.detectors.silent_process import SilentProcess
 from triage.domain.finding import Finding
 
 __all__ = ["LIVE_DETECTORS", "claims_of_looks"]
 
-LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = ()
+LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
+    OddStack(),
+    SilentProcess(),
+    AlikeStacks(),
+)
 
 
 def claims_of_looks(case: LiveCase) -> list[Finding]:

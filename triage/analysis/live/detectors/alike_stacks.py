@@ -1,0 +1,110 @@
+"""Alike stacks: all ranks wait, so that no host is at fault.
+
+What holds them is below the program: a device, the fabric, NCCL, or a rank of which there is no
+stack. Public cases of 512 and 704 processes look like this.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.stacks.grouping import StackClass, classes_of, split
+from triage.analysis.live.stacks.picture import StackPicture
+from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.words import frame_text
+from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.report import Because
+
+__all__ = ["AlikeStacks"]
+
+NAME: Final = "stacks.all_alike"
+# From so many ranks on, their being alike says something.
+LEAST: Final = 2
+ONE_LOOK: Final = 0.5
+TWO_LOOKS: Final = 0.7
+MAX_PLACES: Final = 3
+BELOW: Final = (
+    "look at the power and utilisation of each GPU (one idle among many that spin is the odd one),"
+    " at NCCL RAS or flight-recorder dumps, at links and at NCCL's own log"
+)
+MEETING: Final = "look for the ranks that did not come, and at the network between the nodes"
+EXPLAINED_BY: Final = (
+    HARDWARE
+    | SOFTWARE
+    | {Category.DEPENDENCY, Category.HOST_MAINTENANCE, Category.GPU_OOM, Category.HOST_OOM}
+)
+
+
+class AlikeStacks:
+    """One finding on nobody where all ranks wait.
+
+    Silent: on one rank, where a rank stands elsewhere, and where the job moves.
+    """
+
+    name = NAME
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The findings on ``case``."""
+        picture = case.picture
+        telling = picture.telling
+        waiting, outside = split(picture)
+        if picture.job_moves or outside or len(telling) < LEAST or len(waiting) < len(telling):
+            return
+        classes = classes_of(telling)
+        twice = all(one.stands for one in classes)
+        meets = all(one.point in MEETS for one in classes)
+        count = len(telling)
+        places = " or ".join(place_text(one) for one in classes[:MAX_PLACES])
+        summary = f"all {count} ranks wait {places}: no host is at fault"
+        if len(classes) > 1:
+            summary = (
+                f"all {count} ranks wait, at {len(classes)} places of the program ({places}), and"
+                " stacks alone do not tell who is waited for"
+            )
+        absent = absent_of(case, picture)
+        if absent:
+            summary += f"; of {len(absent)} ranks there is no stack"
+        yield Finding(
+            detector=NAME,
+            # A job that runs well looks the same for the blink of an eye.
+            kind=VerdictKind.HANG if twice else VerdictKind.INCONCLUSIVE,
+            category=Category.NCCL_TIMEOUT,
+            ranks=(),
+            strength=(TWO_LOOKS if twice else ONE_LOOK) - 0.1 * (len(classes) > 1),
+            role=Role.POSSIBLE,
+            summary=summary,
+            because=tuple(reasons(classes, twice=twice)),
+            explained_by=EXPLAINED_BY,
+            of_looks=True,
+            advice=MEETING if meets else BELOW,
+        )
+
+
+MEETS: Final = frozenset({ProgramPoint.STORE, ProgramPoint.NCCL_INIT})
+AT: Final = {
+    ProgramPoint.COLLECTIVE: "in a collective",
+    ProgramPoint.DEVICE: "for their device",
+    ProgramPoint.STORE: "to meet (rendezvous or a new group)",
+    ProgramPoint.NCCL_INIT: "in the set-up of a communicator",
+}
+
+
+def place_text(one: StackClass) -> str:
+    line = one.example.found.told_by
+    at = f" at {frame_text(line)}" if line is not None else ""
+    return f"{AT.get(one.point, 'at one line')}{at}"
+
+
+def absent_of(case: LiveCase, picture: StackPicture) -> list[int]:
+    """The ranks of the job of which there is no stack."""
+    world = case.world_size or case.fleet.world_size
+    seen = {one.rank for one in picture.ranks}
+    return [rank for rank in range(world or 0) if rank not in seen]
+
+
+def reasons(classes: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
+    looked = " in both looks" if twice else ""
+    for one in classes[:MAX_PLACES]:
+        text = f"{len(one.stacks)} ranks wait{looked} {place_text(one)}"
+        yield Because(NAME, text, one.example.artifact, one.example.line)

@@ -1,0 +1,182 @@
+"""Odd stacks: the ranks whose host stands outside any wait while the others wait.
+
+Nobody leaves a collective before all its members came. So who stands elsewhere, and does not
+move, is whom the others wait for, whatever the program is; and who waits is a victim.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.stacks.grouping import StackClass, split
+from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.rank_stack import RankStack
+from triage.analysis.live.stacks.two_looks import StackMovement
+from triage.analysis.live.stacks.words import frame_text, where_text
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.report import Because
+
+__all__ = ["OddStack"]
+
+NAME: Final = "stacks.odd_one"
+# From so many ranks that wait on, one that works on is odd.
+LEAST_WAITING: Final = 3
+# Ranks of one place that are named; beyond, it is what they share.
+MAX_RANKS: Final = 16
+# What a stack is worth by how many wait: of two ranks nobody is the odd one.
+ONE_LOOK: Final = {1: 0.45, 2: 0.65}
+TWO_LOOKS: Final = {1: 0.8, 2: 0.88}
+ONE_LOOK_OF_MANY: Final = 0.85
+TWO_LOOKS_OF_MANY: Final = 0.95
+# Where several places are odd, each may be why.
+SEVERAL: Final = 0.75
+# What may be the device's doing, or end by itself.
+UNSURE: Final = {ProgramPoint.DISPATCH: 0.4, ProgramPoint.COMPILE: 0.6}
+UNSURE_TWICE: Final = {ProgramPoint.DISPATCH: 0.55, ProgramPoint.COMPILE: 0.65}
+MAX_REASONS: Final = 4
+
+
+class OddStack:
+    """One finding for each place at which ranks stand while others wait.
+
+    Silent: where nobody waits, where the ranks that waited went on, and where no rank is known.
+    """
+
+    name = NAME
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The findings on ``case``."""
+        picture = case.picture
+        if picture.job_moves:
+            return
+        waiting, outside = split(picture)
+        if not waiting or not outside:
+            return
+        stuck = [one for one in outside if not is_busy(one)]
+        if not stuck:
+            yield from busy_ones(outside, waiting)
+            return
+        firm = [one for one in stuck if one.point not in WEAK]
+        named = firm or stuck
+        for one in named:
+            yield finding_of(one, waiting, others=len(named) - 1)
+        for one in stuck:
+            if one not in named:
+                yield finding_of(one, waiting, others=len(stuck) - 1, possible=True)
+
+
+# Beside a rank that stands in a loader or a lock, these are more likely on their way.
+WEAK: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPoint.COMPILE})
+
+
+def is_busy(one: StackClass) -> bool:
+    """Whether two looks show its ranks at different places of what they do."""
+    return all(moved is StackMovement.BUSY for moved in one.movement)
+
+
+def strength_of(one: StackClass, waiting: Sequence[RankStack], *, others: int) -> float:
+    """What the claim is worth, by how many wait, how often they were looked at, and for what."""
+    twice = one.stands
+    of_many = TWO_LOOKS_OF_MANY if twice else ONE_LOOK_OF_MANY
+    strength = (TWO_LOOKS if twice else ONE_LOOK).get(len(waiting), of_many)
+    if one.point is ProgramPoint.CODE:
+        # Who computes is on its way in one look, and may be slow in two.
+        slow = any(stack.active for stack in one.stacks)
+        strength -= (0.1 if slow else 0.02) if twice else 0.2
+    if len(one.stacks) > len(waiting):
+        strength *= SEVERAL
+    if any(not stack.waits for stack in waiting):
+        strength -= 0.1
+    most = (UNSURE_TWICE if twice else UNSURE).get(one.point, 1.0)
+    return min(strength * (SEVERAL if others else 1.0), most)
+
+
+def finding_of(
+    one: StackClass, waiting: Sequence[RankStack], *, others: int, possible: bool = False
+) -> Finding:
+    """The claim that the others wait for the ranks of a class."""
+    strength = strength_of(one, waiting, others=others)
+    if possible:
+        strength = min(strength, 0.35)
+    is_many = len(one.ranks) > MAX_RANKS and len(one.nodes) > 1
+    is_storage = one.point is ProgramPoint.STORAGE
+    shared = is_many or (is_storage and len(one.nodes) > 1)
+    ranks = () if shared else one.ranks
+    nodes = () if ranks or shared else one.nodes
+    convicts = strength >= 0.5 and bool(ranks or nodes) and not possible
+    count = len(waiting)
+    where = where_text(one.example)
+    while_others = f"while {count} other rank{' waits' if count == 1 else 's wait'}"
+    summary = f"stopped {where}"
+    if shared:
+        summary = (
+            f"{len(one.stacks)} ranks on {len(one.nodes)} nodes stopped {where} {while_others}:"
+            " what they share is at fault rather than one of them"
+        )
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.HANG,
+        category=Category.STORAGE if is_storage else Category.HOST_STALL,
+        ranks=ranks,
+        nodes=nodes,
+        strength=round(strength, 3),
+        role=Role.CULPRIT if convicts else Role.POSSIBLE,
+        summary=summary,
+        because=tuple(reasons(one, waiting)),
+        explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
+        of_looks=True,
+        advice="look at the storage or service that they use" if shared else "",
+    )
+
+
+def reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
+    """The line at which each rank stands, and where the others wait."""
+    twice = " in two looks" if one.stands else ""
+    for stack in one.stacks[:MAX_REASONS]:
+        inside = stack.worker
+        artifact, line = (stack.artifact, stack.line)
+        if inside is not None:
+            artifact, line = inside.artifact, inside.line
+        yield Because(NAME, f"{who(stack)} stands{twice} {where_text(stack)}", artifact, line)
+        if stack.point is ProgramPoint.DATA and inside is None:
+            yield Because(
+                NAME,
+                "the stack of its data-loader worker was not taken (py-spy dump --subprocesses):"
+                " the worker says why",
+            )
+    if len(one.nodes) == 1 and len(one.stacks) > 1:
+        yield Because(NAME, f"all {len(one.stacks)} ranks that stand there are on {one.nodes[0]}")
+    if waiting:
+        witness = waiting[0]
+        frame = witness.found.told_by
+        at = f", {who(witness)} at {frame_text(frame)}" if frame is not None else ""
+        text = f"{len(waiting)} other ranks wait{at}" if len(waiting) > 1 else f"one waits{at}"
+        yield Because(NAME, text, witness.artifact, witness.line)
+
+
+def who(stack: RankStack) -> str:
+    """``rank 3``, or its process where no rank is known."""
+    if stack.rank is not None:
+        return f"rank {stack.rank}"
+    return f"process {stack.pid}" if stack.pid is not None else "a process"
+
+
+def busy_ones(outside: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iterator[Finding]:
+    """Ranks that work on while the others stand: slow at most, since they move."""
+    one = outside[0]
+    if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < LEAST_WAITING:
+        return
+    yield Finding(
+        detector="stacks.busy",
+        kind=VerdictKind.STRAGGLER,
+        category=Category.STRAGGLER,
+        ranks=one.ranks[:MAX_RANKS],
+        nodes=() if one.ranks else one.nodes,
+        strength=0.45,
+        role=Role.POSSIBLE,
+        summary=f"moved between two looks, {where_text(one.example)}, while the others stood",
+        because=tuple(reasons(one, waiting)),
+        explained_by=ANY_CAUSE | {Category.STRAGGLER},
+        of_looks=True,
+    )

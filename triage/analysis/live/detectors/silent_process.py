@@ -1,0 +1,219 @@
+"""Silent processes: who did not answer what the debug server asked every rank.
+
+| ping, counters, records | stack by itself | stack by py-spy | that rank |
+|---|---|---|---|
+| answered | silent | answered | holds the interpreter's lock inside C |
+| silent | silent | silent | is stopped or frozen, or its node hangs |
+| unreachable | unreachable | unreachable | is gone |
+
+A handler that does not exist, or a tool that is not installed, says nothing of a rank. Neither
+does silence where no other rank answered: then nobody may have been asked well.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.stacks.words import frame_text, line_of
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.report import Because
+
+__all__ = ["SilentProcess"]
+
+NAME: Final = "debug_server.silent"
+# The handler that runs inside the process and needs the interpreter's lock.
+NEEDS_THE_LOCK: Final = frozenset({"dump_traceback", "stacks"})
+MAX_NAMED: Final = 16
+# Of more than this share of those asked, the network of the asker is at fault.
+MAX_SHARE: Final = 0.5
+
+
+class Silence(StrEnum):
+    """Why a process may not answer."""
+
+    HOLDS_THE_LOCK = "holds_the_lock"
+    STOPPED = "stopped"
+    GONE = "gone"
+    UNCLEAR = "unclear"  # one question alone was asked, and not answered
+
+
+@dataclass(slots=True)
+class Asked:
+    """What one process answered, by handler: the kinds in the order of the looks."""
+
+    process: Process
+    rank: int | None
+    node: str | None
+    replies: dict[str, list[tuple[int, Reply, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    @property
+    def last(self) -> Mapping[str, Reply]:
+        """The newest answer to each handler; those of a tool that failed are left out."""
+        newest = {handler: replies[-1][1] for handler, replies in self.replies.items()}
+        return {
+            handler: reply
+            for handler, reply in newest.items()
+            if reply.kind is not ReplyKind.TOOL_FAILED
+        }
+
+    @property
+    def silence(self) -> Silence | None:
+        """Why it may not answer; None where it does, or where nobody asked."""
+        last = self.last
+        kinds = {reply.kind for reply in last.values()}
+        if not kinds or kinds == {ReplyKind.ANSWERED}:
+            return None
+        if ReplyKind.ANSWERED in kinds:
+            needs_it = any(
+                handler in NEEDS_THE_LOCK and reply.kind is ReplyKind.SILENT
+                for handler, reply in last.items()
+            )
+            return Silence.HOLDS_THE_LOCK if needs_it else None
+        if kinds == {ReplyKind.UNREACHABLE}:
+            return Silence.GONE
+        return Silence.STOPPED if len(last) > 1 else Silence.UNCLEAR
+
+    def since(self) -> int:
+        """The place among the looks of the first that it did not answer."""
+        return min(
+            order
+            for replies in self.replies.values()
+            for order, reply, _ in replies
+            if reply.kind in (ReplyKind.SILENT, ReplyKind.UNREACHABLE)
+        )
+
+    def answered_at(self, order: int) -> bool:
+        """Whether it answered in one look."""
+        return any(
+            at == order and reply.kind is ReplyKind.ANSWERED
+            for replies in self.replies.values()
+            for at, reply, _ in replies
+        )
+
+
+class SilentProcess:
+    """One finding for each process that does not answer while others do.
+
+    Silent: where half of the processes do not answer, or none does.
+    """
+
+    name = NAME
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The findings on ``case``."""
+        asked = asked_of(case)
+        silent = [one for one in asked if one.silence is not None]
+        answering = sum(one.silence is None and bool(one.last) for one in asked)
+        if not silent or len(silent) > MAX_NAMED:
+            return
+        first = min(one.since() for one in silent)
+        early = [one for one in silent if not one.answered_at(first)]
+        # Who answered when another one did not any more fell silent behind it.
+        if not answering and len(early) == len(silent):
+            return
+        if len(early) > MAX_SHARE * len(asked):
+            return
+        for one in silent:
+            yield finding_of(one, case, answering, late=one not in early)
+
+
+def asked_of(case: LiveCase) -> list[Asked]:
+    """Every process that was asked anything, by rank; launchers are not."""
+    found: dict[tuple[object, ...], Asked] = {}
+    for order, look in enumerate(case.looks):
+        for reply in look.replies:
+            rank = case.rank_of(reply.process, look)
+            node = case.node_of(reply.process, look)
+            key = (rank,) if rank is not None else (node, reply.process.pid, reply.process.host)
+            one = found.setdefault(key, Asked(reply.process, rank, node))
+            one.replies[reply.handler].append((order, reply, look.artifact))
+    ordered = sorted(found.items(), key=lambda item: [str(part).zfill(8) for part in item[0]])
+    return [one for _, one in ordered]
+
+
+STRENGTHS: Final = {
+    Silence.HOLDS_THE_LOCK: 0.9,
+    Silence.STOPPED: 0.85,
+    Silence.GONE: 0.85,
+    Silence.UNCLEAR: 0.6,
+}
+# It fell silent when the job hung already.
+LATE: Final = 0.45
+OF_TWO: Final = 0.7
+
+
+def finding_of(one: Asked, case: LiveCase, answering: int, *, late: bool) -> Finding:
+    """The claim on one process."""
+    silence = one.silence or Silence.UNCLEAR
+    strength = min(STRENGTHS[silence], 1.0 if answering > 1 or late else OF_TWO)
+    if late:
+        strength = min(strength, LATE)
+    ranks = () if one.rank is None else (one.rank,)
+    nodes = (one.node,) if one.node is not None and not ranks else ()
+    gone = silence is Silence.GONE
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.CRASH if gone else VerdictKind.HANG,
+        category=Category.NCCL_TIMEOUT if gone else Category.HOST_STALL,
+        ranks=ranks,
+        nodes=nodes,
+        strength=strength,
+        role=Role.POSSIBLE if late or not (ranks or nodes) else Role.CULPRIT,
+        summary=summary_of(silence, line_beside(one, case)),
+        because=tuple(reasons(one, silence, late=late)),
+        explained_by=ANY_CAUSE,
+        of_looks=True,
+    )
+
+
+def line_beside(one: Asked, case: LiveCase) -> str | None:
+    """The line at which py-spy shows a process that could not answer by itself."""
+    for stack in case.picture.ranks:
+        if stack.rank is not None and stack.rank == one.rank and stack.found.told_by is not None:
+            return line_of(stack) or frame_text(stack.found.told_by)
+    return None
+
+
+def summary_of(silence: Silence, line: str | None) -> str:
+    """The clause about the rank."""
+    if silence is Silence.HOLDS_THE_LOCK:
+        at = f" in {line}" if line is not None else ""
+        return f"stopped{at}, which holds the interpreter's lock (GIL) inside C or C++ code"
+    if silence is Silence.GONE:
+        return "ended: nothing listens at its address any more"
+    if silence is Silence.UNCLEAR:
+        return "did not answer the debug server, as the others did"
+    return (
+        "stopped answering at all: a process that is stopped or frozen (signal, debugger,"
+        " container), or a node that hangs"
+    )
+
+
+def reasons(one: Asked, silence: Silence, *, late: bool) -> Iterator[Because]:
+    """What it was asked, and what came back."""
+    words = {
+        ReplyKind.ANSWERED: "answered",
+        ReplyKind.SILENT: "did not answer in time (408)",
+        ReplyKind.UNREACHABLE: "could not be reached (503)",
+    }
+    name = f"rank {one.rank}" if one.rank is not None else f"the process on {one.node}"
+    for handler, replies in sorted(one.replies.items(), key=lambda item: order_of(item[1])):
+        _, reply, artifact = replies[-1]
+        if reply.kind in words:
+            text = f"{name} {words[reply.kind]} to {handler}"
+            yield Because(NAME, text, artifact, reply.line)
+    if silence is Silence.HOLDS_THE_LOCK:
+        yield Because(NAME, "a process that answers all but its own stack holds its lock (GIL)")
+    if late:
+        yield Because(NAME, "it still answered when another rank did not any more")
+
+
+def order_of(replies: Sequence[tuple[int, Reply, str]]) -> tuple[bool, str]:
+    return (replies[-1][1].kind is ReplyKind.ANSWERED, replies[-1][2])

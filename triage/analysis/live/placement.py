@@ -1,0 +1,49 @@
+"""Who sits where, as looks at processes tell it: a rank beside a host, an address or a folder."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from triage.analysis.placement.host_names import plain_host
+from triage.analysis.placement.identity import JobPlacement
+from triage.domain.live.look import Look
+from triage.domain.live.process import Process
+
+__all__ = ["with_places"]
+
+
+def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
+    """``fleet`` with the places of ranks that it does not know; those that looks do not agree on
+    stay unknown.
+    """
+    homes_of: dict[int, set[str]] = defaultdict(set)
+    for look in looks:
+        for process in processes_of(look):
+            rank, node = process.rank, process.node or process.host or look.node
+            if rank is None or node is None or rank in fleet.node_by_rank:
+                continue
+            homes_of[rank].add(fleet.node_of_address(node) or plain_host(node))
+    places = {rank: nodes.pop() for rank, nodes in homes_of.items() if len(nodes) == 1}
+    if not places:
+        return fleet
+    homes = {**fleet.node_by_rank, **places}
+    nodes = tuple(sorted({*fleet.nodes, *places.values()}))
+    names = {plain_host(node): node for node in places.values()}
+    return replace(
+        fleet,
+        node_by_rank=dict(sorted(homes.items())),
+        nodes=nodes,
+        aliases={**names, **fleet.aliases},
+        seated=fleet.seated | set(places.values()),
+    )
+
+
+def processes_of(look: Look) -> Iterator[Process]:
+    """Every process that a look speaks of."""
+    last: Process | None = None
+    for stack in look.stacks:
+        if stack.process is not last:
+            last = stack.process
+            yield last
+    for reply in look.replies:
+        yield reply.process

@@ -1,0 +1,90 @@
+"""Classes of ranks: those that stand at the same place of the program, the largest first."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from triage.analysis.live.stacks.picture import StackPicture
+from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.rank_stack import RankStack
+from triage.analysis.live.stacks.two_looks import StackMovement
+
+__all__ = ["StackClass", "classes_of", "split"]
+
+# A class of this share, all at one line, is the crowd, whatever it does there: ``loss.item()``
+# shows as a line of the program, and so does a wait in C.
+CROWD: Final = 0.5
+LEAST_CROWD: Final = 3
+CROWDED: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPoint.TEARDOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class StackClass:
+    """``stacks`` are those of the ranks that stand here, by rank; ``movement`` is of each."""
+
+    point: ProgramPoint
+    stacks: tuple[RankStack, ...]
+    movement: tuple[StackMovement, ...]
+
+    @property
+    def example(self) -> RankStack:
+        """The stack of its lowest rank."""
+        return self.stacks[0]
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Its ranks, ascending."""
+        return tuple(one.rank for one in self.stacks if one.rank is not None)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes of its ranks, in order."""
+        return tuple(sorted({one.node for one in self.stacks if one.node is not None}))
+
+    @property
+    def stands(self) -> bool:
+        """Whether two looks show all of its ranks at one place."""
+        return all(moved is StackMovement.SAME for moved in self.movement)
+
+
+def classes_of(pairs: Iterable[tuple[RankStack, StackMovement]]) -> list[StackClass]:
+    """The classes of ``pairs``, the largest first.
+
+    Two ranks at neighbouring lines of one function, outside any wait, are of one class.
+    """
+    groups: dict[tuple[object, ...], list[tuple[RankStack, StackMovement]]] = defaultdict(list)
+    for stack, moved in pairs:
+        groups[key_of(stack)].append((stack, moved))
+    found = [
+        StackClass(
+            members[0][0].point,
+            tuple(stack for stack, _ in members),
+            tuple(moved for _, moved in members),
+        )
+        for members in groups.values()
+    ]
+    return sorted(found, key=lambda one: (-len(one.stacks), one.ranks, str(one.point)))
+
+
+def key_of(stack: RankStack) -> tuple[object, ...]:
+    if stack.waits:
+        return stack.place
+    line = stack.worker.found.told_by if stack.worker is not None else stack.found.told_by
+    holder = stack.holder[0].function if stack.holder else None
+    where = (line.function, line.filename) if line is not None else None
+    return (stack.point, where, holder)
+
+
+def split(picture: StackPicture) -> tuple[list[RankStack], list[StackClass]]:
+    """The stacks that wait, and the classes that do not; a crowd at one line waits."""
+    telling = picture.telling
+    waiting = [stack for stack, _ in telling if stack.waits]
+    classes = classes_of([pair for pair in telling if not pair[0].waits])
+    if classes and classes[0].point in CROWDED:
+        crowd = classes[0]
+        size = len(crowd.stacks)
+        if size >= LEAST_CROWD and size > CROWD * len(telling):
+            waiting += crowd.stacks
+            classes = classes[1:]
+    return waiting, classes

@@ -1,0 +1,195 @@
+"""The stacks of a job as one picture: each rank's last two looks, and what answered.
+
+A process is a rank where it or its place says so. Launchers are none, and neither are workers of
+data loaders and other children of ranks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from triage.analysis.live.stacks.launchers import launches
+from triage.analysis.live.stacks.rank_stack import (
+    RankStack,
+    Worker,
+    is_worker,
+    rank_stack,
+    worker_of,
+)
+from triage.analysis.live.stacks.two_looks import StackMovement, last_two, movement_of
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process
+from triage.domain.live.stack import ThreadStack
+
+__all__ = ["NO_STACKS", "ProcessNames", "StackPicture", "picture_of"]
+
+
+class ProcessNames(Protocol):
+    """Who a process is."""
+
+    def rank_of(self, process: Process, look: Look) -> int | None:
+        """The global rank of a process."""
+        ...
+
+    def node_of(self, process: Process, look: Look) -> str | None:
+        """The node of a process."""
+        ...
+
+
+# What says most of a program, first.
+TOOLS: Final = (
+    Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.DEBUG_SERVER, Tool.GDB, Tool.PROC,
+)  # fmt: skip
+ProcessKey = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StackPicture:
+    """``ranks`` are the newest stacks of processes that are ranks, by rank, then by process;
+    ``movement`` says of each what two looks show. ``launchers`` and ``strangers`` are how many
+    processes are launchers, or of no known rank.
+    """
+
+    ranks: tuple[RankStack, ...] = ()
+    movement: tuple[StackMovement, ...] = ()
+    launchers: int = 0
+    strangers: int = 0
+
+    @property
+    def telling(self) -> list[tuple[RankStack, StackMovement]]:
+        """The stacks that say what their rank does."""
+        pairs = zip(self.ranks, self.movement, strict=True)
+        return [(stack, moved) for stack, moved in pairs if not stack.is_vague]
+
+    @property
+    def twice(self) -> int:
+        """Of how many ranks there are two looks."""
+        return sum(moved is not StackMovement.ONCE for moved in self.movement)
+
+    @property
+    def job_moves(self) -> bool:
+        """Whether a rank that waited went on: then nothing is stuck."""
+        return StackMovement.WENT_ON in self.movement
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The ranks that wait for others or for their device, ascending."""
+        return tuple(one.rank for one in self.ranks if one.waits and one.rank is not None)
+
+
+NO_STACKS: Final = StackPicture()
+
+
+def picture_of(looks: Sequence[Look], names: ProcessNames) -> StackPicture:
+    """The picture that ``looks`` show; empty where they hold no stack."""
+    gathered = Gathered()
+    for order, look in enumerate(looks):
+        if look.stacks:
+            gathered.add(order, look, names)
+    return gathered.picture(looks)
+
+
+class Gathered:
+    """Stacks of processes, as they are met."""
+
+    def __init__(self) -> None:
+        self.seen: dict[ProcessKey, list[tuple[int, RankStack]]] = defaultdict(list)
+        self.workers: dict[int, list[tuple[int, str | None, Worker]]] = defaultdict(list)
+        self.launchers: set[ProcessKey] = set()
+
+    def add(self, order: int, look: Look, names: ProcessNames) -> None:
+        """The processes of one look."""
+        pids = {one.process.pid for one in look.stacks if one.process.pid is not None}
+        for process, threads in by_process(look.stacks):
+            node = names.node_of(process, look)
+            if launches(process, threads):
+                self.launchers.add((node, process.pid))
+                continue
+            parent = process.parent_pid
+            if is_worker(threads):
+                worker = worker_of(threads, look.artifact)
+                if worker is not None and parent is not None:
+                    self.workers[parent].append((order, node, worker))
+                continue
+            if parent is not None and parent in pids and parent != process.pid:
+                continue  # a child of a process that is here: compilers, loggers, feeders
+            rank = names.rank_of(process, look)
+            stack = rank_stack(
+                threads, rank=rank, node=node, tool=look.tool, artifact=look.artifact
+            )
+            if stack is not None:
+                key = ("rank", rank) if rank is not None else (node, process.pid, look.artifact)
+                self.seen[key].append((order, stack))
+
+    def picture(self, looks: Sequence[Look]) -> StackPicture:
+        """One stack of each rank; processes of no known rank count where no rank is known."""
+        known = {key: stacks for key, stacks in self.seen.items() if key[0] == "rank"}
+        chosen: list[tuple[RankStack, StackMovement]] = []
+        for stacks in (known or self.seen).values():
+            two = last_two(best_tool(stacks), looks)
+            two = [(order, self.with_worker(order, stack)) for order, stack in two]
+            newest = refined(two[-1][1], stacks)
+            chosen.append((newest, movement_of([stack for _, stack in two])))
+        chosen.sort(key=lambda pair: sort_key(pair[0]))
+        return StackPicture(
+            tuple(stack for stack, _ in chosen),
+            tuple(moved for _, moved in chosen),
+            len(self.launchers),
+            len(self.seen) - len(known) if known else 0,
+        )
+
+    def with_worker(self, order: int, stack: RankStack) -> RankStack:
+        """A stack with the worker that its loader waits for, of the same look or else of any."""
+        if stack.pid is None or not self.workers:
+            return stack
+        children = self.workers.get(stack.pid, [])
+        same = [worker for look, _, worker in children if look == order]
+        near = [worker for _, node, worker in children if node == stack.node]
+        workers = same or near
+        return replace(stack, worker=workers[0]) if workers else stack
+
+
+def by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[ThreadStack]]]:
+    """Threads by process, in the order of the file. A process that comes back after another one,
+    or whose main thread comes twice, is a dump of its own.
+    """
+    found: list[tuple[Process, list[ThreadStack]]] = []
+    for thread in stacks:
+        if found and found[-1][0] == thread.process:
+            again = thread.thread_id is not None and any(
+                other.thread_id == thread.thread_id for other in found[-1][1][:1]
+            )
+            if not again:
+                found[-1][1].append(thread)
+                continue
+        found.append((thread.process, [thread]))
+    return found
+
+
+def sort_key(stack: RankStack) -> tuple[object, ...]:
+    rank = stack.rank if stack.rank is not None else 1 << 30
+    return (rank, stack.node or "", stack.pid or 0, stack.artifact)
+
+
+def best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankStack]]:
+    """The stacks of the one tool that says most of this process."""
+    by_tool: dict[Tool, list[tuple[int, RankStack]]] = defaultdict(list)
+    for order, stack in stacks:
+        by_tool[stack.tool].append((order, stack))
+
+    def worth(tool: Tool) -> tuple[bool, int]:
+        telling = any(not stack.is_vague for _, stack in by_tool[tool])
+        return (not telling, TOOLS.index(tool) if tool in TOOLS else len(TOOLS))
+
+    return by_tool[min(by_tool, key=worth)]
+
+
+def refined(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) -> RankStack:
+    """The newest stack, with what the kernel or a debugger says of the same process: that it is
+    held in a file system, stopped or gone, which no Python frame shows.
+    """
+    for _, other in stacks:
+        if other.tool is not newest.tool and other.point.value in ("storage", "stopped", "gone"):
+            return replace(newest, found=other.found, artifact=other.artifact, line=other.line)
+    return newest

@@ -1,0 +1,241 @@
+"""Where a thread of a program stands, by the first frame from the inside that tells it.
+
+A rank that waits in a collective, for its device or for others to come is a victim. One that
+stands anywhere else while they wait is whom they wait for.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from triage.analysis.live.stacks.normalise import called, is_library, short_file
+from triage.domain.live.stack import StackFrame
+
+__all__ = ["KERNEL_STORAGE", "VAGUE", "WAITS", "PointFound", "ProgramPoint", "point_of"]
+
+
+class ProgramPoint(StrEnum):
+    """What a thread is in."""
+
+    COLLECTIVE = "collective"
+    DEVICE = "device"
+    STORE = "store"  # rendezvous, init_process_group, new_group, a key of the store
+    NCCL_INIT = "nccl_init"
+    DATA = "data"
+    CHECKPOINT = "checkpoint"
+    STORAGE = "storage"  # the kernel waits for a file system
+    COMPILE = "compile"
+    GIL = "gil"
+    LOCK = "lock"
+    GC = "gc"
+    LOGGING = "logging"
+    IMPORT = "import"
+    SLEEP = "sleep"
+    BREAKPOINT = "breakpoint"
+    FILES = "files"
+    NETWORK = "network"
+    SUBPROCESS = "subprocess"
+    TEARDOWN = "teardown"
+    DISPATCH = "dispatch"  # in torch, between operations that it gives to its device
+    CODE = "code"
+    IDLE = "idle"  # an event loop, or a worker without work
+    STOPPED = "stopped"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+WAITS: Final = frozenset(
+    {ProgramPoint.COLLECTIVE, ProgramPoint.DEVICE, ProgramPoint.STORE, ProgramPoint.NCCL_INIT}
+)
+VAGUE: Final = frozenset({ProgramPoint.UNKNOWN, ProgramPoint.IDLE})
+
+
+@dataclass(frozen=True, slots=True)
+class PointRule:
+    """A frame whose bare name and short file match is in ``point``.
+
+    One that is ``inner`` tells it only inside the job's own code: everything waits for a lock
+    somewhere.
+    """
+
+    point: ProgramPoint
+    name: re.Pattern[str] | None = None
+    file: re.Pattern[str] | None = None
+    native: bool = False
+    inner: bool = False
+
+    def fits(self, name: str, file: str) -> bool:
+        return (self.name is None or self.name.search(name) is not None) and (
+            self.file is None or self.file.search(file) is not None
+        )
+
+
+def python(
+    point: ProgramPoint, file: str, name: str | None = None, *, inner: bool = False
+) -> PointRule:
+    named = None if name is None else re.compile(rf"^(?:{name})$")
+    return PointRule(point, named, re.compile(rf"(?:^|/)(?:{file})"), inner=inner)
+
+
+def native(point: ProgramPoint, name: str, *, inner: bool = False) -> PointRule:
+    return PointRule(point, re.compile(name), native=True, inner=inner)
+
+
+P = ProgramPoint
+C10D: Final = r"torch/distributed/distributed_c10d\.py$"
+MEETS: Final = (
+    "init_process_group|new_group|new_subgroups.*|split_group|_new_group.*|_new_process_group_helper"
+    "|_store_based_barrier|_rendezvous_helper|rendezvous|init_device_mesh|_init_device_mesh.*"
+)
+# In the order in which they are asked; the first that fits a frame decides what it is.
+RULES: Final = (
+    python(P.STORE, r"torch/distributed/\w+\.py$", MEETS),
+    python(P.STORE, r"torch/distributed/(?:rendezvous|device_mesh)\.py$"),
+    python(
+        P.TEARDOWN, C10D, "destroy_process_group|_shutdown_backend|_abort_process_group|_shutdown.*"
+    ),
+    python(P.TEARDOWN, r"threading\.py$", "_shutdown"),
+    python(P.TEARDOWN, r"multiprocessing/util\.py$", "_exit_function"),
+    python(P.COLLECTIVE, C10D),
+    python(P.COLLECTIVE, r"torch/distributed/(?:c10d_logger|_functional_collectives)\.py$"),
+    python(P.COLLECTIVE, r"torch/distributed/nn/functional\.py$"),
+    python(P.COLLECTIVE, r"deepspeed/comm/\w+\.py$"),
+    python(P.COLLECTIVE, r"horovod/|mpi4py/"),
+    python(
+        P.DEVICE, r"torch/(?:cuda|xpu|npu|hpu|mtia|musa|accelerator)/", "synchronize|wait|query"
+    ),
+    python(P.DEVICE, r"torch/_tensor\.py$", "item|cpu|tolist|__bool__|__float__|__int__"),
+    python(P.DEVICE, r"torch/autograd/(?:graph|__init__)\.py$", "_engine_run_backward|backward"),
+    python(P.DATA, r"torch/utils/data/_utils/worker\.py$", "_worker_loop"),
+    python(P.DATA, r"torch/utils/data/|torchdata/|webdataset/|litdata/|nvidia/dali/|ffcv/"),
+    python(P.DATA, r"streaming/base/|datasets/(?:iterable_dataset|arrow_dataset)\.py$"),
+    python(P.DATA, r"", r"\w{0,40}prefetch\w{0,40}|next_batch|get_batch|fetch_batch"),
+    python(P.CHECKPOINT, r"torch/serialization\.py$|torch/distributed/checkpoint/|safetensors/"),
+    python(P.CHECKPOINT, r"shutil\.py$", "copy.*|_copy.*|move|rmtree|_fastcopy.*"),
+    python(
+        P.CHECKPOINT, r"", r"\w{0,20}(?:save|load|write)_(?:\w{0,20}_)?checkpoint\w{0,20}|fsync"
+    ),
+    python(
+        P.COMPILE,
+        r"torch/_inductor/(?:async_compile|codecache|compile_fx|graph|scheduler|codegen/|select_alg)",
+    ),
+    python(P.COMPILE, r"torch/_inductor/compile_worker/|triton/(?:compiler|backends)/"),
+    python(P.COMPILE, r"triton/runtime/(?:build|autotuner)\.py$", "_build|_bench|benchmark"),
+    python(
+        P.COMPILE, r"torch/_dynamo/(?:symbolic_convert|output_graph|bytecode_transformation)\.py$"
+    ),
+    python(P.COMPILE, r"torch/utils/cpp_extension\.py$"),
+    python(P.BREAKPOINT, r"(?:bdb|pdb|ipdb)\.py$|ipdb/|IPython/|debugpy/|pydevd"),
+    python(P.LOGGING, r"logging/(?:__init__|handlers)\.py$|loguru/|wandb/|mlflow/|tensorboard/"),
+    python(P.IMPORT, r"<frozen importlib|importlib/", inner=True),
+    python(P.IDLE, r"asyncio/(?:base_events|runners)\.py$", "_run_once", inner=True),
+    python(P.SUBPROCESS, r"subprocess\.py$", inner=True),
+    python(P.SUBPROCESS, r"os\.py$", "system|waitpid", inner=True),
+    python(
+        P.NETWORK,
+        r"(?:socket|ssl)\.py$|http/|urllib/|urllib3/|requests/|boto3/|botocore/|s3transfer/|s3fs/"
+        r"|fsspec/|aiohttp/|gcsfs/|google/|azure/|httpx/|httpcore/|huggingface_hub/|paramiko/"
+        r"|redis/|pymongo/|grpc/|smart_open/",
+        inner=True,
+    ),
+    python(
+        P.FILES,
+        r"(?:pathlib|tarfile|gzip|zipfile|lzma|bz2|codecs|mmap|pickle|glob|_io)\.py$|pyarrow/|h5py/"
+        r"|zarr/|lmdb/|PIL/|numpy/lib/",
+        inner=True,
+    ),
+    python(
+        P.LOCK, r"threading\.py$", "wait|acquire|join|_wait_for_tstate_lock|__enter__", inner=True
+    ),
+    python(P.LOCK, r"concurrent/futures/|queue\.py$|filelock/|portalocker/", inner=True),
+    python(P.LOCK, r"multiprocessing/(?:synchronize|queues|connection|pool|popen)", inner=True),
+    native(
+        P.GIL, r"^(?:take_gil|PyGILState_Ensure|PyEval_(?:Restore|Acquire)Thread)|gil_scoped_acq"
+    ),
+    native(
+        P.NCCL_INIT,
+        r"ncclCommInit|ncclCommSplit|^bootstrap|ncclTransport\w*Setup|socketPollConnect|initTransports",
+    ),
+    native(P.STORE, r"c10d::\w*Store::|tcputil::"),
+    native(P.TEARDOWN, r"~ProcessGroup|Py_FinalizeEx|wait_for_thread_shutdown|exit_handlers"),
+    native(
+        P.DEVICE,
+        r"(?:cuda|cu|hip)(?:Stream|Event|Device|Ctx)Synchronize|_local_scalar_dense"
+        r"|(?:cuda|cu|hip|ncclL|hipModuleL)\w{0,12}aunchKernel|(?:cuda|hip)Memcpy|THPVariable_item",
+    ),
+    native(
+        P.COLLECTIVE,
+        r"^nccl(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|Send|Recv|GroupEnd)|^gloo::"
+        r"|c10d::ops::|c10d::ProcessGroup(?:NCCL|Gloo)?::\w|c10d::\w*Work\w*::(?:wait|synchronize)"
+        r"|WorkNCCL::|^ncclDevKernel",
+    ),
+    native(P.GC, r"gc_collect|deduce_unreachable|subtract_refs|visit_decref|collect_generations"),
+    native(P.CHECKPOINT, r"^f(?:data)?sync$"),
+    native(P.SLEEP, r"nanosleep$|^u?sleep$|^time_sleep$", inner=True),
+)  # fmt: skip
+PYTHON_RULES: Final = tuple(one for one in RULES if not one.native)
+NATIVE_RULES: Final = tuple(one for one in RULES if one.native)
+# Of the kernel: "nfs_wait_bit_killable", "rpc_wait_bit_killable", "ptlrpc_queue_wait", "ll_fsync"
+KERNEL_STORAGE: Final = re.compile(
+    r"^(?:_*nfs\d?_|rpc_|_*rpc_|ptlrpc|ll_|cl_sync|osc_|gpfs|cxi_|fuse_|request_wait_answer|ceph_"
+    r"|cifs_|smb2?_|io_schedule|wait_on_page|folio_wait|xfs_|ext4_|jbd2_|blk_)"
+)
+# Frameworks between the job's code and its device.
+DISPATCHES: Final = re.compile(
+    r"^(?:torch|triton|transformer_engine|flash_attn|apex|deepspeed/ops|torchvision)/"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PointFound:
+    """Where a stack stands; ``at`` is the place of the frame that tells it, None where none does.
+
+    ``told_by`` is the innermost frame of the job's own code, else the frame that tells the point,
+    else the innermost: the line to look at.
+    """
+
+    point: ProgramPoint
+    at: int | None
+    told_by: StackFrame | None
+
+
+def point_of(frames: Sequence[StackFrame]) -> PointFound:
+    """Where ``frames``, innermost first, stand."""
+    if not frames:
+        return PointFound(ProgramPoint.UNKNOWN, None, None)
+    own = next((one for one in frames if not is_library(one) and one.function != "<module>"), None)
+    own = own or next((one for one in frames if not is_library(one)), None)
+    inner: tuple[ProgramPoint, int] | None = None
+    reached_own = False
+    for at, frame in enumerate(frames):
+        reached_own = reached_own or (not is_library(frame) and frame.function != "<module>")
+        rule = rule_of(frame)
+        if rule is None:
+            continue
+        if not rule.inner:
+            return PointFound(rule.point, at, own or frame)
+        if inner is None and not reached_own:
+            inner = (rule.point, at)
+    if inner is not None:
+        return PointFound(inner[0], inner[1], own or frames[inner[1]])
+    if own is None and all(frame.native for frame in frames):
+        return PointFound(ProgramPoint.UNKNOWN, None, frames[0])
+    dispatches = DISPATCHES.match(short_file(frames[0].filename)) is not None
+    point = ProgramPoint.DISPATCH if dispatches else ProgramPoint.CODE
+    return PointFound(point, None, own or frames[0])
+
+
+def rule_of(frame: StackFrame) -> PointRule | None:
+    """The first rule that a frame fits."""
+    return rule_for(frame.function, frame.filename, frame.native)
+
+
+# Thousands of ranks have the same few hundred frames.
+@lru_cache(maxsize=65_536)
+def rule_for(function: str, filename: str, is_native: bool) -> PointRule | None:
+    name, file = called(StackFrame(function, native=is_native)), short_file(filename)
+    rules = NATIVE_RULES if is_native else PYTHON_RULES
+    return next((rule for rule in rules if rule.fits(name, file)), None)

@@ -1,0 +1,214 @@
+"""Where one rank stands in one look: the deciding thread of its process, and who holds it up.
+
+Of a process with many threads the main one decides, but where it is in the backward pass, which
+runs in a thread of its own. What a rank waits for in its own process (the thread that holds the
+interpreter's lock) or beside it (its data-loader worker) is named instead of the wait.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from triage.analysis.live.stacks.normalise import called, own_frames
+from triage.analysis.live.stacks.program_points import (
+    KERNEL_STORAGE,
+    VAGUE,
+    WAITS,
+    PointFound,
+    ProgramPoint,
+    point_of,
+)
+from triage.domain.live.look import Tool
+from triage.domain.live.stack import StackFrame, ThreadStack
+
+__all__ = ["RankStack", "Worker", "is_worker", "rank_stack", "worker_of"]
+
+OF_A_WORKER: Final = "_worker_loop"
+# The debug server's own threads answer the question that made the stack.
+OF_THE_SERVER: Final = ("c10d::control_plane", "httplib::", "tracebackHandler")
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A data-loader worker, and where it stands."""
+
+    pid: int | None
+    found: PointFound
+    frames: tuple[StackFrame, ...]
+    artifact: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankStack:
+    """``frames`` are those of the deciding thread, innermost first. ``place`` is what of them two
+    looks, or two ranks, have in common where they stand at the same place of the program.
+
+    ``worker`` is the loader's worker that the rank waits for, ``holder`` the frames of a thread
+    beside the main one that holds the interpreter's lock. ``active`` is whether the deciding
+    thread was on a CPU.
+    """
+
+    rank: int | None
+    node: str | None
+    pid: int | None
+    tool: Tool
+    artifact: str
+    line: int | None
+    found: PointFound
+    frames: tuple[StackFrame, ...]
+    active: bool | None = None
+    state: str | None = None
+    worker: Worker | None = None
+    holder: tuple[StackFrame, ...] = ()
+
+    @property
+    def point(self) -> ProgramPoint:
+        """What the deciding thread is in."""
+        return self.found.point
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for others, or for its device."""
+        return self.point in WAITS
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether its stack says nothing of what it does."""
+        return self.point in VAGUE
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """The point, and the frames from the one that tells it to the outside, with lines.
+
+        What a library does below its own call changes from look to look while it waits.
+        """
+        outside = self.frames if self.found.at is None else self.frames[self.found.at + 1 :]
+        where = tuple((one.function, one.filename, one.line) for one in outside)
+        inside: object = None
+        if self.worker is not None:
+            inside = tuple((one.function, one.line) for one in self.worker.frames)
+        return (self.point, where, inside)
+
+
+def threads_that_count(threads: Sequence[ThreadStack]) -> list[ThreadStack]:
+    """Threads of the program itself."""
+    return [
+        thread
+        for thread in threads
+        if thread.frames
+        and not any(mark in frame.function for frame in thread.frames for mark in OF_THE_SERVER)
+    ]
+
+
+def main_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
+    """The thread that the process began with, as far as anything tells it."""
+    for thread in threads:
+        if thread.is_main or (thread.is_main is None and thread.thread_name == "MainThread"):
+            return thread
+    if any(thread.is_main is False for thread in threads):
+        threads = [thread for thread in threads if thread.is_main is None]
+    for thread in threads:
+        if thread.frames and thread.frames[-1].function == "<module>":
+            return thread
+    return threads[0] if len(threads) == 1 else None
+
+
+def deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
+    """The main thread; in the backward pass the thread that runs it, where that waits."""
+    main = main_thread(threads)
+    if main is None or not any(
+        called(frame) == "_engine_run_backward" for frame in main.frames[:4]
+    ):
+        return main
+    for thread in threads:
+        beside = thread is not main and "autograd" in (thread.thread_name or "")
+        if beside and point_of(own_frames(thread.frames)).point in WAITS:
+            return thread
+    return main
+
+
+def is_worker(threads: Sequence[ThreadStack]) -> bool:
+    """Whether the threads are of a worker of a data loader."""
+    main = main_thread(threads)
+    return main is not None and any(called(frame) == OF_A_WORKER for frame in main.frames)
+
+
+def worker_of(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
+    """Where a worker stands; None where it has no work."""
+    main = main_thread(threads_that_count(threads))
+    if main is None:
+        return None
+    frames = own_frames(main.frames)
+    fetches = next((at for at, one in enumerate(frames) if called(one) == "fetch"), None)
+    found = point_of(frames[:fetches] if fetches is not None else frames)
+    if fetches is None and found.told_by is not None and called(found.told_by) == OF_A_WORKER:
+        return None
+    if fetches is None and any("queues.py" in one.filename for one in frames[:8]):
+        return None  # it waits for its next index, or for room in the queue of results
+    return Worker(main.process.pid, found, frames, artifact, main.line)
+
+
+def rank_stack(
+    threads: Sequence[ThreadStack],
+    *,
+    rank: int | None,
+    node: str | None,
+    tool: Tool,
+    artifact: str,
+) -> RankStack | None:
+    """Where the process of ``threads`` stands; None where no thread tells it."""
+    counted = threads_that_count(threads)
+    thread = deciding_thread(counted)
+    if thread is None:
+        return None
+    frames = own_frames(thread.frames)
+    stack = RankStack(
+        rank, node, thread.process.pid, tool, artifact, thread.line,
+        point_of(frames), frames, thread.active, thread.state,
+    )  # fmt: skip
+    if thread.state is not None:
+        stack = with_state(stack)
+    holder = next((one for one in counted if one.owns_gil and one is not thread), None)
+    # While a rank waits inside a library, its other threads take the lock in turns.
+    if holder is not None and stack.point in HELD_BY_THE_LOCK:
+        stack = replace(stack, holder=own_frames(holder.frames))
+    return stack
+
+
+HELD_BY_THE_LOCK: Final = frozenset(
+    {ProgramPoint.CODE, ProgramPoint.GIL, ProgramPoint.LOCK, ProgramPoint.DISPATCH}
+)
+# The kernel's letters: stopped by a signal or a debugger; ended, and not yet waited for.
+STOPPED_STATES: Final = frozenset("Tt")
+GONE_STATES: Final = frozenset("ZXx")
+
+
+def with_state(stack: RankStack) -> RankStack:
+    """A stack with what the kernel's state of its thread says beside its frames."""
+    letter = (stack.state or "")[:1]
+    point = stack.point
+    if letter in STOPPED_STATES:
+        point = ProgramPoint.STOPPED
+    elif letter in GONE_STATES:
+        point = ProgramPoint.GONE
+    elif letter == "D" and (frame := kernel_frame(stack.frames)) is not None:
+        return replace(stack, found=PointFound(ProgramPoint.STORAGE, None, frame))
+    elif stack.tool is Tool.PROC:
+        point = ProgramPoint.UNKNOWN
+    return (
+        stack if point is stack.point else replace(stack, found=replace(stack.found, point=point))
+    )
+
+
+# Of any file system.
+GENERAL: Final = ("rpc_", "_", "io_", "folio", "wait_")
+
+
+def kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
+    """The frame of the file system that a process is held in."""
+    in_storage = [frame for frame in frames if KERNEL_STORAGE.match(called(frame))]
+    named = (
+        frame for frame in in_storage if not called(frame).startswith(("rpc_", "_", "io_", "folio"))
+    )
+    return next(named, in_storage[0] if in_storage else None)

@@ -1,0 +1,88 @@
+"""A stack in words: what a rank is in, and the line to look at."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from triage.analysis.live.stacks.normalise import is_library, short_file
+from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.rank_stack import RankStack
+from triage.domain.live.stack import StackFrame
+
+__all__ = ["frame_text", "line_of", "where_text"]
+
+P: Final = ProgramPoint
+# Behind "stopped": the same for one rank and for many.
+WORDS: Final = {
+    P.COLLECTIVE: "in a collective called at {line}",
+    P.DEVICE: "waiting for the device at {line}",
+    P.STORE: "where the ranks meet (rendezvous or a new group), called at {line}",
+    P.NCCL_INIT: "in the set-up of a communicator, called at {line}",
+    P.DATA: "in the data loader, called at {line}",
+    P.CHECKPOINT: "in reading or writing a checkpoint at {line}",
+    P.STORAGE: "in the kernel, in uninterruptible sleep in {line}: a file system does not answer",
+    P.COMPILE: "compiling, called at {line}",
+    P.GIL: "waiting for the interpreter's lock (GIL) at {line}",
+    P.LOCK: "waiting for a lock, thread or queue at {line}",
+    P.GC: "in the garbage collector at {line}",
+    P.LOGGING: "writing a log at {line}",
+    P.IMPORT: "importing a module at {line}",
+    P.SLEEP: "sleeping at {line}",
+    P.BREAKPOINT: "at a debugger's prompt, a person's breakpoint, at {line}",
+    P.FILES: "reading or writing a file at {line}",
+    P.NETWORK: "in network input or output at {line}",
+    P.SUBPROCESS: "waiting for a program it started at {line}",
+    P.TEARDOWN: "shutting down while its peers are in a step, at {line}",
+    P.DISPATCH: "in torch, called at {line}",
+    P.CODE: "in {line}, outside any collective",
+    P.STOPPED: "by a signal or a debugger (state T), at {line}",
+    P.GONE: "and ended: its process is a zombie",
+}
+MAX_NAME: Final = 80
+
+
+def frame_text(frame: StackFrame) -> str:
+    """``read_shard (train.py:18)``: the function, and the last parts of its file."""
+    name = " ".join(frame.function.split())
+    name = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
+    if not frame.filename:
+        return name
+    parts = short_file(frame.filename).split("/")
+    # A file of the job's own by its name; of a library, below the library.
+    file = "/".join(parts[-3:]) if is_library(frame) else "/".join(parts[-2:])
+    if len(parts) > 2 and parts[0] == "":
+        file = parts[-1]
+    return f"{name} ({file}{'' if frame.line is None else f':{frame.line}'})"
+
+
+def innermost(frames: Sequence[StackFrame]) -> StackFrame | None:
+    own = next((one for one in frames if not is_library(one)), None)
+    return own or (frames[0] if frames else None)
+
+
+def line_of(stack: RankStack) -> str | None:
+    """The line to look at; None where the stack shows none."""
+    frame = stack.found.told_by
+    if stack.worker is not None:
+        frame = stack.worker.found.told_by or frame
+    elif stack.holder:
+        frame = innermost(stack.holder)
+    return None if frame is None else frame_text(frame)
+
+
+def where_text(stack: RankStack) -> str:
+    """What a rank is in, behind the word ``stopped``."""
+    line = line_of(stack) or "an unknown place"
+    if stack.worker is not None:
+        what = WORKERS.get(stack.worker.found.point, "")
+        return f"in {line}{what} of a data-loader worker, for which it waits"
+    if stack.holder:
+        return f"behind a thread that holds the interpreter's lock (GIL) in {line}"
+    return WORDS.get(stack.point, "at {line}").format(line=line)
+
+
+WORKERS: Final = {
+    P.NETWORK: ", in network input or output,",
+    P.FILES: ", in reading a file,",
+    P.LOCK: ", waiting for a lock,",
+    P.SUBPROCESS: ", waiting for a program it started,",
+}
