@@ -10,10 +10,10 @@ from triage.parsers.live.comm_state import looks_of_comm_state
 
 
 def transfer(direction="RECV", steps=16, **stages):
-    given = {name: {"step": step, "ts": 1_790_000_000_000_000} for name, step in stages.items()}
+    operation = {name: {"step": step, "ts": 1_790_000_000_000_000} for name, step in stages.items()}
     return {
         "opCount": 42, "coll": "AllReduce", "rank": 3, "remoteRank": 2, "nSteps": steps,
-        "opType": direction, "status": "IN_PROGRESS", "startTs": 1_790_000_000_000_000, **given,
+        "opType": direction, "status": "IN_PROGRESS", "startTs": 1_790_000_000_000_000, **operation,
     }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def test_else_the_rank_is_what_the_name_says(artifact, rank):
 
 
 @pytest.mark.parametrize(
-    ("given", "reason", "peer"),
+    ("operation", "reason", "peer"),
     [
         pytest.param(transfer(POSTED=8), WaitReason.PEER, 2, id="got nothing"),
         pytest.param(transfer(POSTED=8, RECEIVED=5), WaitReason.WIRE, 2, id="got a part"),
@@ -96,14 +96,14 @@ def test_else_the_rank_is_what_the_name_says(artifact, rank):
         ),
     ],
 )
-def test_a_transfer_says_whose_turn_it_is(given, reason, peer):
-    (one,) = only_look(state(transfers=[given])).waiting
+def test_a_transfer_says_whose_turn_it_is(operation, reason, peer):
+    (one,) = only_look(state(transfers=[operation])).waiting
     assert (one.reason, one.peer, one.rank) == (reason, peer, 3)
     assert one.since_ns == 1_790_000_000_000_000_000
 
 
 @pytest.mark.parametrize(
-    "given",
+    "operation",
     [
         pytest.param(transfer(POSTED=16, RECEIVED=16, DONE=16), id="all steps done"),
         pytest.param({**transfer(POSTED=8), "status": "DONE"}, id="done"),
@@ -111,8 +111,8 @@ def test_a_transfer_says_whose_turn_it_is(given, reason, peer):
         pytest.param({**transfer(POSTED=8), "remoteRank": None}, id="without a peer"),
     ],
 )
-def test_other_transfers_say_nothing(given):
-    assert only_look(state(transfers=[given])).waiting == ()
+def test_other_transfers_say_nothing(operation):
+    assert only_look(state(transfers=[operation])).waiting == ()
 
 
 def test_a_text_that_is_cut_is_said_and_the_others_are_read():
@@ -136,7 +136,7 @@ def test_what_tells_of_no_communicator_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "operation",
     [
         {"PT_activeOps": '[{"POSTED": 1, "opType": [], "remoteRank": "3", "nSteps": "x"}]'},
         {"CT_pastColls": '{"opCount": 1}', "PT_activeOps": "7"},
@@ -144,6 +144,6 @@ def test_what_tells_of_no_communicator_is_refused(text):
         {"commDesc": 5},
     ],
 )
-def test_foreign_values_are_passed_over(given):
-    look = only_look(state(**given))
+def test_foreign_values_are_passed_over(operation):
+    look = only_look(state(**operation))
     assert look.waiting == ()

@@ -24,7 +24,7 @@ def waits(*lines):
 
 
 @pytest.mark.parametrize(
-    ("given", "reason", "peer"),
+    ("printed", "reason", "peer"),
     [
         pytest.param(line(), WaitReason.PEER, 2, id="a silent sender"),
         pytest.param(line(post="pot"), WaitReason.PEER, 2, id="the older variant"),
@@ -35,8 +35,8 @@ def waits(*lines):
         pytest.param(line("FLUSHING"), WaitReason.OWN_DEVICE, None, id="not taken"),
     ],
 )
-def test_a_transfer_says_whose_turn_it_is(given, reason, peer):
-    (one,) = waits(SPEAKER, "", given)
+def test_a_transfer_says_whose_turn_it_is(printed, reason, peer):
+    (one,) = waits(SPEAKER, "", printed)
     assert (one.reason, one.peer, one.rank, one.line) == (reason, peer, 3, 3)
     assert one.hash == 81985529216486895
     assert (one.process.host, one.process.pid, one.process.gpu) == ("gpu-7", 812, 1)
