@@ -56,7 +56,7 @@ def faulthandler_text(frames: Sequence[Frame] = REDUCE, *, first: int = 0x7F5EE2
 def server_file(handler: str, bodies: Sequence[str]) -> str:
     """A periodic file of the debug server: the answers of ranks 0, 1, ... on nodes of two."""
     return "".join(
-        f"=== Rank {rank}: http://gpu-n{rank // 2 + 1:02}:{41700 + rank % 999}/handler/{handler}? ===\n"
-        f"{body}\n"
+        f"=== Rank {rank}: http://gpu-n{rank // 2 + 1:02}:{41700 + rank % 999}/handler/{handler}?"
+        f" ===\n{body}\n"
         for rank, body in enumerate(bodies)
     ).removesuffix("\n")

@@ -22,4 +22,10 @@ LIVE_EXAMPLES = {
     "profiler": '[\n{"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812},\n',
     "replay": "{\n  version : 1,\n  CommInitRank : [size : 4, uniqueID : 99, rank : 0]],\n",
     "proxy_trace": "createT:17, lastT:18, postT:17, sendT:17, cntNm:1, <31:42:7>, 3->2(R)\n",
+    "py_spy_json": '[{"pid": 4100, "thread_id": 1397, "thread_name": "MainThread", "frames": []}]',
+    "cuda_gdb": "Opening GPU coredump: core_n1_4100.nvcudmp\n[Current focus set to CUDA kernel 0,"
+    " grid 4, block (0,0,0), device 0, sm 0]\n#0  0x00007f in gather(int*)<<<(1,1,1)>>> ()\n",
+    "gdb": 'Thread 1 (Thread 0x7f (LWP 4100) "python"):\n#0  0x00007f in poll () from a.so\n',
+    "proc_files": "== status\nName:\tpython\nState:\tS (sleeping)\nPid:\t4100\n",
+    "python_traceback": '# Thread 7 (MainThread)\n  File "/w/t.py", line 4, in <module>\n    f()\n',
 }

@@ -10,9 +10,10 @@ from triage.formats.live.debug_server import (
     WAIT_COUNTER_VALUES,
 )
 from triage.formats.live.live_format import LiveFormat
+from triage.formats.live.native_stacks import CUDA_GDB, GDB, PROC_FILES
 from triage.formats.live.nccl_tools import INSPECTOR, PROFILER, PROXY_TRACE, REPLAY
 from triage.formats.live.ras import RAS_JSON, RAS_MONITOR, RAS_TEXT
-from triage.formats.live.stack_dumps import FAULTHANDLER, PY_SPY
+from triage.formats.live.stack_dumps import FAULTHANDLER, PY_SPY, PY_SPY_JSON, PYTHON_TRACEBACK
 
 __all__ = ["LIVE"]
 
@@ -31,4 +32,9 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     PROFILER,
     REPLAY,
     PROXY_TRACE,
+    PY_SPY_JSON,
+    CUDA_GDB,
+    GDB,
+    PROC_FILES,
+    PYTHON_TRACEBACK,
 )

@@ -1,4 +1,4 @@
-"""Stacks of processes, by themselves in a file.
+"""Stacks as Python's own tools print them, by themselves in a file.
 
 Dumps also stand in the middle of job logs; such a file stays a log. What is claimed here begins
 with a dump, but for some lines of a script above it, and holds hardly anything else.
@@ -9,18 +9,20 @@ from typing import Final
 
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
+from triage.formats.live.opening_lines import LOOKED_AT, mostly
+from triage.parsers.live.stacks import python_traceback
 from triage.parsers.live.stacks.faulthandler import MARK, THREAD
 from triage.parsers.live.stacks.lines import lines_of
 from triage.parsers.live.stacks.py_spy import HEADER, VERSION
-from triage.parsers.live.stacks.stack_looks import faulthandler_looks, py_spy_looks
+from triage.parsers.live.stacks.stack_looks import (
+    faulthandler_looks,
+    py_spy_json_looks,
+    py_spy_looks,
+    python_traceback_looks,
+)
 
-__all__ = ["FAULTHANDLER", "PY_SPY"]
+__all__ = ["FAULTHANDLER", "PYTHON_TRACEBACK", "PY_SPY", "PY_SPY_JSON"]
 
-# Lines of a script above the first dump: its date, the rank, the command.
-MOST_ABOVE: Final = 12
-# Of 100 lines that begin a file, as many may be of something else.
-MOST_FOREIGN_PERCENT: Final = 15
-LOOKED_AT: Final = 8 << 10
 DUMP_LINE: Final = re.compile(
     r"$|    |Thread |Process \d|Parent Process \d|Python v\d|-{20,}$|[=#*-]"
 )
@@ -28,12 +30,17 @@ FAULT_LINE: Final = re.compile(
     r"$|  |Thread 0x|Current thread |Stack \(|\.\.\.$|Fatal Python |Timeout \(|[=#*-]"
     r"|Python runtime state:|Extension modules: "
 )
+# '[{"pid": 20639, "thread_id": 139741064300224, ...'
+JSON_START: Final = re.compile(
+    rb'\s{0,64}\[\s{0,64}\{\s{0,64}"pid"\s{0,8}:\s{0,8}\d{1,10}\s{0,8},\s{0,64}"thread_id"\s{0,8}:'
+)
+TRACEBACK_LINE: Final = re.compile(r"$| |File:? |[=#*-]")
 
 
 def begins_py_spy(head: Head) -> bool:
     """``Process 20640: python train.py``, and in the next line ``Python v3.11.7 (...)``."""
     start = head.data[:LOOKED_AT]
-    if b"Process " not in start or b"\nPython v" not in start:
+    if b"Process " not in start or b"Python v" not in start:
         return False
     lines = lines_of(head.text)
     for place, line in enumerate(lines[:-1]):
@@ -53,15 +60,24 @@ def begins_faulthandler(head: Head) -> bool:
     return False
 
 
-def mostly(lines: list[str], first: int, known: re.Pattern[str]) -> bool:
-    """Whether lines are those of a tool: few above the first dump, hardly a foreign one below."""
-    if first > MOST_ABOVE:
+def begins_json(head: Head) -> bool:
+    """An array of objects, each with a pid, a thread and its frames."""
+    return JSON_START.match(head.data[:1024]) is not None
+
+
+def begins_traceback(head: Head) -> bool:
+    """``# Thread 139741924293504 (MainThread)``, and frames of tracebacks below."""
+    start = head.data[:LOOKED_AT]
+    if b"# Thread" not in start or b"File" not in start:
         return False
-    # The last line that is looked at may be cut.
-    below = lines[first:-1] if len(lines) > first + 1 else lines[first:]
-    foreign = sum(known.match(line) is None for line in below)
-    return foreign * 100 <= MOST_FOREIGN_PERCENT * len(below)
+    lines = lines_of(head.text)
+    for place, line in enumerate(lines[:-1]):
+        if python_traceback.HEADER.match(line) and python_traceback.FRAME.match(lines[place + 1]):
+            return mostly(lines, place, TRACEBACK_LINE)
+    return False
 
 
 PY_SPY: Final = LiveFormat("py_spy", begins_py_spy, py_spy_looks)
+PY_SPY_JSON: Final = LiveFormat("py_spy_json", begins_json, py_spy_json_looks)
 FAULTHANDLER: Final = LiveFormat("faulthandler", begins_faulthandler, faulthandler_looks)
+PYTHON_TRACEBACK: Final = LiveFormat("python_traceback", begins_traceback, python_traceback_looks)

@@ -9,12 +9,27 @@ from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.domain.live.stack import ThreadStack
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import pid_in_name, rank_of_name, stamp_of_name
+from triage.parsers.live.stacks.cuda_gdb import cuda_gdb_stacks
 from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
+from triage.parsers.live.stacks.gdb import gdb_stacks
 from triage.parsers.live.stacks.lines import lines_of
+from triage.parsers.live.stacks.proc_files import proc_stacks
 from triage.parsers.live.stacks.processes import with_ranks
 from triage.parsers.live.stacks.py_spy import MAX_THREADS, py_spy_stacks
+from triage.parsers.live.stacks.py_spy_json import py_spy_json_stacks
+from triage.parsers.live.stacks.python_traceback import python_traceback_stacks
 
-__all__ = ["faulthandler_looks", "in_rounds", "looks_of_stacks", "py_spy_looks"]
+__all__ = [
+    "cuda_gdb_looks",
+    "faulthandler_looks",
+    "gdb_looks",
+    "in_rounds",
+    "looks_of_stacks",
+    "proc_looks",
+    "py_spy_json_looks",
+    "py_spy_looks",
+    "python_traceback_looks",
+]
 
 CUT: Final = "ends in the middle of a stack"
 
@@ -34,6 +49,40 @@ def faulthandler_looks(text: str, artifact: str) -> list[Look]:
     whole = not last or last.endswith(("<module>", "<no Python frame>", "_bootstrap"))
     rounds = faulthandler_rounds(lines_of(text), process, whole=whole)
     return looks_of_stacks(artifact, Tool.FAULTHANDLER, rounds, None if whole else CUT)
+
+
+def py_spy_json_looks(text: str, artifact: str) -> list[Look]:
+    """The output of ``py-spy dump --json``."""
+    stacks, whole = py_spy_json_stacks(text)
+    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), None if whole else CUT)
+
+
+def python_traceback_looks(text: str, artifact: str) -> list[Look]:
+    """All threads of one process, each as Python prints a traceback."""
+    process = Process(pid=pid_in_name(artifact))
+    stacks = python_traceback_stacks(lines_of(text), process)
+    return looks_of_stacks(artifact, Tool.TRACEBACK, in_rounds(stacks))
+
+
+def gdb_looks(text: str, artifact: str) -> list[Look]:
+    """Backtraces of all threads of one process or core file, or of several."""
+    stacks = gdb_stacks(lines_of(text), UNKNOWN_PROCESS)
+    return looks_of_stacks(artifact, Tool.GDB, in_rounds(stacks))
+
+
+def cuda_gdb_looks(text: str, artifact: str) -> list[Look]:
+    """Kernels of a GPU, and the threads of its process where they were asked for too."""
+    lines = lines_of(text)
+    kernels = cuda_gdb_stacks(lines, UNKNOWN_PROCESS)
+    looks = looks_of_stacks(artifact, Tool.CUDA_GDB, [kernels] if kernels else [])
+    threads = gdb_stacks(lines, UNKNOWN_PROCESS)
+    return looks + (looks_of_stacks(artifact, Tool.GDB, in_rounds(threads)) if threads else [])
+
+
+def proc_looks(text: str, artifact: str) -> list[Look]:
+    """What the kernel says of one process or several."""
+    stacks = proc_stacks(lines_of(text), UNKNOWN_PROCESS, artifact)
+    return looks_of_stacks(artifact, Tool.PROC, in_rounds(stacks))
 
 
 def in_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:

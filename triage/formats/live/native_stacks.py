@@ -1,0 +1,67 @@
+"""Stacks as debuggers and the kernel print them, by themselves in a file."""
+
+import re
+from typing import Final
+
+from triage.formats.format import Head
+from triage.formats.live.live_format import LiveFormat
+from triage.formats.live.opening_lines import LOOKED_AT, mostly
+from triage.parsers.live.stacks import gdb, proc_files
+from triage.parsers.live.stacks.cuda_gdb import FOCUS, KERNELS, OPENING
+from triage.parsers.live.stacks.lines import lines_of
+from triage.parsers.live.stacks.stack_looks import cuda_gdb_looks, gdb_looks, proc_looks
+
+__all__ = ["CUDA_GDB", "GDB", "PROC_FILES"]
+
+# What gdb says of itself, of the process and of its threads.
+GDB_LINE: Final = re.compile(
+    r"$|#\d|\s|Thread \d|\[|0x[0-9a-f]|\d+\t|GNU gdb|Copyright|License|This |There|Type |For |Find"
+    r"|Attaching|Reading|Using host|warning:|Core was|Program |To |[_A-Za-z:]\w* \(|\(More stack"
+    r"|NVIDIA|Portions|Opening|CUDA|Detaching|Download|Traceback \(most recent call first\)"
+)
+CUDA_LINE: Final = re.compile(GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
+# Hundreds of "[New LWP 51342]" may stand above the first thread.
+MOST_LINES: Final = 2000
+# A file of "/proc" itself: status, or stack.
+PROC_START: Final = re.compile(
+    rb"(?:Name:\t[^\n]{0,64}\n(?:Umask:\t\d{1,8}\n)?State:\t[A-Za-z] \()"
+    rb"|(?:\[<[0-9a-f]{1,16}>\] [\w.]{1,100}\+0x[0-9a-f]{1,8}/0x)"
+)
+
+
+def begins_gdb(head: Head) -> bool:
+    """``Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):``, then ``#0  ...``."""
+    if b"(LWP " not in head.data or b"\n#0  " not in head.data:
+        return False
+    lines = lines_of(head.whole_text)[:MOST_LINES]
+    for place, line in enumerate(lines[:-1]):
+        if gdb.THREAD.match(line) and lines[place + 1].startswith("#0 "):
+            return mostly(lines, 0, GDB_LINE)
+    return False
+
+
+def begins_cuda_gdb(head: Head) -> bool:
+    """A GPU core dump that is opened, or the table of running kernels."""
+    start = head.data[:LOOKED_AT]
+    if not any(mark in start for mark in (b"GPU coredump", b"CUDA kernel", b"SMs Mask")):
+        return False
+    lines = lines_of(head.text)
+    found = any(OPENING.match(line) or FOCUS.match(line) or KERNELS.match(line) for line in lines)
+    return found and mostly(lines, 0, CUDA_LINE)
+
+
+def begins_proc(head: Head) -> bool:
+    """A file of ``/proc``, or several below headings."""
+    if PROC_START.match(head.data) is not None:
+        return True
+    start = head.data[:LOOKED_AT]
+    if b"State:\t" not in start and b"\n[<" not in start:
+        return False
+    first = next((line for line in lines_of(head.text) if line.strip()), "")
+    heading = proc_files.HEADING.match(first)
+    return heading is not None and bool(heading["mark"] or heading["path"])
+
+
+CUDA_GDB: Final = LiveFormat("cuda_gdb", begins_cuda_gdb, cuda_gdb_looks)
+GDB: Final = LiveFormat("gdb", begins_gdb, gdb_looks)
+PROC_FILES: Final = LiveFormat("proc_files", begins_proc, proc_looks)

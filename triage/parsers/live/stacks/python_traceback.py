@@ -1,0 +1,84 @@
+"""Stacks of all threads as Python prints tracebacks: what scripts and Ray fall back to.
+
+::
+
+    # Thread 139741924293504 (MainThread)
+      File "/workspace/train.py", line 43, in <module>
+        main()
+      File "/workspace/train.py", line 37, in main
+        batch = next(batches)
+
+Frames are **outermost first**; a line of source follows each.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from triage.domain.live.process import Process
+from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.parsers.live.stacks.lines import clipped, frames_kept, short
+from triage.parsers.live.stacks.py_spy import MAX_THREADS
+
+__all__ = ["FRAME", "HEADER", "python_traceback_stacks"]
+
+# "# Thread 139741924293504 (MainThread)", "# ThreadID: 139741924293504", "# Thread: MainThread"
+HEADER: Final = re.compile(
+    r"#+ ?Thread(?: ?ID)?:? +(?:(?P<id>0x[0-9a-f]{1,16}|\d{1,20})\b)?[ :,-]*\(?"
+    r"(?P<name>[^()\n]{0,200})\)?"
+)
+# '  File "/workspace/train.py", line 37, in main', 'File: "/w/train.py", line 37, in main'
+FRAME: Final = re.compile(
+    r' {0,8}File:? "(?P<file>[^"]*)", line (?P<line>\d{1,9}), in (?P<name>.+)'
+)
+
+
+def python_traceback_stacks(
+    lines: Sequence[str], process: Process, first: int = 1
+) -> list[ThreadStack]:
+    """The threads as they stand, each turned innermost frame first."""
+    stacks: list[ThreadStack] = []
+    header: re.Match[str] | None = None
+    begun = 0
+    frames: list[StackFrame] = []
+
+    def end_thread() -> None:
+        if header is not None and len(stacks) < MAX_THREADS:
+            stacks.append(stack_of(header, frames, process, begun))
+
+    for number, line in enumerate(lines, first):
+        if line.startswith("#"):
+            match = HEADER.match(clipped(line))
+            if match is not None:
+                end_thread()
+                header, begun, frames = match, number, []
+        elif header is not None and "File" in line[:12]:
+            frame = frame_of(clipped(line))
+            if frame is not None:
+                frames.append(frame)
+    end_thread()
+    return stacks
+
+
+def stack_of(
+    header: re.Match[str], frames: list[StackFrame], process: Process, line: int
+) -> ThreadStack:
+    name = header["name"].strip() or None
+    own = header["id"]
+    return ThreadStack(
+        process,
+        frames_kept(frames[::-1]),
+        name,
+        None if own is None else int(own, 0) if own.startswith("0x") else int(own),
+        None if name is None else name == "MainThread",
+        line=line,
+    )
+
+
+@lru_cache(maxsize=8192)
+def frame_of(line: str) -> StackFrame | None:
+    match = FRAME.match(line)
+    if match is None:
+        return None
+    return StackFrame(short(match["name"]), short(match["file"]), int(match["line"]))
