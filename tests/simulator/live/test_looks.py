@@ -121,3 +121,17 @@ def test_the_gpu_of_the_culprit_is_idle_and_the_others_spin(tmp_path: Path) -> N
         loads = [row.split(", ")[busy] for row in rows]
         expected = ["0 %" if node * 8 + k == culprit else "100 %" for k in range(8)]
         assert loads == expected
+
+
+def test_a_job_that_runs_has_moved_between_two_looks(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, "healthy")
+    first, second = reports(folder)
+    assert first["communicators"] != second["communicators"]
+    same = [rank for rank in range(RANKS) if len(set(stacks_of(folder, rank))) == 1]
+    assert len(same) < RANKS // 2
+
+
+def test_in_a_set_up_that_hangs_its_members_stand_in_the_set_up(tmp_path: Path) -> None:
+    folder, truth = written(tmp_path, "setup-hang")
+    for rank in truth.possible_ranks:
+        assert "all_ready" in "".join(main_thread(stacks_of(folder, rank)[0]))

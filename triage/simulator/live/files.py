@@ -43,7 +43,7 @@ def write_live(
             own.mkdir(parents=True, exist_ok=True)
             reason = reason_of(request.chance("reason"), category)
             for rank in range(request.shape.ranks):
-                standing = standing_of(played, rank)
+                standing = standing_of(played, rank, look)
                 if standing.stands is Stands.GONE:
                     continue
                 text = py_spy_text(
@@ -55,14 +55,16 @@ def write_live(
                 )
                 (own / f"rank_{rank}.txt").write_text(text, encoding="utf-8")
         if "gpus" in sources:
-            _write_gpus(folder, played, at, name)
+            _write_gpus(folder, played, at, look, name)
         if "ras" in sources:
             (folder / "ras").mkdir(parents=True, exist_ok=True)
-            text = ras_json(played, now_ns, address=address)
+            text = ras_json(played, now_ns, look, address=address)
             (folder / "ras" / f"ras_{stamp}.json").write_text(text, encoding="utf-8")
 
 
-def _write_gpus(folder: Path, played: Played, at: datetime, name: Callable[[int], str]) -> None:
+def _write_gpus(
+    folder: Path, played: Played, at: datetime, look: int, name: Callable[[int], str]
+) -> None:
     """``nvidia-smi`` on each node."""
     request = played.request
     per_node = request.gpus_per_node
@@ -71,5 +73,5 @@ def _write_gpus(folder: Path, played: Played, at: datetime, name: Callable[[int]
         own.mkdir(parents=True, exist_ok=True)
         here = range(node, min(node + per_node, request.shape.ranks))
         chance = request.chance(f"gpus/{node}/{at}")
-        text = smi_csv([standing_of(played, rank).stands for rank in here], at, chance)
+        text = smi_csv([standing_of(played, rank, look).stands for rank in here], at, chance)
         (own / f"nvidia-smi_{at:%Y%m%d_%H%M%S}.csv").write_text(text, encoding="utf-8")

@@ -29,7 +29,7 @@ def smi_csv(gpus: Sequence[Stands], at: datetime, chance: random.Random) -> str:
     rows = [HEAD]
     stamp = at.strftime("%Y/%m/%d %H:%M:%S.000")
     for index, stands in enumerate(gpus):
-        shown = {Stands.WAITS: SPINS, Stands.WORKS: WORKS}.get(stands, IDLE)
+        shown = {Stands.WAITS: SPINS, Stands.SETS_UP: IDLE, Stands.WORKS: WORKS}.get(stands, IDLE)
         busy, traffic, power, clock, heat = shown
         rows.append(
             f"{stamp}, {index}, {busy} %, {traffic} %, {power + chance.gauss(0.0, 2.5):.2f} W,"

@@ -26,13 +26,15 @@ def address_of(node: int) -> str:
     return f"10.20.{node // 200}.{11 + node % 200}"
 
 
-def ras_json(played: Played, at_ns: int, *, address: Callable[[int], str] = address_of) -> str:
+def ras_json(
+    played: Played, at_ns: int, look: int = 0, *, address: Callable[[int], str] = address_of
+) -> str:
     """The report at ``at_ns``; ``address`` gives that of a node by its number."""
     topology, request = played.topology, played.request
     chance = request.chance("communicators")
     per_node = request.gpus_per_node
     ranks = range(request.shape.ranks)
-    launched = [launched_of(played, rank) for rank in ranks]
+    launched = [launched_of(played, rank, look) for rank in ranks]
     gone = {rank for rank in ranks if standing_of(played, rank).stands is Stands.GONE}
 
     def peer(rank: int, group_rank: int) -> dict[str, Any]:

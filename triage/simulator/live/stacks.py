@@ -13,6 +13,13 @@ PYTHON = "Python v3.11.9 (/opt/venv/bin/python3.11)"
 COMMAND = "/opt/venv/bin/python -u /opt/train/train.py"
 DEPTH = 14
 SYNCHRONIZE = Frame("synchronize", f"{SITE_PACKAGES}/torch/cuda/__init__.py", 985)
+SETTING_UP = (
+    Frame("_get_backend", f"{SITE_PACKAGES}/torch/distributed/distributed_c10d.py", 1311),
+    Frame("all_reduce", f"{SITE_PACKAGES}/torch/distributed/distributed_c10d.py", 3008),
+    Frame("wrapper", f"{SITE_PACKAGES}/torch/distributed/c10d_logger.py", 83),
+    Frame("all_ready", "/opt/train/checkpoint/barrier.py", 52),
+    *MAIN,
+)
 FEEDER = (
     Frame("wait", f"{STDLIB}/threading.py", 327),
     Frame("_feed", f"{STDLIB}/multiprocessing/queues.py", 231),
@@ -37,6 +44,8 @@ def main_frames(standing: Standing, reason: HostStop, *, run_ahead: bool) -> tup
     """The main thread of a rank, innermost call first."""
     if standing.stands is Stands.STOPPED:
         return reason.frames
+    if standing.stands is Stands.SETS_UP:
+        return SETTING_UP
     op = standing.op
     if op is None:
         return (Frame("next_batch", "/opt/train/data/pipeline.py", 74), *MAIN)
