@@ -69,9 +69,9 @@ def standing_of(played: Played, rank: int, look: int = 0) -> Standing:
         return Standing(Stands.STOPPED if late and not look else Stands.WORKS, op)
     if rank in fault.without_dump:
         return Standing(Stands.GONE, op)
-    if rank in fault.culprits and not program and fault.where is not None:
-        if fault.where.slot is Slot.LATE:
-            return Standing(Stands.SETS_UP, op)
+    sets_up = fault.where is not None and fault.where.slot is Slot.LATE and not program
+    if rank in fault.culprits and sets_up:
+        return Standing(Stands.SETS_UP, op)
     if rank in fault.culprits and issued == len(program) < len(played.normal.of(rank)):
         return Standing(Stands.STOPPED, op)
     last = played.timeline.last
