@@ -47,3 +47,6 @@ def processes_of(look: Look) -> Iterator[Process]:
             yield last
     for reply in look.replies:
         yield reply.process
+    for communicator in look.communicators:
+        for member in communicator.ranks:
+            yield member.process

@@ -5,6 +5,7 @@ from typing import Final
 from triage.analysis.live.case import LiveCase, LiveDetector
 from triage.analysis.live.detectors.alike_stacks import AlikeStacks
 from triage.analysis.live.detectors.odd_stack import OddStack
+from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
 from triage.analysis.live.detectors.silent_process import SilentProcess
 from triage.domain.finding import Finding
 
@@ -14,6 +15,7 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     OddStack(),
     SilentProcess(),
     AlikeStacks(),
+    ShortestKernel(),
 )
 
 
