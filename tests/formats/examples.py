@@ -16,6 +16,7 @@ EXAMPLES = {
     "query_result": '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{}}]}}',
     "exposition": '# TYPE DCGM_FI_DEV_GPU_TEMP gauge\nDCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n',
     "table": "timestamp, index, temperature.gpu\n2026/11/20 03:04:15.500, 0, 61\n",
+    "process_list": '{"schema": "triage.processes/1", "node": "n3", "missing": [5]}\n',
     **LIVE_EXAMPLES,
     "nvidia_smi_q": samples.smi({}),
     "nvidia_smi_xml": samples.SMI_XML,

@@ -20,6 +20,7 @@ from triage.cli import (
     doctor,
     explain,
     incidents,
+    live,
     migrate,
     node,
     parse,
@@ -86,6 +87,7 @@ app.command(help=analyze.HELP)(analyze.analyze)
 app.command(help=explain.HELP)(explain.explain)
 app.command(help=parse.HELP)(parse.parse)
 app.command(help=collect.HELP)(collect.collect)
+app.command(help=live.HELP)(live.live)
 # These ask a service that runs somewhere.
 app.command(help=incidents.HELP)(incidents.incidents)
 app.command(help=show.HELP)(show.show)

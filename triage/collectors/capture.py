@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Captured", "capture", "end_all", "end_process_at", "program", "running"]
+__all__ = ["FOLDERS", "Captured", "capture", "end_all", "end_process_at", "program", "running"]
 
 CHUNK = 1 << 18
 # After the deadline: time to close files and to say what was left.

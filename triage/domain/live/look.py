@@ -31,6 +31,7 @@ class Tool(StrEnum):
     PROFILER = "profiler"
     INSPECTOR = "inspector"
     GPU_STATE = "gpu_state"
+    PROCESSES = "processes"  # the list of a node's processes, and who answered what
 
 
 @dataclass(frozen=True, slots=True)

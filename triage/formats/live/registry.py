@@ -12,12 +12,14 @@ from triage.formats.live.debug_server import (
 from triage.formats.live.live_format import LiveFormat
 from triage.formats.live.native_stacks import CUDA_GDB, GDB, PROC_FILES
 from triage.formats.live.nccl_tools import INSPECTOR, PROFILER, PROXY_TRACE, REPLAY
+from triage.formats.live.process_list import PROCESS_LIST
 from triage.formats.live.ras import RAS_JSON, RAS_MONITOR, RAS_TEXT
 from triage.formats.live.stack_dumps import FAULTHANDLER, PY_SPY, PY_SPY_JSON, PYTHON_TRACEBACK
 
 __all__ = ["LIVE"]
 
 LIVE: Final[tuple[LiveFormat, ...]] = (
+    PROCESS_LIST,
     RAS_TEXT,
     RAS_JSON,
     RAS_MONITOR,

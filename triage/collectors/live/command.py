@@ -1,0 +1,171 @@
+"""``python3 -m triage.collectors live``: a pull on a node that has nothing but Python.
+
+Exit status: 0 a folder was written (and sent, with --send); 1 it could not be sent; 2 wrong
+usage or no job.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from triage.collectors.capture import end_all
+from triage.collectors.credentials import hide_tokens
+from triage.collectors.live.every_node import pull_all_nodes
+from triage.collectors.live.options import LIVE_OPTIONS, SOURCES, LiveOptions
+from triage.collectors.live.pull import pull
+from triage.collectors.live.reach import HOW
+from triage.collectors.live.send import send_folder
+from triage.collectors.live.tar import write_tar
+from triage.collectors.options import Misuse, bytes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["checked", "fill", "main", "options_of", "say"]
+
+ABOUT = "Ask the processes of a running job on this node, and write an incident folder."
+NICENESS = 5
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command with ``argv``; its exit status."""
+    arguments = parser().parse_args(argv)
+    try:
+        options = options_of(arguments)
+        if not options.out and not options.send:
+            raise Misuse("give --out DIR, --out - or --send; triage live also analyses")
+        if options.every_s:
+            raise Misuse("--every needs the analysis: run triage live --every")
+        return run(options, os.environ)
+    except Misuse as error:
+        say(hide_tokens(str(error)))
+        return 2
+    finally:
+        end_all()
+
+
+def run(options: LiveOptions, environment: Mapping[str, str]) -> int:
+    """Write the folder or the tar, and send it where that is asked for."""
+    with suppress(OSError):
+        os.nice(NICENESS)
+    with suppress(ValueError):
+        signal.signal(signal.SIGTERM, _terminated)
+    if options.out and options.out != "-":
+        fill(options, environment, options.out)
+        return _sent(options, environment, options.out)
+    with tempfile.TemporaryDirectory(prefix="triage-live-") as root:
+        fill(options, environment, root)
+        if options.out == "-":
+            write_tar(root, sys.stdout.buffer)
+        return _sent(options, environment, root)
+
+
+def fill(options: LiveOptions, environment: Mapping[str, str], root: str) -> None:
+    """Fill the folder ``root`` from this node or from all. Raises :class:`Misuse`."""
+    os.umask(0o077)  # stacks and dumps are for this user alone
+    try:
+        os.makedirs(root, exist_ok=True)
+        if os.listdir(root):
+            raise Misuse(f"{root} is not empty; name a new folder")
+        if options.all_nodes or options.nodes:
+            pull_all_nodes(options, environment, root, say)
+        else:
+            pull(options, environment, root, say)
+    except OSError as error:
+        raise Misuse(f"cannot write {error.filename or root}: {error.strerror}") from error
+
+
+def options_of(arguments: Any) -> LiveOptions:  # noqa: ANN401 - argparse's namespace, or ours
+    """The arguments as :class:`LiveOptions`. Raises :class:`Misuse`."""
+    return checked(
+        LiveOptions(
+            job=arguments.job,
+            pid=arguments.pid,
+            all_nodes=arguments.all_nodes,
+            nodes=arguments.nodes,
+            via=arguments.via,
+            out=arguments.out,
+            looks=arguments.looks,
+            budget_s=arguments.budget,
+            max_bytes=bytes_of(arguments.max_bytes),
+            without=tuple(arguments.without or ()),
+            node=arguments.node,
+            cluster=arguments.cluster,
+            send=arguments.send,
+            url=arguments.url,
+            token_file=arguments.token_file,
+            ca_file=arguments.ca_file,
+            every_s=arguments.every,
+            one_of_many=getattr(arguments, "one_of_many", False),
+        )
+    )
+
+
+def checked(options: LiveOptions) -> LiveOptions:
+    """``options``. Raises :class:`Misuse` for values that cannot be meant."""
+    if not 1 <= options.looks <= 20:
+        raise Misuse("--looks is 1 to 20")
+    if not 2.0 <= options.budget_s <= 3600.0:
+        raise Misuse("--budget is in seconds, 2 to 3600")
+    if options.every_s and not 10.0 <= options.every_s <= 86_400.0:
+        raise Misuse("--every is in seconds, 10 to 86400")
+    if options.via not in HOW:
+        raise Misuse(f"--via is one of {', '.join(HOW)}")
+    unknown = sorted(set(options.without) - set(SOURCES))
+    if unknown:
+        raise Misuse(f"--without {unknown[0]}: give one of {', '.join(SOURCES)}")
+    if options.pid is not None and (options.all_nodes or options.nodes):
+        raise Misuse("--pid is of this node; give --job with --all-nodes")
+    if options.send and not options.url:
+        raise Misuse("the service is unknown: give --url")
+    return options
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options; the same as those of ``triage live``, less what analyses."""
+    made = _Parser(
+        prog="triage live", description=ABOUT, epilog=__doc__.partition("\n\n")[2],
+        allow_abbrev=False,
+    )  # fmt: skip
+    for name, option in LIVE_OPTIONS.items():
+        if not option.metavar:
+            made.add_argument(name, action="store_true", help=option.help)
+            continue
+        values: dict[str, Any] = {"metavar": option.metavar, "default": option.default}
+        if option.metavar == "SOURCE":
+            values["action"] = "append"
+        elif option.metavar in {"N", "PID"}:
+            values["type"] = int
+        elif option.metavar == "S":
+            values["type"] = float
+        default = " (default: %(default)s)" if option.default else ""
+        made.add_argument(name, help=option.help + default, **values)
+    # What the command says to its copies on other nodes.
+    made.add_argument("--one-of-many", action="store_true", help=argparse.SUPPRESS)
+    return made
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"triage live: {hide_tokens(message)}. See --help.\n")
+
+
+def say(line: str) -> None:
+    """One line on stderr."""
+    with suppress(OSError):
+        sys.stderr.write(f"triage live: {line}\n")
+        sys.stderr.flush()
+
+
+def _sent(options: LiveOptions, environment: Mapping[str, str], root: str) -> int:
+    return send_folder(options, environment, root, say) if options.send else 0
+
+
+def _terminated(_number: int, _frame: object) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)

@@ -1,0 +1,215 @@
+"""One look: every source is asked at the same time, within a deadline.
+
+What is slow or silent costs only itself: the other answers are written as they come.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from triage.collectors.live.asked import SILENT, TOOL_FAILED, Question
+from triage.collectors.live.debug_server import (
+    FRONTEND_PORT,
+    HANDLERS,
+    MAX_PAGE,
+    addresses_by,
+    answer_of,
+    ports_in,
+)
+from triage.collectors.live.exchange import post
+from triage.collectors.live.folder import stamp_text
+from triage.collectors.live.gpu import gpu_tools, state_by
+from triage.collectors.live.kernel_view import kernel_view_of, own_view_of, rights_missing
+from triage.collectors.live.parallel import run_all
+from triage.collectors.live.pipe import dump_by_pipe, pipe_of
+from triage.collectors.live.ras import ras_address, ras_status
+from triage.collectors.live.sockets import listening, same_network
+from triage.collectors.live.stacks import find_py_spy, stack_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from triage.collectors.deadline import Deadline
+    from triage.collectors.live.debug_server import ServerHandler
+    from triage.collectors.live.exchange import Address
+    from triage.collectors.live.folder import PullFolder
+    from triage.collectors.live.parallel import Task
+    from triage.collectors.live.processes import Job, RankProcess
+
+__all__ = ["LookPlan", "take_look"]
+
+# Threads that wait for answers. Programs of our own run two for each core at most.
+WIDTH = 64
+MAX_WORKERS = 16
+
+
+class LookPlan(NamedTuple):
+    """What is asked in a look. ``recorders`` is whether ranks write their dumps now.
+
+    ``whole_job`` is whether sources that answer for all nodes are asked here.
+    """
+
+    number: int
+    without: tuple[str, ...]
+    recorders: bool
+    whole_job: bool
+    search: str
+
+
+def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) -> list[Question]:
+    """Ask, and write what comes; who answered what."""
+    now = time.time()
+    writer = _Writer(folder, plan, stamp_text(now))
+    asked: list[Question] = []
+    here = tuple(one for one in job.ranks if same_network(one.seen.pid))
+    programs: dict[tuple[str, object], Task] = {}
+    waits: dict[tuple[str, object], Task] = {}
+    if "proc" not in plan.without:
+        waits.update({("proc", one.seen.pid): (writer.kernel, (one,)) for one in job.ranks})
+        asked.extend(rights_missing(job.ranks))
+    if "py-spy" not in plan.without:
+        py_spy, why = find_py_spy(plan.search, job.ranks)
+        if py_spy:
+            programs.update({
+                ("pyspy_dump", one.seen.pid): (writer.stacks, (py_spy, one, deadline))
+                for one in job.ranks
+            })  # fmt: skip
+        else:
+            asked.append(Question("pyspy_dump", None, None, TOOL_FAILED, why))
+    if "gpu" not in plan.without:
+        for name, argv, ending in gpu_tools(plan.search):
+            waits[(name, None)] = (writer.gpus, (name, argv, ending, deadline))
+    if "pipe" not in plan.without and plan.recorders:
+        waits.update({
+            ("pipe", one.seen.pid): (writer.pipe, (one, deadline))
+            for one in job.ranks if pipe_of(one)
+        })  # fmt: skip
+    if here and {"debug-server", "ras"} - set(plan.without):
+        waits[("servers", None)] = (writer.servers, (job, here, deadline))
+    tasks: dict[tuple[str, object], Task] = {**waits, **programs}
+    width = len(waits) if len(waits) < WIDTH else WIDTH
+    results = run_all(tasks, deadline, width + 2 * (os.cpu_count() or 1))
+    by_pid = {one.seen.pid: one.rank for one in job.ranks}
+    for key in tasks:
+        got = results.get(key)
+        tool, pid = key[0], key[1] if isinstance(key[1], int) else None
+        rank = by_pid.get(pid) if pid is not None else None
+        if isinstance(got, list):
+            asked.extend(got)
+        elif isinstance(got, Exception):
+            asked.append(
+                Question(tool, rank, pid, TOOL_FAILED, f"{type(got).__name__}: {got}"[:200])
+            )
+        else:
+            asked.append(Question(tool, rank, pid, SILENT, "no answer in time"))
+    return asked
+
+
+class _Writer:
+    """Asks one source each and writes its answer into the folder of this look."""
+
+    def __init__(self, folder: PullFolder, plan: LookPlan, stamp: str) -> None:
+        self.folder = folder
+        self.plan = plan
+        self.stamp = stamp
+
+    def kernel(self, one: RankProcess) -> list[Question]:
+        """The rank's, and those of the processes below it."""
+        asked, data = kernel_view_of(one)
+        self._write(one, "proc", "txt", data)
+        for below in one.workers[:MAX_WORKERS]:
+            text = own_view_of(below.pid)
+            if text:
+                name = f"worker_{below.pid}_of_{_name_of(one)}_proc_{self.stamp}.txt"
+                self.folder.write(f"look-{self.plan.number}/workers", name, text.encode())
+        return [asked]
+
+    def stacks(self, py_spy: str, one: RankProcess, deadline: Deadline) -> list[Question]:
+        asked, data = stack_of(py_spy, one, deadline)
+        self._write(one, "pyspy_dump", "txt", data)
+        return [asked]
+
+    def gpus(
+        self, name: str, argv: tuple[str, ...], ending: str, deadline: Deadline
+    ) -> list[Question]:
+        asked, data = state_by(name, argv, deadline)
+        if data:
+            self.folder.write(self._folder, f"{name}_{self.stamp}.{ending}", data)
+        return [asked]
+
+    def pipe(self, one: RankProcess, deadline: Deadline) -> list[Question]:
+        asked, data = dump_by_pipe(one, deadline.part(0.9))
+        if data:
+            self.folder.write("fr", f"nccl_trace_rank_{one.rank}", data)
+        return [asked]
+
+    def servers(
+        self, job: Job, here: tuple[RankProcess, ...], deadline: Deadline
+    ) -> list[Question]:
+        """The servers that the job's processes themselves opened: RAS and PyTorch's."""
+        pids = [one.seen.pid for one in here]
+        below = [worker.pid for one in here for worker in one.workers]
+        ports = listening([*pids, *below])
+        tasks: dict[tuple[str, object], Task] = {}
+        if "ras" not in self.plan.without and self.plan.whole_job:
+            address = ras_address(job.environment)
+            if address[1] in ports:
+                tasks[("ras", None)] = (self.ras, (address, deadline.part(0.9)))
+        if "debug-server" not in self.plan.without:
+            stored = self._stored(job, ports, deadline.part(0.3))
+            for pid, place in addresses_by(here, stored, ports).items():
+                one = next(one for one in here if one.seen.pid == pid)
+                for handler in HANDLERS:
+                    if self.plan.recorders or not handler.recorder:
+                        row = (one, place, handler, deadline.part(0.9))
+                        tasks[(handler.name, pid)] = (self.handler, row)
+        results = run_all(tasks, deadline, WIDTH)
+        answers = [row for got in results.values() if isinstance(got, list) for row in got]
+        ranks = {one.seen.pid: one.rank for one in here}
+        for key in tasks:
+            owner = key[1] if isinstance(key[1], int) else None
+            if not isinstance(results.get(key), list) and owner is not None:
+                answers.append(Question(key[0], ranks[owner], owner, SILENT, "no answer in time"))
+        return answers
+
+    def ras(self, address: tuple[str, int], deadline: Deadline) -> list[Question]:
+        asked, data, ending = ras_status(address, deadline)
+        if data:
+            self.folder.write(self._folder, f"ras_{self.stamp}.{ending}", data)
+        return [asked]
+
+    def handler(
+        self, one: RankProcess, place: Address, handler: ServerHandler, deadline: Deadline
+    ) -> list[Question]:
+        asked, data = answer_of(one, place, handler, deadline)
+        if data and handler.recorder:
+            self.folder.write("fr", f"{handler.name}_rank_{one.rank}.{handler.ending}", data)
+        elif data:
+            self._write(one, handler.name, handler.ending, data)
+        return [asked]
+
+    def _stored(
+        self, job: Job, ports: Mapping[int, int], deadline: Deadline
+    ) -> dict[int, tuple[str, int]]:
+        """Where the ranks' servers are, as the frontend of rank 0 says it."""
+        master = job.environment.get("MASTER_ADDR", "")
+        own = FRONTEND_PORT in ports
+        if not own and (not master or not self.plan.search):
+            return {}
+        host = "localhost" if own else master
+        page = post((host, FRONTEND_PORT), "/tcpstore", deadline, MAX_PAGE, "GET")
+        return ports_in(page.data) if page.status == 200 else {}
+
+    @property
+    def _folder(self) -> str:
+        return f"look-{self.plan.number}"
+
+    def _write(self, one: RankProcess, what: str, ending: str, data: bytes) -> None:
+        if data:
+            self.folder.write(self._folder, f"{_name_of(one)}_{what}_{self.stamp}.{ending}", data)
+
+
+def _name_of(one: RankProcess) -> str:
+    return f"pid_{one.seen.pid}" if one.rank is None else f"rank_{one.rank}"

@@ -1,0 +1,297 @@
+"""Who is who among the processes of a job on this node: ranks, their workers, launchers.
+
+The identity is the environment that a process began with. A launcher sets it for its children:
+where a descendant has a surer identity of its own, the process is the launcher. A child that
+inherited its parent's identity is the rank's worker (a data loader's process, a command).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from triage.collectors.live.seen import Seen, Table
+
+__all__ = ["Job", "RankProcess", "by_parent", "jobs_of", "tree_of"]
+
+# Where a launcher says the rank: (rank, local rank, world size, ranks of this node), surest first.
+SOURCES = (
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
+    (
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+    ),
+    ("PMIX_RANK", "MPI_LOCALRANKID", "PMIX_SIZE", ""),
+    ("PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", ""),
+    ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", ""),
+)
+MAX_RANK = 10_000_000
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# Python's own helpers beside the processes that torch.multiprocessing starts.
+HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker",
+           "multiprocessing.forkserver")  # fmt: skip
+
+
+class Identity(NamedTuple):
+    """What an environment says: ``sureness`` is higher where a launcher set all of it."""
+
+    sureness: int
+    rank: int
+    local_rank: int | None
+    world_size: int | None
+    local_world_size: int | None
+    job: str
+
+
+class RankProcess(NamedTuple):
+    """A rank's process and those below it, by pid. ``rank`` is None where nothing says it.
+
+    ``assumed`` is whether the rank is the order in which the processes were started.
+    """
+
+    seen: Seen
+    rank: int | None
+    local_rank: int | None
+    workers: tuple[Seen, ...] = ()
+    assumed: bool = False
+
+
+class Job(NamedTuple):
+    """One job's part of this node. ``names`` are all that it is called; the first is the id.
+
+    ``missing`` are ranks that belong on this node, as their neighbours' environment says, and
+    have no process.
+    """
+
+    names: tuple[str, ...]
+    ranks: tuple[RankProcess, ...]
+    launchers: tuple[Seen, ...]
+    world_size: int | None
+    missing: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def job_id(self) -> str:
+        """What it is called in the report."""
+        return self.names[0]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """That of its first rank."""
+        return (self.ranks[0].seen.environment if self.ranks else None) or {}
+
+
+def jobs_of(table: Table, root: int | None = None) -> list[Job]:
+    """The jobs of this node, in the order of their ids; with ``root`` what is below that pid.
+
+    Below a ``root`` whose children carry no rank, its Python children are taken for the ranks in
+    the order of their start, as torch.multiprocessing starts them.
+    """
+    rows = table.processes
+    children = by_parent(rows.values())
+    chosen = dict(rows) if root is None else {one.pid: one for one in tree_of(root, rows, children)}
+    found: dict[str, list[RankProcess]] = defaultdict(list)
+    launchers: dict[str, list[Seen]] = defaultdict(list)
+    identities = {pid: who for pid, one in chosen.items() if (who := identity_of(one)) is not None}
+    surest = _surest_below(identities, rows)
+    claimed: set[int] = set()
+    for pid, who in sorted(identities.items()):
+        above = identities.get(chosen[pid].parent_pid)
+        if above is not None and _same(above, who) and chosen[pid].parent_pid in claimed:
+            claimed.add(pid)  # inherited: a worker of the rank above
+        elif surest.get(pid, 0) > who.sureness:
+            launchers[who.job].append(chosen[pid])
+        elif not chosen[pid].is_python and _has_python_below(pid, who, identities, children):
+            launchers[who.job].append(chosen[pid])  # a shell around the program
+        else:
+            claimed.add(pid)
+            below = tuple(one for one in tree_of(pid, rows, children) if one.pid != pid)
+            found[who.job].append(RankProcess(chosen[pid], who.rank, who.local_rank, below))
+    if root is not None and not found:
+        return _spawned(root, chosen, children)
+    return [_job(name, ranks, launchers[name], identities) for name, ranks in sorted(found.items())]
+
+
+def identity_of(seen: Seen) -> Identity | None:
+    """The identity that the environment of a process states, if any."""
+    environment = seen.environment or {}
+    for position, (rank, local, world, local_world) in enumerate(SOURCES):
+        number = _number(environment.get(rank))
+        if number is None:
+            continue
+        local_rank = _number(environment.get(local))
+        # RANK without LOCAL_RANK may be a node's number, which a launcher there reads.
+        sureness = 2 * (len(SOURCES) - position) + (local_rank is not None)
+        return Identity(
+            sureness,
+            number,
+            local_rank,
+            _number(environment.get(world)) or None,
+            _number(environment.get(local_world)) or None,
+            names_of(environment)[0],
+        )
+    return None
+
+
+def names_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """All that a job may be called, the scheduler's name first."""
+    candidates = [environment.get(name, "") for name in ("TRIAGE_JOB_ID", "SLURM_JOB_ID")]
+    run = environment.get("TORCHELASTIC_RUN_ID", "")
+    candidates.append("" if run == "none" else run)
+    candidates.append(environment.get("RAY_JOB_ID", ""))
+    meeting = f"{environment.get('MASTER_ADDR', '')}:{environment.get('MASTER_PORT', '')}"
+    candidates.append("" if meeting == ":" else meeting)
+    candidates.append(environment.get("SLURM_JOB_NAME", ""))
+    names = tuple(dict.fromkeys(one for one in candidates if one and one.isprintable()))
+    return names or ("unnamed",)
+
+
+def by_parent(rows: Iterable[Seen]) -> dict[int, list[Seen]]:
+    """Processes by their parent's pid, in the order of their start."""
+    children: dict[int, list[Seen]] = defaultdict(list)
+    for one in sorted(rows, key=lambda one: (one.started, one.pid)):
+        children[one.parent_pid].append(one)
+    return children
+
+
+def tree_of(
+    root: int, rows: Mapping[int, Seen], children: Mapping[int, list[Seen]]
+) -> Iterator[Seen]:
+    """``root`` and all below it; each once, whatever a moving table says."""
+    waiting, known = [root], set()
+    while waiting:
+        pid = waiting.pop(0)
+        if pid in known:
+            continue
+        known.add(pid)
+        if pid in rows:
+            yield rows[pid]
+        waiting.extend(one.pid for one in children.get(pid, ()))
+
+
+def _same(one: Identity, other: Identity) -> bool:
+    return one[1:] == other[1:]
+
+
+def _surest_below(identities: Mapping[int, Identity], rows: Mapping[int, Seen]) -> dict[int, int]:
+    """The highest sureness among the descendants of each process."""
+    surest: dict[int, int] = {}
+    for pid, who in identities.items():
+        at, steps = rows[pid].parent_pid, 0
+        while at in rows and steps < 100:
+            if surest.get(at, -1) >= who.sureness:
+                break
+            surest[at] = who.sureness
+            at, steps = rows[at].parent_pid, steps + 1
+    return surest
+
+
+def _has_python_below(
+    pid: int,
+    who: Identity,
+    identities: Mapping[int, Identity],
+    children: Mapping[int, list[Seen]],
+) -> bool:
+    """Whether a child, or a shell's child, with the same identity is Python."""
+    waiting, known = [pid], {pid}
+    while waiting:
+        for one in children.get(waiting.pop(), ()):
+            same = identities.get(one.pid)
+            if one.pid in known or same is None or not _same(same, who):
+                continue
+            if one.is_python:
+                return True
+            known.add(one.pid)
+            waiting.append(one.pid)
+    return False
+
+
+def _spawned(
+    root: int, chosen: Mapping[int, Seen], children: Mapping[int, list[Seen]]
+) -> list[Job]:
+    """The children of a process that says no rank; the process itself where it has none."""
+    if root not in chosen:
+        return []
+    below = [one for one in children.get(root, ()) if one.is_python and not _is_helper(one)]
+    rows = below or [chosen[root]]
+    counted = len(below) > 1
+    ranks = tuple(
+        RankProcess(
+            one,
+            number if counted else None,
+            number if counted else None,
+            tuple(other for other in tree_of(one.pid, chosen, children) if other.pid != one.pid),
+            assumed=counted,
+        )
+        for number, one in enumerate(rows)
+    )
+    notes = ("ranks are numbered in the order of their start: no process states one",)
+    names = names_of(chosen[root].environment or {})
+    names = (f"pid-{root}",) if names == ("unnamed",) else names
+    world = len(rows) if counted else None
+    return [Job(names, ranks, (chosen[root],) if below else (), world, (), notes if below else ())]
+
+
+def _is_helper(seen: Seen) -> bool:
+    return any(helper in word for word in seen.argv for helper in HELPERS)
+
+
+def _job(
+    name: str,
+    ranks: list[RankProcess],
+    launchers: list[Seen],
+    identities: Mapping[int, Identity],
+) -> Job:
+    ordered = sorted(ranks, key=lambda one: (one.rank or 0, -one.seen.started, one.seen.pid))
+    newest: dict[int | None, RankProcess] = {}
+    notes = []
+    for one in ordered:
+        kept = newest.setdefault(one.rank, one)
+        if kept is not one:
+            notes.append(
+                f"rank {one.rank} has two processes: {kept.seen.pid}, and {one.seen.pid},"
+                " which began earlier and is left out"
+            )
+    who = [identities[one.seen.pid] for one in newest.values()]
+    worlds = {one.world_size for one in who if one.world_size is not None}
+    world = max(worlds) if worlds else None
+    if len(worlds) > 1:
+        notes.append(f"ranks disagree on the world size: {sorted(worlds)}")
+    environment = next(iter(newest.values())).seen.environment or {}
+    missing = _missing(who, world, environment.get("MASTER_ADDR", ""))
+    return Job(
+        (name, *(other for other in names_of(environment) if other != name)),
+        tuple(newest.values()),
+        tuple(launchers),
+        world,
+        missing,
+        tuple(notes),
+    )
+
+
+def _missing(who: list[Identity], world: int | None, master: str) -> tuple[int, ...]:
+    """The ranks of this node without a process, where the others say which belong here.
+
+    A launcher numbers the ranks of a node in a row: rank less local rank is the same for all.
+    """
+    here = {one.rank for one in who}
+    sizes = {one.local_world_size for one in who}
+    first = {one.rank - one.local_rank for one in who if one.local_rank is not None}
+    size = next(iter(sizes))
+    if len(sizes) == 1 and size is not None and len(first) == 1 and 0 < size <= 1024:
+        start = next(iter(first))
+        return tuple(rank for rank in range(start, start + size) if rank not in here)
+    if master in LOOPBACK and world is not None and world <= 1024:
+        return tuple(rank for rank in range(world) if rank not in here)
+    return ()
+
+
+def _number(text: str | None) -> int | None:
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > 9:
+        return None
+    return int(text) if int(text) < MAX_RANK else None

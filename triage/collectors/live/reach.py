@@ -1,0 +1,158 @@
+"""How the nodes of a job are reached: srun inside the job, ssh, or kubectl exec.
+
+The command brings its own code along on stdin, so that a node needs nothing but Python 3.9. No
+way is tried that asks for a password.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import zipfile
+from typing import TYPE_CHECKING, NamedTuple
+
+from triage.collectors.capture import program
+from triage.collectors.options import Misuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from triage.collectors.live.options import LiveOptions
+
+__all__ = ["HOW", "Reach", "agent_zip", "expanded", "reach_of", "remote_command", "srun_command"]
+
+HOW = ("auto", "srun", "ssh", "kubectl")
+MAX_NODES = 100_000
+# A node's name that no shell and no option parser takes for something else.
+NODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:/-]{0,252}")
+BRACKETS = re.compile(r"([^\[\],]*)\[([0-9,-]+)\]([^\[\],]*)")
+# Reads the code from stdin into a file of its own and runs it; nothing stays.
+LOADER = (
+    "import sys,tempfile,runpy\n"
+    "f=tempfile.NamedTemporaryFile(suffix='.zip')\n"
+    "f.write(sys.stdin.buffer.read());f.flush()\n"
+    "sys.path.insert(0,f.name);sys.argv=sys.argv[:1]+sys.argv[1:]\n"
+    "runpy.run_module('triage.collectors',run_name='__main__')\n"
+)
+SSH = ("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", "ConnectTimeout=10")
+
+
+class Reach(NamedTuple):
+    """``nodes`` by ``how``; ``path`` is that of the program. With srun one call does for all."""
+
+    how: str
+    path: str
+    nodes: tuple[str, ...]
+    job: str = ""
+
+
+def reach_of(options: LiveOptions, environment: Mapping[str, str]) -> Reach:
+    """The way, and the nodes. Raises :class:`Misuse` where nothing says either."""
+    search = environment.get("PATH", "")
+    job = options.job or environment.get("SLURM_JOB_ID", "")
+    nodes = _listed(options.nodes) if options.nodes else ()
+    how = options.via
+    if how == "auto":
+        srun = job.isdigit() and not nodes and program("srun", search)
+        how = "srun" if srun else "kubectl" if any("/" in one for one in nodes) else "ssh"
+    if how == "srun" and not job.isdigit():
+        raise Misuse("the job is unknown to Slurm: give --job ID")
+    if how != "srun" and not nodes:
+        nodes = _of_surroundings(environment)
+        if not nodes:
+            raise Misuse("the nodes are unknown: give --nodes LIST or FILE, or a Slurm --job ID")
+    path = program(how, search)
+    if path is None:
+        raise Misuse(f"{how} is not on PATH")
+    return Reach(how, path, nodes, job)
+
+
+def remote_command(reach: Reach, node: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that runs the agent on ``node`` and gives its tar on stdout."""
+    python = ("python3", "-c", LOADER, "live", *arguments)
+    if reach.how == "ssh":
+        return (reach.path, *SSH, node, shlex.join((*python, "--node", node.rpartition("@")[2])))
+    space, _, pod = node.rpartition("/")
+    where = ("-n", space) if space else ()
+    return (reach.path, "exec", "-i", *where, pod, "--", *python, "--node", pod)
+
+
+def srun_command(reach: Reach, output: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """One srun for all nodes of the job; each writes its own file by ``output`` (%N)."""
+    where = ("--nodelist", ",".join(reach.nodes)) if reach.nodes else ()
+    return (
+        reach.path, "--overlap", f"--jobid={reach.job}", *where, "--ntasks-per-node=1",
+        "--gres=none", "--quiet", "--kill-on-bad-exit=0", "--wait=0", "--mem=0",
+        f"--output={output}", "--error=none",
+        "python3", "-c", LOADER, "live", *arguments, "--job", reach.job,
+    )  # fmt: skip
+
+
+def agent_zip() -> bytes:
+    """The collectors as a zip that Python runs: this package and nothing else of triage."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(here)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("triage/__init__.py", '"""The agent of a node."""\n')
+        bundle.write(os.path.join(package, "version.py"), "triage/version.py")
+        for folder, below, names in os.walk(here):
+            below[:] = sorted(set(below) - {"__pycache__"})
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    path = os.path.join(folder, name)
+                    bundle.write(path, os.path.relpath(path, os.path.dirname(package)))
+    return made.getvalue()
+
+
+def expanded(text: str) -> tuple[str, ...]:
+    """``a,b[1-3,07-08]c`` as names. Raises :class:`Misuse` for what is no list of nodes."""
+    names: list[str] = []
+    for word in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
+        match = BRACKETS.fullmatch(word)
+        numbers = _numbers(match[2]) if match else [""]
+        before, behind = (match[1], match[3]) if match else (word, "")
+        names += [f"{before}{number}{behind}" for number in numbers]
+        if len(names) > MAX_NODES:
+            raise Misuse(f"more than {MAX_NODES:,} nodes")
+    return tuple(dict.fromkeys(_named(name) for name in names))
+
+
+def _numbers(text: str) -> list[str]:
+    found: list[str] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        last = last or first
+        if not (first.isdigit() and last.isdigit()) or len(last) > 9:
+            raise Misuse(f"[{text}] is no range of nodes")
+        if int(last) - int(first) > MAX_NODES:
+            raise Misuse(f"more than {MAX_NODES:,} nodes")
+        found += [str(one).zfill(len(first)) for one in range(int(first), int(last) + 1)]
+    return found
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """A list of names, or a hostfile: one a line, with ``slots=8`` and comments behind it."""
+    if not os.path.isfile(text):
+        return expanded(text)
+    try:
+        with open(text, encoding="utf-8", errors="replace") as file:
+            lines = file.read(MAX_NODES * 100).splitlines()
+    except OSError as error:
+        raise Misuse(f"cannot read {text}: {error.strerror}") from error
+    words = [line.partition("#")[0].split() for line in lines]
+    return tuple(dict.fromkeys(_named(row[0].partition(":")[0]) for row in words if row))
+
+
+def _of_surroundings(environment: Mapping[str, str]) -> tuple[str, ...]:
+    text = environment.get("SLURM_JOB_NODELIST", "")
+    hostfile = environment.get("PBS_NODEFILE", "") or environment.get("LSB_DJOB_HOSTFILE", "")
+    return expanded(text) if text else _listed(hostfile) if hostfile else ()
+
+
+def _named(name: str) -> str:
+    if NODE.fullmatch(name) is None:
+        raise Misuse(f"{name[:80]!r} is no name of a node")
+    return name

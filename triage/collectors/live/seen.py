@@ -1,0 +1,175 @@
+"""What ``/proc`` shows of the processes of this node, as far as this user may read it.
+
+A process that is stuck in the kernel may not let itself be read: each one is read in a thread of
+its own, and who does not answer in time is named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from triage.collectors.live.parallel import run_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from triage.collectors.deadline import Deadline
+
+__all__ = ["PROC", "Seen", "Table", "read_file", "read_table", "seen_of"]
+
+PROC = "/proc"
+# The kernel gives an environment of any size; those of training jobs have some 20 KB.
+MAX_ENVIRONMENT, MAX_SMALL = 1 << 20, 1 << 16
+MAX_COMMAND = 4_096
+READERS = 8
+# The flag PF_KTHREAD of the kernel: a thread of its own, without memory or environment.
+KERNEL_THREAD = 0x00200000
+
+# The variables of launchers, schedulers and recorders; no other is kept, since any may be secret.
+KEPT = re.compile(
+    r"(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_ADDR|MASTER_PORT"
+    r"|TORCHELASTIC_(RUN_ID|RESTART_COUNT|ERROR_FILE)|TORCH_WORKER_SERVER_SOCKET"
+    r"|TORCH_(NCCL|HCCL)_DEBUG_INFO_(PIPE_FILE|TEMP_FILE)|TORCH_FR_DUMP_TEMP_FILE"
+    r"|NCCL_RAS_(ADDR|ENABLE)|PMIX?_(RANK|SIZE)|MPI_LOCALRANKID"
+    r"|OMPI_COMM_WORLD_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE)"
+    r"|SLURM_(JOB_ID|STEP_ID|PROCID|LOCALID|NTASKS|STEP_NUM_TASKS|JOB_NODELIST|JOB_NAME"
+    r"|CLUSTER_NAME|RESTART_COUNT)|SLURMD_NODENAME|NODE_NAME"
+    r"|RAY_JOB_ID|KUBERNETES_SERVICE_HOST|HOSTNAME|VIRTUAL_ENV|XDG_CACHE_HOME|HOME"
+    r"|TRIAGE_(JOB_ID|CLUSTER|LIVE))"
+)
+
+
+class Seen(NamedTuple):
+    """One process. ``environment`` is None where it may not be read.
+
+    ``started`` is in clock ticks since the boot: with it a pid that was given again is told.
+    ``state`` is the kernel's letter, ``namespace_pid`` the innermost pid where it differs.
+    """
+
+    pid: int
+    parent_pid: int
+    started: int
+    state: str
+    name: str
+    uid: int
+    namespace_pid: int | None
+    argv: tuple[str, ...]
+    executable: str
+    environment: Mapping[str, str] | None
+
+    @property
+    def is_python(self) -> bool:
+        """Whether an interpreter of Python runs it, by its program or by how it calls itself."""
+        words = (self.executable, *self.argv[:1], self.name)
+        names = (os.path.basename(word) for word in words)
+        return any(name.startswith(("python", "pypy", "pt_", "ray::")) for name in names)
+
+
+class Table(NamedTuple):
+    """All processes by pid; ``silent`` are pids whose memory did not answer in time."""
+
+    processes: Mapping[int, Seen]
+    silent: tuple[int, ...]
+
+    @property
+    def num_closed(self) -> int:
+        """Of how many processes the environment may not be read."""
+        rows = self.processes.values()
+        return sum(one.environment is None and one.state != "Z" for one in rows)
+
+
+def read_table(deadline: Deadline, proc: str = PROC) -> Table:
+    """All processes that can be read by ``deadline``."""
+    pids = sorted(int(name) for name in os.listdir(proc) if name.isascii() and name.isdigit())
+    tasks = {pid: (seen_of, (pid, proc)) for pid in pids if pid != os.getpid()}
+    rows = run_all(tasks, deadline, READERS)
+    found = {pid: row for pid, row in rows.items() if isinstance(row, Seen)}
+    return Table(found, tuple(pid for pid in tasks if pid not in rows))
+
+
+def seen_of(pid: int, proc: str = PROC) -> Seen | None:
+    """One process, None where it is gone or only a thread of the kernel."""
+    folder = f"{proc}/{pid}"
+    stat = read_file(f"{folder}/stat", MAX_SMALL)
+    status = read_file(f"{folder}/status", MAX_SMALL)
+    if stat is None or status is None:
+        return None
+    # The name stands in parentheses and may hold any byte, also parentheses.
+    before, _, after = stat.rpartition(b")")
+    fields = after.split()
+    if len(fields) < 20:
+        return None
+    try:
+        parent_pid, started = int(fields[1]), int(fields[19])
+        if int(fields[6]) & KERNEL_THREAD:
+            return None
+    except ValueError:
+        return None
+    known = _fields(status)
+    argv = read_file(f"{folder}/cmdline", MAX_COMMAND) or b""
+    executable = ""
+    with suppress(OSError):
+        executable = os.readlink(f"{folder}/exe")
+    raw = read_file(f"{folder}/environ", MAX_ENVIRONMENT)
+    return Seen(
+        pid=pid,
+        parent_pid=parent_pid,
+        started=started,
+        state=fields[0].decode("ascii", "replace"),
+        name=before.partition(b"(")[2].decode("utf-8", "replace"),
+        uid=_first_number(known.get("Uid", "")) or 0,
+        namespace_pid=_namespace_pid(known.get("NSpid", "")),
+        argv=tuple(part.decode("utf-8", "replace") for part in argv.split(b"\0") if part),
+        executable=executable,
+        environment=None if raw is None else _environment(raw),
+    )
+
+
+def read_file(path: str, max_bytes: int) -> bytes | None:
+    """At most ``max_bytes`` from the start of a file, None where it cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError:
+        return None
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while size < max_bytes:
+            part = os.read(handle, min(1 << 16, max_bytes - size))
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return b"".join(parts)
+
+
+def _environment(raw: bytes) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    for row in raw.split(b"\0"):
+        name, _, value = row.decode("utf-8", "surrogateescape").partition("=")
+        if KEPT.fullmatch(name) and len(value) <= MAX_COMMAND:
+            kept.setdefault(name, value)
+    return kept
+
+
+def _fields(status: bytes) -> dict[str, str]:
+    rows = (line.partition(":") for line in status.decode("utf-8", "replace").splitlines())
+    return {name: value.strip() for name, _, value in rows}
+
+
+def _first_number(text: str) -> int | None:
+    word = next(iter(text.split()), "")
+    return int(word) if word.isascii() and word.isdigit() else None
+
+
+def _namespace_pid(text: str) -> int | None:
+    """The pid in the innermost namespace, None where it has only one."""
+    words = text.split()
+    return int(words[-1]) if len(words) > 1 and words[-1].isdigit() else None

@@ -1,0 +1,82 @@
+"""A pulled folder to the service, by the spool: what cannot be sent now is sent later."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from triage.collectors.artifact import JOB_LOG, Artifact
+from triage.collectors.bundle import Bounds, pack
+from triage.collectors.credentials import token_from
+from triage.collectors.deadline import Deadline
+from triage.collectors.deliver import Delivery
+from triage.collectors.endpoint import endpoint_of
+from triage.collectors.live.tar import files_below
+from triage.collectors.send import ACCEPTED
+from triage.collectors.spool import SCRATCH, Label, Spool, default_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from triage.collectors.live.options import LiveOptions
+
+__all__ = ["send_folder"]
+
+SEND_S = 60.0
+MAX_FILE = 256 << 20
+
+
+def send_folder(
+    options: LiveOptions,
+    environment: Mapping[str, str],
+    root: str,
+    say: Callable[[str], None],
+    seconds: float = SEND_S,
+) -> int:
+    """Send all files below ``root`` as one bundle; 0 where the service has it, else 1.
+
+    Raises Misuse for an address that cannot be used, and OSError where the spool is not writable.
+    """
+    deadline = Deadline(seconds)
+    endpoint = endpoint_of(options.url, ca_file=options.ca_file, insecure=False)
+    token = token_from(options.token_file, environment)
+    if token.why:
+        say(token.why)
+        return 1
+    spool = Spool(default_folder(environment))
+    artifacts = [
+        Artifact(JOB_LOG, member, path, MAX_FILE, False, None, True, False)
+        for member, path in files_below(root)
+    ]
+    label = Label(*_name_of(root, options, environment))
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as scratch:
+        bounds = Bounds(options.max_bytes, deadline.part(0.5))
+        with spool.writing(label) as draft:
+            packed = pack(artifacts, draft.file, scratch, bounds)
+    done = Delivery(spool, endpoint, token).deliver(draft.path, deadline)
+    if done is None:
+        return 0
+    answer, size_bytes = done
+    if answer.kind == ACCEPTED:
+        files = sum(packed.counts.values())
+        say(f"sent {files} files, {size_bytes / 1e6:.1f} MB; incident {answer.incident}")
+        return 0
+    say(f"not sent: {answer.text}; it waits in {spool.root}")
+    return 1
+
+
+def _name_of(
+    root: str, options: LiveOptions, environment: Mapping[str, str]
+) -> tuple[str, str, str, str, str, str]:
+    """The label of a bundle: job, node, incident, encoding, cluster, attempt."""
+    job = options.job or ""
+    try:
+        with open(os.path.join(root, "job.json"), encoding="utf-8") as file:
+            job = job or str(json.load(file).get("job_id", ""))
+    except (OSError, ValueError):
+        pass
+    cluster = options.cluster or environment.get("TRIAGE_CLUSTER", "")
+    cluster = cluster or environment.get("SLURM_CLUSTER_NAME", "")
+    return job or "unnamed", "", "", "gzip", cluster, environment.get("TRIAGE_ATTEMPT", "")

@@ -1,0 +1,107 @@
+"""``triage live``'s list of a node's processes: who is there, who is not, who answered what.
+
+```
+{"schema": "triage.processes/1", "node": "gpu-n01", "at": "2026-03-14T02:41:07Z", "missing": [5],
+ "ranks": [{"rank": 4, "pid": 48206, "state": "S"}],
+ "asked": [{"tool": "pyspy_dump", "rank": 4, "pid": 48206, "reply": "silent", "why": "..."}]}
+```
+
+A rank that belongs on the node and has no process is a reply too: nobody is there.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.errors import ArtifactError
+
+__all__ = ["PRESENCE", "SCHEMA", "process_list_looks"]
+
+SCHEMA: Final = "triage.processes/1"
+# The question that the operating system answers: is there a process of this rank?
+PRESENCE: Final = "process"
+# A node has some ranks, each is asked some questions.
+MAX_ROWS: Final = 100_000
+MAX_NOTES: Final = 200
+MAX_TEXT: Final = 500
+MAX_NUMBER: Final = 10_000_000
+REPLIES: Final = {str(one): one for one in ReplyKind}
+
+
+def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
+    """One look with a reply for each question. Raises ArtifactError for what is no such list."""
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"no list of processes: {error}") from error
+    if not isinstance(row, dict) or row.get("schema") != SCHEMA:
+        raise ArtifactError(f'no list of processes: "schema" is not {SCHEMA}')
+    node = _text(row.get("node")) or None
+    replies = tuple(reply for reply, _ in zip(_replies(row, node), range(MAX_ROWS), strict=False))
+    stamp = _stamp(_text(row.get("at")))
+    notes = [_text(note) for note in _rows(row.get("notes"))[:MAX_NOTES]]
+    return (
+        Look(
+            artifact,
+            Tool.PROCESSES,
+            stamp=stamp,
+            dated_by=None if stamp == NO_STAMP else "content",
+            node=node,
+            replies=replies,
+            notes=tuple(f"{node}: {note}" if node else note for note in notes if note),
+        ),
+    )
+
+
+def _replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
+    for one in _mappings(row.get("ranks")):
+        rank, pid = _number(one.get("rank")), _number(one.get("pid"))
+        state = _text(one.get("state"))[:1]
+        process = Process(rank, node, None, pid, _number(one.get("parent_pid")))
+        # A zombie has ended; only its exit status is left.
+        kind = ReplyKind.UNREACHABLE if state == "Z" else ReplyKind.ANSWERED
+        yield Reply(process, PRESENCE, kind, f"state {state}" if state else "")
+    for rank in _rows(row.get("missing")):
+        number = _number(rank)
+        if number is not None:
+            process = Process(number, node)
+            yield Reply(process, PRESENCE, ReplyKind.UNREACHABLE, "no process of it runs there")
+    for one in _mappings(row.get("asked")):
+        kind_of = REPLIES.get(_text(one.get("reply")))
+        handler = _text(one.get("tool"))
+        if kind_of is None or not handler:
+            continue
+        process = Process(_number(one.get("rank")), node, None, _number(one.get("pid")))
+        yield Reply(process, handler, kind_of, _text(one.get("why")))
+
+
+def _stamp(text: str) -> Stamp:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return NO_STAMP
+    if at.tzinfo is None:
+        return NO_STAMP
+    return Stamp(wall_ns=int(at.timestamp()) * 10**9, zone_s=0, error_ns=10**9)
+
+
+def _rows(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    return (one for one in _rows(value) if isinstance(one, dict))
+
+
+def _text(value: object) -> str:
+    return value[:MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _number(value: object) -> int | None:
+    """A rank or pid; a truth value and what is out of range are none."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_NUMBER
+    return value if isinstance(value, int) and fits else None
