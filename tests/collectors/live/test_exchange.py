@@ -158,7 +158,7 @@ def test_a_ras_that_is_not_there_is_unreachable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "address"),
+    ("variable", "address"),
     [
         ("", ("localhost", 28028)),
         ("localhost:28100", ("localhost", 28100)),
@@ -168,5 +168,5 @@ def test_a_ras_that_is_not_there_is_unreachable() -> None:
         ("n1:99999", ("localhost", 28028)),
     ],
 )
-def test_the_address_of_ras(given: str, address: tuple[str, int]) -> None:
-    assert ras_address({"NCCL_RAS_ADDR": given}) == address
+def test_the_address_of_ras(variable: str, address: tuple[str, int]) -> None:
+    assert ras_address({"NCCL_RAS_ADDR": variable}) == address
