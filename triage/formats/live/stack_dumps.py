@@ -23,18 +23,15 @@ from triage.parsers.live.stacks.stack_looks import (
 
 __all__ = ["FAULTHANDLER", "PYTHON_TRACEBACK", "PY_SPY", "PY_SPY_JSON"]
 
-DUMP_LINE: Final = re.compile(
-    r"$|    |Thread |Process \d|Parent Process \d|Python v\d|-{20,}$|[=#*-]"
-)
+DUMP_LINE: Final = re.compile(r"    |Thread [\dx]|Process \d|Parent Process \d|Python v\d")
 FAULT_LINE: Final = re.compile(
-    r"$|  |Thread 0x|Current thread |Stack \(|\.\.\.$|Fatal Python |Timeout \(|[=#*-]"
-    r"|Python runtime state:|Extension modules: "
+    r"  |Thread 0x|Current thread |Stack \(|\.\.\.$|Timeout \(|Extension modules: "
 )
 # '[{"pid": 20639, "thread_id": 139741064300224, ...'
 JSON_START: Final = re.compile(
     rb'\s{0,64}\[\s{0,64}\{\s{0,64}"pid"\s{0,8}:\s{0,8}\d{1,10}\s{0,8},\s{0,64}"thread_id"\s{0,8}:'
 )
-TRACEBACK_LINE: Final = re.compile(r"$| |File:? |[=#*-]")
+TRACEBACK_LINE: Final = re.compile(r" |File:? ")
 
 
 def begins_py_spy(head: Head) -> bool:
@@ -50,8 +47,12 @@ def begins_py_spy(head: Head) -> bool:
 
 
 def begins_faulthandler(head: Head) -> bool:
-    """``Thread 0x00007f5ee27fc6c0 (most recent call first):``."""
-    if MARK.encode() not in head.data[:LOOKED_AT]:
+    """``Thread 0x00007f5ee27fc6c0 (most recent call first):``.
+
+    A crash (``Fatal Python error: ...``) is an event, and stays a line of a log.
+    """
+    start = head.data[:LOOKED_AT]
+    if MARK.encode() not in start or b"Fatal Python error: " in start:
         return False
     lines = lines_of(head.text)
     for place, line in enumerate(lines):

@@ -22,9 +22,9 @@ TIME: Final = re.compile(
 # "rank_3", "rank3", "r3", "worker-3", "stack_3", "3", "dump_traceback_rank_0"
 NUMBER: Final = re.compile(
     r"(?:^|(?P<word>(?:(?:local|node)[_-]?)?[A-Za-z]*)(?P<sign>[_.=-]{0,2}))(?<![0-9])"
-    r"(?P<number>[0-9]{1,7})(?![0-9])"
+    r"(?P<number>[0-9]{1,7})(?![0-9A-Za-z])"
 )
-RANK_WORDS: Final = frozenset({"rank", "r", "globalrank", "grank"})
+RANK_WORDS: Final = frozenset({"rank", "globalrank", "grank"})
 # Directly in front of a rank; other letters there are part of a name, as in "pod-7f9c".
 GLUED_WORDS: Final = frozenset({"worker", "stack", "stacks", "trace", "traceback", "dump", "pyspy"})
 # Words whose number counts something else than ranks.
@@ -80,7 +80,7 @@ def rank_of_name(artifact: str, pids: Collection[int] = ()) -> int | None:
     last: int | None = None
     for match in NUMBER.finditer(stem_of_name(artifact)[-256:]):
         word, number = (match["word"] or "").lower(), int(match["number"])
-        if word in RANK_WORDS:
+        if word in RANK_WORDS or (word == "r" and not match.start()):
             return number
         bare = not word or bool(match["sign"]) or word in GLUED_WORDS
         ours = bare and re.sub("[_-]", "", word) not in OTHER_WORDS
