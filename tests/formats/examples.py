@@ -3,6 +3,7 @@
 import json
 
 from tests.formats.health import agents, samples
+from tests.formats.health.fabric import links
 from tests.formats.live.examples import LIVE_EXAMPLES
 
 __all__ = ["EXAMPLES"]
@@ -27,8 +28,18 @@ EXAMPLES = {
     "dcgm_nvlink": agents.nvlink_status(gpu0="UUU", gpu3="UDU"),
     "nvsentinel": json.dumps(agents.health_event()),
     "gpud": agents.gpud_state(reason="XID 79 detected on PCI:0000:6d:00"),
+    "amd_smi": '[{"gpu": 5, "ecc": {"total_uncorrectable_count": 1}}]',
+    "amd_cper": '{"error_severity": "FATAL", "signature": "CPER", "record_id": "5:1"}',
+    "amd_cper_table": "timestamp            gpu_id  severity  file_name      list of afids\n"
+    "2026/03/14 02:41:03  5       fatal     fatal-1.cper   17\n",
     "ibstat": samples.ibstat(mlx5_0=("Active", "LinkUp", 400)),
     "ib_counters": samples.perfquery(),
+    "mlxlink": links.mlxlink(),
+    "mlxlink_json": links.mlxlink_json(),
+    "ibdiagnet_log": links.diagnet_log("-E- Link: leaf7/U1/P21<-->n3/U1/P1 - Unexpected speed"),
+    "ibdiagnet_tables": links.db_csv(("0xa", 1, 6)),
+    "ibdiagnet_net_dump": links.net_dump((21, "ACT", "n3 mlx5_3")),
+    "iblinkinfo": links.link_info(),
     "sinfo_reasons": samples.SINFO,
     "scontrol_node": samples.SCONTROL,
     "imbue_host_checks": samples.IMBUE,

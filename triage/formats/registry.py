@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from triage.domain.file_kind import LOGS, FileKind
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Format, Head, StreamFormat
+from triage.formats.health.amd.amd_smi import AMD_CPER, AMD_CPER_TABLE, AMD_SMI
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.cluster.gpud import GPUD
 from triage.formats.health.cluster.nvsentinel import NVSENTINEL
@@ -19,6 +20,10 @@ from triage.formats.health.dcgm.multi_node_diag import MULTI_NODE_DIAG
 from triage.formats.health.dcgm.nvlink_status import NVLINK_STATUS
 from triage.formats.health.dcgm_diag import DCGM_DIAG
 from triage.formats.health.drain_reasons import NODE_RECORDS, SINFO_REASONS
+from triage.formats.health.fabric.ibdiagnet_log import IBDIAGNET_LOG
+from triage.formats.health.fabric.ibdiagnet_tables import IBDIAGNET_TABLES, NET_DUMP
+from triage.formats.health.fabric.iblinkinfo import IBLINKINFO
+from triage.formats.health.fabric.mlxlink import MLXLINK, MLXLINK_JSON
 from triage.formats.health.host_checks import HOST_JSON, HOST_PLAIN
 from triage.formats.health.ib_counters import IB_COUNTERS
 from triage.formats.health.ib_ports import IB_PORTS
@@ -59,8 +64,17 @@ CHECKS: Final[tuple[CheckFormat, ...]] = (
     NVLINK_STATUS,
     NVSENTINEL,
     GPUD,
+    AMD_SMI,
+    AMD_CPER,
+    AMD_CPER_TABLE,
     IB_PORTS,
     IB_COUNTERS,
+    MLXLINK,
+    MLXLINK_JSON,
+    IBDIAGNET_LOG,
+    IBDIAGNET_TABLES,
+    NET_DUMP,
+    IBLINKINFO,
     SINFO_REASONS,
     NODE_RECORDS,
     IMBUE_CHECKS,

@@ -122,6 +122,30 @@ class TestNvidiaSmi:
         assert not found.results
         assert "entities" in found.not_understood[0].why
 
+    @pytest.mark.parametrize(
+        ("state", "status", "health", "wanted"),
+        [
+            ("Completed", "Success", "Bandwidth : Full", (PASS, None)),
+            ("Completed", "Success", "Bandwidth : Degraded", (WARN, Category.NVLINK)),
+            ("Completed", "Insufficient Resources", "Bandwidth : N/A", (FAIL, Category.NVLINK)),
+            ("Completed", "Success", "Route Unhealthy : True", (FAIL, Category.NVLINK)),
+            ("In Progress", "N/A", "Bandwidth : N/A", (WARN, Category.NVLINK)),
+        ],
+    )
+    def test_a_gpu_that_did_not_join_its_fabric_fails(self, state, status, health, wanted):
+        block = f"    Fabric\n        State : {state}\n        Status : {status}\n"
+        block += f"        Health\n            {health}\n"
+        alone = f"GPU 00000000:6D:00.0\n    Product Name : NVIDIA H200\n{block}"
+
+        assert outcome(alone, "gpu.fabric", "0000:6d:00") == wanted
+        whole = samples.smi({}).replace("    PCI\n", f"{block}    PCI\n", 1)
+        assert outcome(whole, "gpu.fabric", "0000:1b:00") == wanted
+
+    def test_a_gpu_without_a_fabric_is_not_judged(self):
+        block = "    Fabric\n        State : N/A\n        Status : N/A\n    PCI\n"
+        text = samples.smi({}).replace("    PCI\n", block, 1)
+        assert "gpu.fabric" not in {one.check for one in results(text)}
+
     def test_the_report_ends_where_another_program_begins(self):
         text = samples.smi({}) + "Traceback (most recent call last):\n    Pending : Yes\n"
         found = read_checks(text.encode(), "x")

@@ -18,6 +18,7 @@ __all__ = ["GpuState", "judge"]
 NEARLY_HOT_C: Final = 5
 # In P0 a link runs at its full speed; an idle GPU lowers its generation to save power.
 FULL_SPEED: Final = frozenset({"P0", "P1", "P2"})
+NOT_IN_A_FABRIC: Final = frozenset({"n/a", "not supported", ""})
 NOTHING_ASKED: Final = frozenset({"none", "n/a", ""})
 
 
@@ -51,6 +52,10 @@ class GpuState:
     celsius_left: int | None = None
     persistence: bool | None = None
     recovery_action: str | None = None
+    fabric_state: str | None = None
+    fabric_status: str | None = None
+    fabric_bandwidth: str | None = None
+    fabric_route_unhealthy: bool | None = None
 
 
 def judge(state: GpuState, reading: Reading) -> None:
@@ -61,6 +66,7 @@ def judge(state: GpuState, reading: Reading) -> None:
     one.throttling()
     one.link()
     one.temperature()
+    one.fabric()
     one.settings()
 
 
@@ -159,6 +165,25 @@ class Judge:
         shown = "" if state.celsius is None else f"{state.celsius} C, "
         said = f"{shown}{left} C below its slowdown"
         self.say("gpu.temperature", outcome, said, Category.GPU_THERMAL)
+
+    def fabric(self) -> None:
+        """Whether the GPU has joined the fabric of its NVLink domain; N/A where there is none."""
+        state = self.state
+        if state.fabric_state is None or state.fabric_state.lower() in NOT_IN_A_FABRIC:
+            return
+        status, bandwidth = state.fabric_status or "", state.fabric_bandwidth or ""
+        said = f"{state.fabric_state}, {status or 'no status'}"
+        outcome = Outcome.PASS
+        if bandwidth.lower() == "degraded" or state.fabric_state.lower() != "completed":
+            outcome = Outcome.WARN
+        if bandwidth and bandwidth.lower() not in NOTHING_ASKED:
+            said += f", bandwidth {bandwidth}"
+        if state.fabric_route_unhealthy:
+            said += ", a route is unhealthy"
+        failed = status.lower() not in ("success", *NOTHING_ASKED)
+        if state.fabric_route_unhealthy or failed:
+            outcome = Outcome.FAIL
+        self.say("gpu.fabric", outcome, said, Category.NVLINK)
 
     def settings(self) -> None:
         """What the driver asks for, and persistence mode."""

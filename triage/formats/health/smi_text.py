@@ -37,11 +37,16 @@ from triage.formats.health.gpu_state import GpuState, judge
 from triage.formats.health.reading import Reading, lines_of
 from triage.signatures.pci import bus_id
 
-__all__ = ["SMI_TEXT", "number", "yes"]
+__all__ = ["SMI_TEXT", "number", "yes", "yes_or_true"]
 
 CLAIM: Final = re.compile(r"={4,40}NVSMI LOG={4,40}")
 # "GPU 00000000:1B:00.0"
 GPU: Final = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+# "    Product Name                      : NVIDIA H200": a GPU's part of a report, kept alone.
+FIRST_VALUES: Final = re.compile(
+    r"\s{0,20}GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*\n"
+    r"(?: {4}[A-Z][^:\n]{1,60}(?:: [^\n]{0,200})?\r?\n){2}"
+)
 # "        DRAM Uncorrectable                : 0"
 VALUE: Final = re.compile(r"(\s{0,40})([^:\s][^:]{0,80}?)\s{0,60}(?::\s?(.{0,200}))?$")
 MAX_LINE: Final = 300
@@ -63,6 +68,11 @@ def number(text: str) -> int | None:
 def yes(text: str) -> bool | None:
     """``Yes``, ``Not Active`` ...; None for ``N/A``."""
     return FLAGS.get(text.strip().lower())
+
+
+def yes_or_true(text: str) -> bool | None:
+    """``True``, ``False``: as the fabric's health is printed."""
+    return {"true": True, "false": False}.get(text.strip().lower(), yes(text))
 
 
 def added(field: str) -> Setter:
@@ -112,11 +122,15 @@ FIELDS: Final[dict[tuple[str, ...], Setter]] = {
     ("Performance State",): kept("performance_state", name),
     ("Persistence Mode",): kept("persistence", yes),
     ("GPU Recovery Action",): kept("recovery_action", name),
+    ("Fabric", "State"): kept("fabric_state", name),
+    ("Fabric", "Status"): kept("fabric_status", name),
+    ("Health", "Bandwidth"): kept("fabric_bandwidth", name),
+    ("Health", "Route Unhealthy"): kept("fabric_route_unhealthy", yes_or_true),
 }
 
 
 def claimed(head: str) -> bool:
-    return CLAIM.search(head[:2000]) is not None
+    return CLAIM.search(head[:2000]) is not None or FIRST_VALUES.match(head) is not None
 
 
 def read(text: str, reading: Reading) -> None:
@@ -124,6 +138,8 @@ def read(text: str, reading: Reading) -> None:
     path: list[tuple[int, str]] = []
     begun = False
     last = 1
+    if FIRST_VALUES.match(text):
+        begun = True
     for index, line in lines_of(text, MAX_LINE):
         if not begun:
             begun = CLAIM.search(line) is not None

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.gpu_state import GpuState, judge
 from triage.formats.health.reading import Reading, line_at
-from triage.formats.health.smi_text import number, yes
+from triage.formats.health.smi_text import number, yes, yes_or_true
 from triage.signatures.pci import bus_id
 
 __all__ = ["SMI_XML"]
@@ -51,7 +51,13 @@ FLAGS: Final = {
     "retired_pages/pending_retirement": "retirement_pending",
     "persistence_mode": "persistence",
 }
-NAMES: Final = {"performance_state": "performance_state", "gpu_recovery_action": "recovery_action"}
+NAMES: Final = {
+    "performance_state": "performance_state",
+    "gpu_recovery_action": "recovery_action",
+    "fabric/state": "fabric_state",
+    "fabric/status": "fabric_status",
+    "fabric/health/bandwidth": "fabric_bandwidth",
+}
 SRAM: Final = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded")
 REASON: Final = re.compile(r"clocks_(?:throttle|event)_reason_(\w+)")
 
@@ -89,6 +95,7 @@ def state_of(gpu: ElementTree.Element, state: GpuState) -> GpuState:
     fill(gpu, state, NUMBERS, number)
     fill(gpu, state, FLAGS, yes)
     fill(gpu, state, NAMES, str.strip)
+    fill(gpu, state, {"fabric/health/route_unhealthy": "fabric_route_unhealthy"}, yes_or_true)
     for section, field in (
         ("volatile", "sram_uncorrected"),
         ("aggregate", "sram_uncorrected_ever"),
