@@ -36,6 +36,7 @@ from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import LOG
+from triage.formats.logs.sel_csv import SEL_CSV
 from triage.formats.telemetry.exposition import EXPOSITION
 from triage.formats.telemetry.parquet import PARQUET
 from triage.formats.telemetry.query_result import QUERY_RESULT
@@ -93,6 +94,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     JSON_DOCUMENT,
     BLOCK_LIST,
     EVENT_TABLE,
+    SEL_CSV,
     LOG,
 )
 FORMATS: Final[tuple[Format, ...]] = (FLIGHT_RECORDER, *STREAMS)

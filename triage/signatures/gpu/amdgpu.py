@@ -52,7 +52,8 @@ def block(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Counted errors by the block that met them; none at zero."""
     if says(match, "errors") == "0":
         return None
-    corrected = says(match, "said") == "correctable"
+    # Deferred errors were found in memory that nobody has read since.
+    corrected = says(match, "said") in ("correctable", "deferred")
     bus = says(match, "bus")
     category, also = BLOCKS.get(
         says(match, "block").split("_")[0], (Category.GPU_SRAM, (Category.GPU,))
@@ -168,8 +169,12 @@ AMD.consequence(
 AMD.root(
     "scheduler_dead",
     rf"{SPEAKER}(?:MES(?:\(\d\))? (?:failed to respon[ds]e?|ring buffer is full|might be in "
-    r"unrecoverable)|Failed to evict queue)|amdgpu: [^\n]{0,60}Queue preemption time out",
+    r"unrecoverable)|Failed to evict queue|qcm fence wait loop timeout"
+    r"|The cp might be in an unrecoverable state)|amdgpu: (?:[^\n]{0,60}Queue preemption time out"
+    r"|qcm fence wait loop timeout|The cp might be in an unrecoverable state)",
     literals=(
+        "qcm fence wait loop timeout",
+        "cp might be in an unrecoverable state",
         "mes failed to respon",
         "mes ring buffer is full",
         "mes might be in unrecoverable",
@@ -180,8 +185,15 @@ AMD.root(
         "amdgpu 0000:c3:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE",
         "[drm:amdgpu_mes_reg_write_reg_wait [amdgpu]] *ERROR* MES failed to response msg=3",
         "amdgpu: HIQ MQD's queue_doorbell_id0 is not 0, Queue preemption time out",
+        "amdgpu: qcm fence wait loop timeout expired",
+        "amdgpu 0000:c3:00.0: amdgpu: qcm fence wait loop timeout expired",
+        "amdgpu: The cp might be in an unrecoverable state due to an unsuccessful queues"
+        " preemption",
     ),
-    near_misses=("amdgpu 0000:c3:00.0: amdgpu: MES: vmid_mask_mmhub 0x0000ff00",),
+    near_misses=(
+        "amdgpu 0000:c3:00.0: amdgpu: qcm fence initialised",
+        "amdgpu 0000:c3:00.0: amdgpu: MES: vmid_mask_mmhub 0x0000ff00",
+    ),
     category=Category.GPU,
     also=(Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER),
 )
@@ -202,21 +214,25 @@ AMD.root(
     "counted_errors",
     rf"{SPEAKER}(?:\{{\d{{1,9}}\}} ?)?(?:socket: (?P<socket>\d{{1,3}}),? )?"
     r"(?:die: (?P<die>\d{1,3}),? )?"
-    r"(?P<errors>\d{1,12}) (?:new )?(?P<said>(?:un)?correctable) hardware errors detected in "
-    r"(?:total in )?(?P<block>\w{2,20}) block",
-    literals=("correctable hardware errors detected",),
+    r"(?P<errors>\d{1,12}) (?:new )?(?P<said>(?:un)?correctable|deferred) hardware errors"
+    r" detected in (?:total in )?(?P<block>\w{2,20}) block",
+    literals=("correctable hardware errors detected", "deferred hardware errors detected"),
     matches=(
         "amdgpu 0000:c3:00.0: amdgpu: socket: 1, die: 0, 2 uncorrectable hardware errors detected "
         "in umc block",
         "amdgpu 0000:c3:00.0: amdgpu: {5}socket: 0, die: 0, 1 new uncorrectable hardware errors"
         " detected in xgmi_wafl block",
         "amdgpu 0000:c3:00.0: amdgpu: 8 correctable hardware errors detected in gfx block",
+        "amdgpu 0000:c3:00.0: amdgpu: {3}socket: 0, die: 1, 2 new deferred hardware errors"
+        " detected in umc block",
         "amdgpu 0000:c3:00.0: amdgpu: socket: 0, die: 1 1 new uncorrectable hardware errors "
         "detected in xgmi block",
     ),
     near_misses=(
         "amdgpu 0000:c3:00.0: amdgpu: RAS: optional ras ta ucode is not available",
         "amdgpu 0000:c3:00.0: amdgpu: 0 uncorrectable hardware errors detected in umc block",
+        "amdgpu 0000:c3:00.0: amdgpu: {7}socket: 0, die: 0, no uncorrectable hardware errors"
+        " detected in umc block",
     ),
     severity=FATAL,
     category=Category.GPU_SRAM,
@@ -251,13 +267,29 @@ AMD.root(
 AMD.root(
     "bad_pages",
     rf"{SPEAKER}[^\n]{{0,80}}?(?:exceed\w{{0,3}}[^\n]{{0,30}}?bad[ _]page[ _]threshold|bad[ _]page"
-    r"[ _]threshold (?:is )?(?:reached|exceeded))",
-    literals=("bad page threshold", "bad_page_threshold", "bad pages exceed"),
+    r"[ _]threshold (?:is )?(?:reached|exceeded)|Saved bad pages \d{1,7} reaches threshold)",
+    literals=(
+        "bad page threshold",
+        "bad_page_threshold",
+        "bad pages exceed",
+        "reaches threshold value",
+    ),
     matches=(
         "amdgpu 0000:c3:00.0: amdgpu: RAS records:271 exceed bad page threshold: 256",
         "amdgpu 0000:c3:00.0: amdgpu: bad page threshold reached",
+        "amdgpu 0000:c3:00.0: amdgpu: Saved bad pages 256 reaches threshold value 256",
     ),
     near_misses=("amdgpu 0000:c3:00.0: amdgpu: bad page threshold is 256",),
+    category=Category.GPU_HBM,
+    kind=Kind.ECC,
+)
+AMD.advice(
+    "bad_pages_near",
+    rf"{SPEAKER}RAS records: ?\d{{1,7}} exceeds (?P<percent>\d{{1,3}})% of threshold",
+    literals=("% of threshold",),
+    matches=("amdgpu 0000:c3:00.0: amdgpu: RAS records:118 exceeds 90% of threshold:128",),
+    near_misses=("amdgpu 0000:c3:00.0: amdgpu: fan speed is at 90% of threshold",),
+    severity=WARN,
     category=Category.GPU_HBM,
     kind=Kind.ECC,
 )

@@ -5,7 +5,7 @@ type of the sensor and the event decide; what is deasserted has ended.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from triage.signatures.family import (
     HostFamily,
     says,
 )
+from triage.signatures.gpu.catalogue import Xid, xid
 from triage.signatures.host.agent_words import part_of_reason
 from triage.signatures.signature import Read, Reading, Scope
 
@@ -51,6 +52,10 @@ DATE: Final = re.compile(
     r"(?P<year>\d{4}|\d\d) ?[|,] ?(?P<hour>\d\d?)(?P<clock>:\d\d:\d\d)(?: (?P<half>[AP])M\b)?"
     r"(?P<zone> [A-Z]{3,5}\b| ?[+-]\d\d:?\d\d\b|)",
     re.IGNORECASE,
+)
+# "   5 |  Pre-Init  |0000000012| ..."
+BEFORE_THE_CLOCK: Final = re.compile(
+    r"\s{0,8}(?:[A-Za-z][\w.-]{0,127}: {1,4})?[0-9a-f]{1,6} ?[|,] {0,4}Pre-?Init", re.IGNORECASE
 )
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -97,7 +102,8 @@ def by_event(*events: Event) -> Read:
             return Reading(
                 role=ADVICE if one.severity == CORRECTED else None,
                 category=one.category,
-                weak=mended,
+                # Before the controller's clock was set nothing says on which day it was.
+                weak=mended or BEFORE_THE_CLOCK.match(match.string) is not None,
                 fields={"severity": one.severity, **placed(match.string)},
             )
         return None
@@ -293,6 +299,8 @@ BOARD_WORDS: Final = re.compile(
 )
 HEAT_WORDS: Final = re.compile(r"overheat|temperature|thermal", re.I)
 MODULE: Final = re.compile(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
+# "[2026-03-14 02:40:57.118][1032][0] XID 79 GPU has fallen off the bus."
+DRIVER_EVENT: Final = re.compile(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
 GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
 
 
@@ -300,10 +308,14 @@ def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a vendor's sentence names, as bad as the vendor says."""
     words = f"{match['sensor']} {match['words']}"
     fields = {"severity": ERROR if says(match, "grade") in GRAVE else WARN, **placed(match.string)}
+    driver = DRIVER_EVENT.search(words)
     if match["state"].lower() != "asserted":
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
     part = part_of_reason(words)
     category, also = part.category, part.also
+    entry = xid(int(driver["code"])) if driver is not None else None
+    if entry is not None:
+        return of_driver(entry, words, part.gpu, fields)
     if category in (None, Category.HOST_MAINTENANCE) and BOARD_WORDS.search(words):
         category, also = Category.CHASSIS, (Category.IO_BOARD,)
     elif category in (None, Category.HOST_MAINTENANCE, Category.GPU) and BUS_WORDS.search(words):
@@ -322,8 +334,28 @@ def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
         also=also,
         gpu=part.gpu,
         weak=not grave,
-        fields={**part.fields, **fields},
+        fields={**of_the_node(part.fields), **fields},
     )
+
+
+def of_driver(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) -> Reading:
+    """The GPU driver's own error, as a baseboard's controller reports it: it survives the node."""
+    module = MODULE.search(words)
+    if module is not None and "SXM" in module[0].upper():
+        fields = {**fields, "gpu_module": module[1]}
+    return Reading(
+        role=entry.role,
+        category=entry.category,
+        also=entry.also,
+        gpu=gpu,
+        weak=entry.severity == WARN or "time" not in fields,
+        fields={**fields, "xid": str(entry.code)},
+    )
+
+
+def of_the_node(fields: Mapping[str, str]) -> dict[str, str]:
+    """Without the number of a GPU: a baseboard counts its modules in an order of its own."""
+    return {name: value for name, value in fields.items() if name != "gpu_index"}
 
 
 SEL.root(
@@ -347,6 +379,9 @@ SEL.root(
         " 0 function 0. | Asserted | severity critical",
         "1 | 11/20/2026 | 22:14:10 |  | Fan 4A RPM is less than the lower critical threshold."
         " | Asserted | severity critical",
+        "1 | 11/20/2026 | 22:14:10 UTC | System Event Log Entry | The resource property GPU_SXM_6"
+        " Driver Event Message has detected errors of type '[2026-11-20 22:14:09.118][1032][0] XID"
+        " 79 GPU has fallen off the bus.'. | Asserted | severity critical",
     ),
     near_misses=("1 | 11/20/2026 | 22:14:10 |  | OEM software event. | Asserted | severity ok",),
     source="Dell, HPE, Lenovo and Redfish: words of controllers' event logs",

@@ -17,7 +17,7 @@ from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-UFM: Final = "NVIDIA UFM: event log, events 328, 329, 331, 332, 907, 909"
+UFM: Final = "NVIDIA UFM: event log, events 328, 329, 331, 332, 907, 909, 915, 916"
 OPENSM: Final = "opensm: osm_drop_mgr.c, osm_state_mgr.c"
 MAKERS: Final = "Arista EOS, Cisco NX-OS, SONiC: interface events in their syslog"
 NODE: Final = rf"(?P<node>{HOST})(?![\w.;-])"
@@ -190,6 +190,24 @@ SWITCH.root(
     source=MAKERS,
     severity=WARN,
     blame=Blame.SHARED,
+)
+SWITCH.root(
+    "bit_errors",
+    rf"\b(?:Computer|Host|Server|HCA)[: ]{{1,2}}{NODE}[^\n]{{0,120}}?\b(?P<grade>Critical|High)"
+    r" (?:\w{2,12} )?BER (?:was )?(?:reported|detected)",
+    literals=(" ber reported", " ber detected", " ber was "),
+    matches=(
+        "[915] CRITICAL [Hardware] IBPort [default / Computer: gpu-17 HCA-5 / 1]: Critical BER"
+        " reported",
+        "[916] WARNING [Hardware] Computer: gpu-17 mlx5_3 port 1: High Effective BER reported",
+    ),
+    near_misses=("[915] CRITICAL [Hardware] Switch: leaf07 port 12: Critical BER reported",),
+    source=UFM,
+    also=(Category.NIC,),
+    read=lambda match, _after: Reading(
+        weak=True,
+        fields={**about(match), **({"severity": WARN} if says(match, "grade") == "high" else {})},
+    ),
 )
 SWITCH.noise(
     "counter",

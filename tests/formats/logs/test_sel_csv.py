@@ -1,0 +1,99 @@
+"""Event logs of controllers: with commas, before the clock was set, and with a driver's error."""
+
+import json
+
+import pytest
+
+from tests.formats.health.reading import format_of, rows_of
+
+LOST = "2,03/14/2026,02:39:11 UTC,Power Supply PSU3_STATUS,Power Supply AC lost,Asserted\n"
+HOT = (
+    "3,03/14/2026,02:39:12 UTC,Temperature GPU5_MEM_TEMP,Upper Critical going high,Asserted,"
+    "Reading 97 > Threshold 95 degrees C\n"
+)
+EARLY = "5,Pre-Init,0000000012,Processor CPU0_STATUS,IERR,Asserted\n"
+
+
+def roots(tmp_path, text):
+    return {
+        (row.signature, row.line, row.weak)
+        for row in rows_of(tmp_path, n3__sel=text)
+        if str(row.role) == "root"
+    }
+
+
+def test_rows_with_commas_say_the_same_as_rows_with_bars(tmp_path):
+    wanted = {("sel.power", 1, False), ("sel.gpu_temperature", 2, False)}
+    bars = (LOST + HOT).replace(",", " | ")
+
+    assert roots(tmp_path / "a", LOST + HOT) == wanted
+    assert roots(tmp_path / "b", bars) == wanted
+
+
+def test_a_row_has_the_time_that_it_prints(tmp_path):
+    (row,) = rows_of(tmp_path, n3__sel=LOST)
+
+    assert (row.node, row.stamp.zone_s, row.stamp.wall_ns is not None) == ("n3", 0, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        EARLY,
+        EARLY.replace(",", " | "),
+        " 5 |  Pre-Init  |0000000012| Processor CPU0_STATUS | IERR | Asserted\n",
+    ],
+)
+def test_a_row_from_before_the_clock_was_set_needs_another_source(tmp_path, text):
+    assert roots(tmp_path, text) == {("sel.processor", 1, True)}
+
+
+def test_what_has_ended_accuses_nobody(tmp_path):
+    assert roots(tmp_path, LOST.replace("Asserted", "Deasserted")) == set()
+
+
+@pytest.mark.parametrize(
+    "text", ["1,2,3\n4,5,6\n", "step,03/14/2026,02:39:11,loss,2.3,ok\n", "a,03/14/2026,x\n"]
+)
+def test_other_tables_are_none(text):
+    assert format_of(text) != "sel_csv"
+
+
+def redfish(error, **differs):
+    said = f"[2026-03-14 02:40:57.118][1032][0] {error}"
+    entry = {
+        "@odata.type": "#LogEntry.v1_15_0.LogEntry", "Created": "2026-03-14T02:40:58+00:00",
+        "EntryType": "Event", "Id": "411", "Severity": "Critical", "Resolved": False,
+        "MessageId": "ResourceEvent.1.0.ResourceErrorsDetected",
+        "MessageArgs": ["GPU_SXM_6 Driver Event Message", said],
+        "Message": f"The resource property GPU_SXM_6 Driver Event Message has detected errors of"
+        f" type '{said}'.",
+    }  # fmt: skip
+    return json.dumps({"Members": [{**entry, **differs}]}, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (redfish("XID 79 GPU has fallen off the bus."), ("root", "gpu", False)),
+        (redfish("XID 48 Double Bit ECC Error"), ("root", "gpu_hbm", False)),
+        (redfish("XID 31 MMU fault"), ("root", "software_user", False)),
+        (redfish("XID 45 Preemptive cleanup"), ("consequence", "software_user", False)),
+        (redfish("XID 79 fell off", Resolved=True), ("noise", "none", False)),
+    ],
+)
+def test_a_drivers_error_that_the_controller_saw_is_what_its_number_means(tmp_path, text, wanted):
+    (row,) = rows_of(tmp_path, n3__events=text)
+
+    assert (str(row.role), str(row.category), row.weak) == wanted
+    assert row.node == "n3"
+    assert row.fields.get("gpu_module", "6") == "6"
+    assert "gpu_index" not in row.fields  # modules are counted from 1, and in their own order
+
+
+def test_a_number_of_the_baseboard_is_not_nvidia_smis(tmp_path):
+    link = {"Message": "GPU_5 NVLink_11 has detected errors of type 'NVLink Training Error'.",
+            "MessageArgs": ["GPU_5 NVLink_11", "NVLink Training Error"]}  # fmt: skip
+    (row,) = rows_of(tmp_path, n3__events=redfish("x", **link))
+
+    assert (str(row.category), row.fields.get("gpu_index")) == ("nvlink", None)
