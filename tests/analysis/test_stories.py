@@ -25,7 +25,6 @@ WRONG_TODAY = {
     "checkpoint-download-hangs": "storage: two downloads from the blob store never end",
     "one-operation-behind": "rank 0 on 10.0.0.11, one operation behind in RAS",
     "the-head-node-ran-out-of-memory": "host_oom on the head node, outside the job",
-    "validation-loader-deadlock": "host_stall of rank 9 on jz-iam02: its stack differs",
     "xid45-counts-say-nothing": "nobody: a file that is missing names no rank of a live job",
 }
 # story: whom it convicts or cordons today, and what it should say instead. Also wrong.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from triage.analysis.facts.on_one_clock import on_one_clock
+from triage.analysis.live.rows import look_rows
 from triage.analysis.waiting.case import Case, timestamp
 from triage.domain.evidence import Evidence
 from triage.domain.job import Job
@@ -40,6 +41,7 @@ def rows_of(
     rows = [dump_row(digest) for digest in dumps.digests]
     rows += [refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
     rows += [telemetry_row(item) for item in logs.telemetry]
+    rows += look_rows(logs.looks)
     rows += [row.to_row() for row in evidence]
     return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
 

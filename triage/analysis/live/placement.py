@@ -47,6 +47,7 @@ def processes_of(look: Look) -> Iterator[Process]:
             yield last
     for reply in look.replies:
         yield reply.process
+    yield from look.processes
     for communicator in look.communicators:
         for member in communicator.ranks:
             yield member.process
