@@ -23,6 +23,7 @@ from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
 from triage.analysis.live.beside_dumps import beside_dumps
 from triage.analysis.live.case import LiveCase
+from triage.analysis.live.gpus.from_telemetry import looks_of_telemetry
 from triage.analysis.live.placement import with_places
 from triage.analysis.live.registry import claims_of_looks
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
@@ -89,7 +90,9 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     case = view.case if view is not None else None
     of_dumps = tuple(claims_of_detectors(case)) if case is not None else ()
     dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
-    looks = LiveCase(logs.looks, dated.fleet, facts.world_size, dumps=case is not None)
+    nodes = nodes_of(view, facts, dated)
+    sampled = looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
+    looks = LiveCase([*logs.looks, *sampled], dated.fleet, facts.world_size, dumps=case is not None)
     findings = (*of_dumps, *beside_dumps(claims_of_looks(looks), of_dumps, case))
     progress = job_progress(dated.logs.files, facts.failed_at_ns)
     dated = replace(dated, evidence=without_teardown(dated, progress))
@@ -105,7 +108,6 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     rows, moved = in_zone_of_the_stop(dated.evidence, stop)
     ours = of_its_processes([row for row in rows if row.node not in strange], dated.fleet)
     ours = reports_before_the_stop(ours, stop, dated.fleet)
-    nodes = nodes_of(view, facts, dated)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
     measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology)
     dated = replace(dated, evidence=(*ours, *measured), notes=(*dated.notes, *moved, *strangers))

@@ -28,6 +28,7 @@ __all__ = [
     "filled",
     "panels_of",
     "part_of",
+    "window",
 ]
 
 SECOND: Final = 1_000_000_000

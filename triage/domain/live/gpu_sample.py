@@ -7,7 +7,11 @@ __all__ = ["GpuSample"]
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """One sample of one GPU. ``bus_id`` is ``dddd:bb:dd``; shares are in percent, power in W."""
+    """One sample of one GPU. ``bus_id`` is ``dddd:bb:dd``; shares are in percent, power in W.
+
+    ``memory_percent`` is the share of time in which its memory was read or written.
+    ``most_power_w`` is what it drew at work before, where a record goes back so far.
+    """
 
     node: str | None
     index: int | None
@@ -20,3 +24,4 @@ class GpuSample:
     sm_clock_mhz: float | None = None
     at_ns: int | None = None
     line: int | None = None
+    most_power_w: float | None = None

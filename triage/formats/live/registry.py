@@ -9,6 +9,7 @@ from triage.formats.live.debug_server import (
     STORE_KEYS,
     WAIT_COUNTER_VALUES,
 )
+from triage.formats.live.gpu_states import AMD_SMI, GPU_DMON, GPU_TABLE
 from triage.formats.live.live_format import LiveFormat
 from triage.formats.live.native_stacks import CUDA_GDB, GDB, PROC_FILES
 from triage.formats.live.nccl_tools import INSPECTOR, PROFILER, PROXY_TRACE, REPLAY
@@ -34,6 +35,9 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     PROFILER,
     REPLAY,
     PROXY_TRACE,
+    GPU_TABLE,
+    GPU_DMON,
+    AMD_SMI,
     PY_SPY_JSON,
     CUDA_GDB,
     GDB,

@@ -11,6 +11,7 @@ from typing import Final
 from triage.formats.telemetry.telemetry_format import ReadSamples, TelemetryFormat, whole_lines
 from triage.parsers.telemetry.columns import header_of
 from triage.parsers.telemetry.file import Form
+from triage.parsers.telemetry.gpu_columns import is_gpu_table
 
 __all__ = ["TABLE"]
 
@@ -29,6 +30,8 @@ def is_table(text: bytes) -> bool:
         return False
     delimiter = columns.delimiter.encode()
     if columns.time < 0 and not any(mark in name for name in columns.names for mark in "._"):
+        return False
+    if is_gpu_table(columns):
         return False
     return len(rows) == 1 or rows[1].count(delimiter) >= len(columns.names) - 1
 

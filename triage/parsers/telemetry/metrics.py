@@ -34,6 +34,8 @@ class Metric(StrEnum):
     THROTTLE_REASONS = "throttle_reasons"
     FAN_PERCENT = "fan_percent"
     UTILISATION_PERCENT = "utilisation_percent"
+    MEMORY_BUSY_PERCENT = "memory_busy_percent"
+    POWER_LIMIT_W = "power_limit_w"
     ECC_SBE_TOTAL = "ecc_sbe_total"
     ECC_DBE_TOTAL = "ecc_dbe_total"
     REMAPPED_ROWS_CORRECTABLE = "remapped_rows_correctable"
@@ -102,6 +104,9 @@ DCGM: Final = {
     "clocks_event_reasons": Source(Metric.THROTTLE_REASONS),
     "fan_speed": Source(Metric.FAN_PERCENT),
     "gpu_util": Source(Metric.UTILISATION_PERCENT),
+    "mem_copy_util": Source(Metric.MEMORY_BUSY_PERCENT),
+    "power_mgmt_limit": Source(Metric.POWER_LIMIT_W),
+    "enforced_power_limit": Source(Metric.POWER_LIMIT_W),
     "ecc_sbe_vol_total": Source(Metric.ECC_SBE_TOTAL, part="volatile"),
     "ecc_dbe_vol_total": Source(Metric.ECC_DBE_TOTAL, part="volatile"),
     "ecc_sbe_agg_total": Source(Metric.ECC_SBE_TOTAL, part="aggregate"),
@@ -129,6 +134,9 @@ NVIDIA_SMI: Final = {
     "clocks.current.memory": Source(Metric.MEMORY_CLOCK_MHZ),
     "fan.speed": Source(Metric.FAN_PERCENT),
     "utilization.gpu": Source(Metric.UTILISATION_PERCENT),
+    "utilization.memory": Source(Metric.MEMORY_BUSY_PERCENT),
+    "power.limit": Source(Metric.POWER_LIMIT_W),
+    "enforced.power.limit": Source(Metric.POWER_LIMIT_W),
     "clocks_throttle_reasons.active": Source(Metric.THROTTLE_REASONS),
     "clocks_event_reasons.active": Source(Metric.THROTTLE_REASONS),
     "ecc.errors.corrected.volatile.total": Source(Metric.ECC_SBE_TOTAL, part="volatile"),
@@ -146,6 +154,8 @@ OTHERS: Final = {
     "nvidia_smi_power_draw_watts": Source(Metric.POWER_W),
     "nvidia_smi_clocks_current_sm_clock_hz": Source(Metric.SM_CLOCK_MHZ, 1e-6),
     "nvidia_smi_utilization_gpu_ratio": Source(Metric.UTILISATION_PERCENT, 100.0),
+    "nvidia_smi_utilization_memory_ratio": Source(Metric.MEMORY_BUSY_PERCENT, 100.0),
+    "nvidia_smi_power_limit_watts": Source(Metric.POWER_LIMIT_W),
     "node_infiniband_symbol_error_total": Source(Metric.IB_SYMBOL_ERROR),
     "node_infiniband_link_downed_total": Source(Metric.IB_LINK_DOWNED),
     "node_infiniband_link_error_recovery_total": Source(Metric.IB_LINK_ERROR_RECOVERY),

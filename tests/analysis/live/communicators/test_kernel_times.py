@@ -24,7 +24,7 @@ def kernels(lateness, operations=12, base=1500.0, noise=20.0, link=0.0):
 def test_the_last_one_is_late_by_what_the_others_spin():
     late = late_members(KEY, kernels([0, 0, 4000, 0]))
     assert late is not None
-    assert (late.ranks, late.num_operations, late.held) == ((2,), 12, 1.0)
+    assert (late.ranks, late.num_operations, late.late_share) == ((2,), 12, 1.0)
     assert late.late_us == pytest.approx(4000, rel=0.02)
 
 

@@ -7,6 +7,7 @@ alike: nobody is late then.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
@@ -33,7 +34,7 @@ Times = dict[int, dict[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class LateMembers:
-    """``ranks`` of a communicator come ``late_us`` after the others, in ``held`` of
+    """``ranks`` of a communicator come ``late_us`` after the others, in ``late_share`` of
     ``num_operations``; ``usual_us`` is how long the others' kernels run, ``own_us`` theirs.
     """
 
@@ -42,7 +43,7 @@ class LateMembers:
     ranks: tuple[int, ...]
     members: tuple[int, ...]
     late_us: float
-    held: float
+    late_share: float
     num_operations: int
     usual_us: float
     own_us: float
@@ -93,7 +94,7 @@ def behind_the_gap(usual: Mapping[int, float], most: int) -> list[int]:
     times of the others differ among themselves as much.
     """
     ordered = sorted(usual, key=lambda rank: (usual[rank], rank))
-    steps = [usual[b] - usual[a] for a, b in zip(ordered, ordered[1:], strict=False)]
+    steps = [usual[b] - usual[a] for a, b in pairwise(ordered)]
     most = min(most, len(steps))
     place = max(range(most), key=lambda k: (steps[k], -k))
     rest = [usual[rank] for rank in ordered[place + 1 :]]

@@ -139,7 +139,7 @@ def finding_of(one: LateMembers, place: MemberPlace) -> Finding:
     text = (
         f"its {one.function} kernels run {one.own_us / 1000:.2f} ms, those of the other"
         f" {len(one.members) - len(one.ranks)} members {one.usual_us / 1000:.2f} ms: they spin"
-        f" until it comes, in {one.held:.0%} of {one.num_operations} operations"
+        f" until it comes, in {one.late_share:.0%} of {one.num_operations} operations"
     )
     many = one.num_operations >= MANY_OPERATIONS
     return Finding(

@@ -1,0 +1,184 @@
+"""Looks at the GPUs of a job out of its telemetry: the last two moments at which they spun.
+
+What comes later, GPUs that idle when the job has ended, is no look at it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.live.gpus.gpu_activity import BUSY_PERCENT
+from triage.analysis.placement.topology import Placement
+from triage.analysis.telemetry.panels import (
+    Panel,
+    PanelPart,
+    Panels,
+    TelemetryPlacement,
+    panels_of,
+    part_of,
+    window,
+)
+from triage.domain.arrays import F32, Flags
+from triage.domain.live.gpu_sample import GpuSample
+from triage.domain.live.look import Look, Tool
+from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.grid import coarser
+from triage.parsers.telemetry.metrics import Metric
+
+__all__ = ["looks_of_telemetry"]
+
+# Fewer GPUs that are busy at one time tell of no job that waits.
+LEAST_BUSY: Final = 3
+# Of so many GPUs there is a sample of their own in the later look; others keep the one before.
+MEASURED: Final = 0.95
+# So many stretches before tell what a GPU draws at work.
+LEAST_HISTORY: Final = 10
+
+# What stands in place of a node that nothing names.
+NO_NODE: Final = "\0"
+SHOWN: Final = (
+    Metric.UTILISATION_PERCENT,
+    Metric.MEMORY_BUSY_PERCENT,
+    Metric.POWER_W,
+    Metric.POWER_LIMIT_W,
+    Metric.SM_CLOCK_MHZ,
+)
+Columns = Mapping[Metric, F32]
+
+
+def looks_of_telemetry(
+    files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
+) -> list[Look]:
+    """Two looks at all GPUs; none where fewer than 3 GPUs were ever busy together, or were so in
+    one sample. ``nodes`` are those of the job.
+    """
+    told = [one for file in files if (one := of_gpus(file)) is not None]
+    if not told:
+        return []
+    places = TelemetryPlacement(
+        placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
+    )
+    end_ns = max(file.grid.end_ns for file in told if file.grid is not None)
+    named = any(key.node for file in told if file.grid is not None for key in file.grid.series)
+    nodes = nodes if named else ()
+    panels = panels_of(told, end_ns, places, nodes)
+    load = panels.get(Metric.UTILISATION_PERCENT)
+    if load is None:
+        return []
+    return looks_at(panels, load, measured(told, load, places, nodes))
+
+
+def measured(
+    files: Sequence[TelemetryFile],
+    load: Panel,
+    places: TelemetryPlacement,
+    nodes: Collection[str],
+) -> Flags:
+    """Where the load of each part was measured, and not only kept; shape of ``load.value``."""
+    row_of = {part: row for row, part in enumerate(load.parts)}
+    found: Flags = np.zeros(load.value.shape, np.bool_)
+    for file in files:
+        if file.grid is None:
+            continue
+        cells, _ = window(coarser(file.grid, load.width_ns), load.start_ns, found.shape[1])
+        for index, key in enumerate(file.grid.series):
+            part = part_of(key, places, nodes)
+            row = None if part is None else row_of.get(part)
+            if key.metric is Metric.UTILISATION_PERCENT and row is not None:
+                found[row] |= ~np.isnan(cells[index])
+    return found
+
+
+def of_gpus(file: TelemetryFile) -> TelemetryFile | None:
+    """The series of a file that say what GPUs do; one without a node stands for its file's."""
+    grid = file.grid
+    if grid is None or not any(key.metric is Metric.UTILISATION_PERCENT for key in grid.series):
+        return None
+    rows = [k for k, key in enumerate(grid.series) if key.metric in SHOWN and key.gpu]
+    series = tuple(
+        replace(grid.series[k], node=grid.series[k].node or f"{NO_NODE}{file.artifact}")
+        for k in rows
+    )
+    return replace(file, grid=replace(grid, series=series, value=grid.value[rows]))
+
+
+def looks_at(panels: Panels, load: Panel, known: Flags) -> list[Look]:
+    """The last two moments at which GPUs were busy, each measured by itself; ``known`` says where
+    ``load`` was.
+    """
+    rows = [row for row, part in enumerate(load.parts) if part.gpu and not part.part]
+    parts = [load.parts[row] for row in rows]
+    shown = {
+        metric: panel.rows(parts) for metric in SHOWN if (panel := panels.get(metric)) is not None
+    }
+    busy = np.flatnonzero((load.value[rows] >= BUSY_PERCENT).sum(0) >= LEAST_BUSY)
+    if not len(busy):
+        return []
+    last = int(busy[-1])
+    first = next(
+        (
+            int(column)
+            for column in busy[-2::-1]
+            if known[rows, column + 1 : last + 1].any(1).mean() >= MEASURED
+        ),
+        None,
+    )
+    if first is None:
+        return []
+    power = shown.get(Metric.POWER_W)
+    most: F32 = np.full(len(parts), np.nan, np.float32)
+    if power is not None and first:
+        known = ~np.isnan(power[:, :first])
+        most = np.where(
+            known.sum(1) >= LEAST_HISTORY, np.where(known, power[:, :first], 0.0).max(1), np.nan
+        )
+    return [
+        look
+        for column in (first, last)
+        for look in looks_of_files(panels, parts, column, shown, most)
+    ]
+
+
+def looks_of_files(
+    panels: Panels, parts: Sequence[PanelPart], column: int, shown: Columns, most: F32
+) -> list[Look]:
+    """One look for each file that tells of GPUs in one stretch of time."""
+    load = panels.by_metric[Metric.UTILISATION_PERCENT]
+    by_file: dict[str, list[GpuSample]] = {}
+    for row, part in enumerate(parts):
+        sample = sample_of(part, row, column, shown, most, load.at_ns(column))
+        by_file.setdefault(panels.artifact(Metric.UTILISATION_PERCENT, part), []).append(sample)
+    return [
+        Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
+        for artifact in sorted(by_file)
+    ]
+
+
+def sample_of(
+    part: PanelPart, row: int, column: int, shown: Columns, most: F32, at_ns: int
+) -> GpuSample:
+    """One GPU in one stretch of time."""
+
+    def value(metric: Metric) -> float | None:
+        values = shown.get(metric)
+        return None if values is None else finite(values[row, column])
+
+    return GpuSample(
+        node=None if part.node.startswith(NO_NODE) else part.node,
+        index=int(part.gpu) if part.gpu.isdecimal() else None,
+        bus_id=part.gpu if ":" in part.gpu else None,
+        uuid=part.gpu if part.gpu.startswith("GPU-") else None,
+        utilisation_percent=value(Metric.UTILISATION_PERCENT),
+        memory_percent=value(Metric.MEMORY_BUSY_PERCENT),
+        power_w=value(Metric.POWER_W),
+        power_limit_w=value(Metric.POWER_LIMIT_W),
+        sm_clock_mhz=value(Metric.SM_CLOCK_MHZ),
+        at_ns=at_ns,
+        most_power_w=finite(most[row]),
+    )
+
+
+def finite(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,43 @@
+"""How busy the GPUs of a node are at one moment, by how the tables begin.
+
+::
+
+    index, pci.bus_id, utilization.gpu [%], utilization.memory [%], power.draw [W]
+    # gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
+    [{"gpu": 0, "usage": {"gfx_activity": {"value": 100, "unit": "%"}, ...
+"""
+
+import re
+from typing import Final
+
+from triage.formats.format import Head
+from triage.formats.live.live_format import LiveFormat
+from triage.parsers.live.gpu_tables import looks_of_amd_smi, looks_of_dmon, looks_of_gpu_table
+from triage.parsers.telemetry.columns import header_of
+from triage.parsers.telemetry.gpu_columns import is_gpu_table
+
+__all__ = ["AMD_SMI", "GPU_DMON", "GPU_TABLE"]
+
+DMON_BEGINS: Final = re.compile(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s")
+AMD_BEGINS: Final = re.compile(
+    r'\s{0,20}(?:\{\s{0,20}"gpu_data"\s{0,4}:\s{0,4})?\[\s{0,20}\{\s{0,20}"gpu"\s{0,4}:'
+)
+
+
+def is_table_of_gpus(head: Head) -> bool:
+    first = head.data.partition(b"\n")[0][:4096]
+    if b"utilization.gpu" not in first:
+        return False
+    columns = header_of(first)
+    return columns is not None and is_gpu_table(columns)
+
+
+def is_amd_usage(head: Head) -> bool:
+    return b'"gfx_activity"' in head.data and AMD_BEGINS.match(head.text) is not None
+
+
+GPU_TABLE: Final = LiveFormat("gpu_table", is_table_of_gpus, looks_of_gpu_table)
+GPU_DMON: Final = LiveFormat(
+    "gpu_dmon", lambda head: DMON_BEGINS.match(head.text) is not None, looks_of_dmon
+)
+AMD_SMI: Final = LiveFormat("amd_smi_usage", is_amd_usage, looks_of_amd_smi)
