@@ -247,9 +247,9 @@ class WantedFile(WireForm):
 class StandingRanks(WireForm):
     """Ranks whose stacks are at the same place of the program.
 
-    ``frames`` are of one of them, from the outside to the inside. ``state`` is what they are in:
-    ``collective``, ``device``, ``data``, ``code`` ... ``seen_twice`` is whether two looks show them
-    there.
+    ``frames`` are of one of them, from the outside to the inside; ``stands_at`` is the one to look
+    at. ``state`` is what they are in: ``collective``, ``device``, ``data``, ``code`` ...
+    ``seen_twice`` is whether two looks show them there.
     """
 
     ranks: tuple[int, ...]
@@ -257,6 +257,7 @@ class StandingRanks(WireForm):
     frames: tuple[str, ...]
     state: str
     seen_twice: bool = False
+    stands_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,13 @@ def summary_of_claims(
         return f"{upper(claims[0].summary)}: nobody is convicted; {advice}."
     shown = convicted or [finding for finding in claims if finding.ranks or finding.nodes]
     top = shown[0]
-    same = [f for f in shown if f.category is top.category and f.detector == top.detector]
+    same = [
+        f
+        for f in shown
+        if f.category is top.category
+        and f.detector == top.detector
+        and (f.summary == top.summary or not top.of_looks)
+    ]
     sentence = f"{who_of(same, suspects)} {top.summary}"
     line = line_beside(top, claims)
     if line is not None:

@@ -18,6 +18,7 @@ from triage.render.page.sections import (
     verdict,
     victims,
 )
+from triage.render.page.stacks import stacks
 from triage.render.page.style import CSS, POLICY, SCRIPT
 from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
 from triage.render.pictures.markup import Html, constant, el
@@ -62,6 +63,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
             _progress(answer),
             _waits(answer.waits),
             _ranks(answer.ranks),
+            stacks(answer),
             collectives(answer.collectives),
         ),
         el("script", None, constant(SCRIPT)),

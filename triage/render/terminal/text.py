@@ -26,6 +26,7 @@ from triage.render.words.counts import count
 from triage.render.words.moments import MARKS, TimelineRow, days, doubt, relative, timeline_rows
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names, name_ranks
+from triage.render.words.stacks import stack_lines
 
 __all__ = [
     "BOLD",
@@ -77,6 +78,7 @@ def render(answer: Answer, *, colour: bool = False, width: int = 80, top: int | 
         _suspects(answer.suspects, width, DEFAULT_TOP if top is None else top),
         _timeline(answer, width),
         _victims(answer, width),
+        _stacks(answer, width),
         _collectives(answer.collectives, width),
         _coverage(answer.coverage, width),
         _next_step(answer, width),
@@ -200,6 +202,15 @@ def _moment(row: TimelineRow, width: int, *, with_day: bool) -> Iterator[Line]:
 def _victims(answer: Answer, width: int) -> list[Line]:
     victims = victims_text(answer.victims, max_chars=MAX_LIST_CHARS, clean=clean)
     return [Line("Victims (they only wait)", BOLD), *item(victims, width)] if victims else []
+
+
+def _stacks(answer: Answer, width: int) -> list[Line]:
+    """A line for each of the few places at which ranks stand."""
+    lines = stack_lines(answer)
+    if not lines:
+        return []
+    shown = (cut(clean(text), 2 * width - 12) for text in lines)
+    return [Line("Stacks", BOLD), *(line for text in shown for line in item(text, width))]
 
 
 def _collectives(collectives: Sequence[CollectiveAtFrontier], width: int) -> list[Line]:

@@ -21,6 +21,7 @@ from triage.analysis.live.stacks.words import frame_text, line_of
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.natural import natural
 from triage.domain.report import Because
 
 __all__ = ["SilentProcess"]
@@ -80,22 +81,45 @@ class Asked:
             return Silence.GONE
         return Silence.STOPPED if len(last) > 1 else Silence.UNCLEAR
 
-    def since(self) -> int:
-        """The place among the looks of the first that it did not answer."""
-        return min(
-            order
+    @property
+    def is_dumb(self) -> bool:
+        """Whether it answers nothing at all."""
+        return self.silence in (Silence.STOPPED, Silence.GONE, Silence.UNCLEAR)
+
+    @property
+    def ever_answered(self) -> bool:
+        """Whether it answered anything in any look."""
+        return any(
+            reply.kind is ReplyKind.ANSWERED
             for replies in self.replies.values()
-            for order, reply, _ in replies
-            if reply.kind in (ReplyKind.SILENT, ReplyKind.UNREACHABLE)
+            for _, reply, _ in replies
         )
 
-    def answered_at(self, order: int) -> bool:
-        """Whether it answered in one look."""
-        return any(
-            at == order and reply.kind is ReplyKind.ANSWERED
+    @property
+    def times_silent(self) -> int:
+        """How often it did not answer one and the same question, at most."""
+        return max(
+            sum(reply.kind in NOT_ANSWERED for _, reply, _ in replies)
             for replies in self.replies.values()
-            for at, reply, _ in replies
         )
+
+    def fell_silent_behind(self, others: Sequence["Asked"]) -> bool:
+        """Whether it answered a question once that another one did not answer at that time."""
+        return any(
+            reply.kind is ReplyKind.ANSWERED
+            and any(
+                at == order and theirs.kind in NOT_ANSWERED
+                for other in others
+                if other is not self
+                for at, theirs, _ in other.replies.get(handler, ())
+            )
+            for handler, replies in self.replies.items()
+            if replies[-1][1].kind in NOT_ANSWERED
+            for order, reply, _ in replies[:-1]
+        )
+
+
+NOT_ANSWERED: Final = frozenset({ReplyKind.SILENT, ReplyKind.UNREACHABLE})
 
 
 class SilentProcess:
@@ -110,18 +134,15 @@ class SilentProcess:
         """The findings on ``case``."""
         asked = asked_of(case)
         silent = [one for one in asked if one.silence is not None]
-        answering = sum(one.silence is None and bool(one.last) for one in asked)
+        answering = sum(one.ever_answered for one in asked)
+        dumb = sum(one.is_dumb for one in silent)
+        late = [one for one in silent if one.fell_silent_behind(silent)]
         if not silent or len(silent) > MAX_NAMED:
             return
-        first = min(one.since() for one in silent)
-        early = [one for one in silent if not one.answered_at(first)]
-        # Who answered when another one did not any more fell silent behind it.
-        if not answering and len(early) == len(silent):
-            return
-        if len(early) > MAX_SHARE * len(asked):
+        if not late and (not answering or dumb > MAX_SHARE * len(asked)):
             return
         for one in silent:
-            yield finding_of(one, case, answering, late=one not in early)
+            yield finding_of(one, case, answering, late=one in late)
 
 
 def asked_of(case: LiveCase) -> list[Asked]:
@@ -134,10 +155,20 @@ def asked_of(case: LiveCase) -> list[Asked]:
             key = (rank,) if rank is not None else (node, reply.process.pid, reply.process.host)
             one = found.setdefault(key, Asked(reply.process, rank, node))
             one.replies[reply.handler].append((order, reply, look.artifact))
+    for one in found.values():
+        for replies in one.replies.values():
+            replies.sort(key=lambda asked: in_time(asked[0], case))
     ordered = sorted(found.items(), key=lambda item: [str(part).zfill(8) for part in item[0]])
     return [one for _, one in ordered]
 
 
+def in_time(order: int, case: LiveCase) -> tuple[object, ...]:
+    look = case.looks[order]
+    return (look.stamp.wall_ns or 0, natural(look.artifact))
+
+
+# Not answered in a second look either.
+AGAIN: Final = 0.05
 STRENGTHS: Final = {
     Silence.HOLDS_THE_LOCK: 0.9,
     Silence.STOPPED: 0.85,
@@ -152,7 +183,8 @@ OF_TWO: Final = 0.7
 def finding_of(one: Asked, case: LiveCase, answering: int, *, late: bool) -> Finding:
     """The claim on one process."""
     silence = one.silence or Silence.UNCLEAR
-    strength = min(STRENGTHS[silence], 1.0 if answering > 1 or late else OF_TWO)
+    again = AGAIN if one.times_silent > 1 else 0.0
+    strength = min(STRENGTHS[silence] + again, 1.0 if answering > 1 or late else OF_TWO)
     if late:
         strength = min(strength, LATE)
     ranks = () if one.rank is None else (one.rank,)

@@ -5,7 +5,7 @@ from typing import Final
 
 from triage.analysis.live.stacks.grouping import StackClass, classes_of
 from triage.analysis.live.stacks.picture import StackPicture
-from triage.analysis.live.stacks.words import frame_text
+from triage.analysis.live.stacks.words import frame_text, line_of
 from triage.domain.report import StandingRanks
 
 __all__ = ["classes_for_report"]
@@ -28,6 +28,7 @@ def ranks_told(one: StackClass) -> StandingRanks:
         frames=tuple(frames_of(one)),
         state=str(one.point),
         seen_twice=one.stands,
+        stands_at=line_of(one.example),
     )
 
 
