@@ -13,6 +13,7 @@ from triage.domain.report import (
     Moment,
     RankState,
     Refused,
+    StandingRanks,
     Suspect,
     Verdict,
     Victims,
@@ -263,7 +264,26 @@ def hostile():
             Moment(None, HOSTILE, None, "xid", None, HOSTILE, float("nan")),
             Moment(AT, None, None, "stop", None, "the job stops"),
         ),
+        stacks=(StandingRanks((1, 2), (HOSTILE,), (HOSTILE,), HOSTILE, stands_at=HOSTILE),),
     )
+
+
+def standing(num_places=3):
+    """500 ranks in one collective, and others at places of their own; the first is odd."""
+    whole = culprit(num_ranks=500 + num_places, culprits=(500,))
+    calls = ("<module> (train.py:43)", "main (train.py:37)")
+    reduce = StandingRanks(
+        tuple(range(500)), ("n0", "n1"), (*calls, "all_reduce (c10d.py:1)"), "collective",
+        seen_twice=True, stands_at="main (train.py:37)",
+    )  # fmt: skip
+    places = tuple(
+        StandingRanks(
+            (500 + k,), ("n2",), (*calls, f"read (data{k}.py:{k})"), "data",
+            stands_at=f"read (data{k}.py:{k})",
+        )
+        for k in range(num_places)
+    )  # fmt: skip
+    return replace(whole, stacks=(reduce, *places))
 
 
 def large(named=True):

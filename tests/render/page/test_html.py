@@ -15,7 +15,7 @@ from triage.render.page.html import render
 from triage.render.page.notebook import fragment
 from triage.render.pictures.markup import constant, el
 
-EVERY = ["culprit", "tie", "healthy", "hostile", "large"]
+EVERY = ["culprit", "tie", "healthy", "hostile", "large", "standing"]
 VOID = {"meta", "br"}
 OURS = {
     "html", "head", "meta", "title", "style", "body", "main", "header", "section", "h1", "h2",
@@ -196,3 +196,12 @@ def test_a_string_child_is_escaped_and_markup_is_not():
     assert el("p", {"title": '"><script>', "hidden": True, "x": None}) == (
         '<p title="&quot;&gt;&lt;script&gt;" hidden></p>'
     )
+
+
+def test_stacks_are_a_table_and_a_tree_to_open():
+    page = Page(render(answers.standing(2)))
+    assert "500-502" not in page.text
+    assert "0-499" in page.text
+    assert "502 x <module> (train.py:43)" in page.text
+    assert "| 500 x all_reduce (c10d.py:1)" in page.text
+    assert "Where the ranks stand" not in Page(render(answers.culprit())).text

@@ -10,7 +10,7 @@ from triage.render.terminal.text import render
 from triage.render.words.belief import belief
 from triage.render.words.clean import cells
 
-EVERY = ["culprit", "tie", "healthy", "hostile", "large"]
+EVERY = ["culprit", "tie", "healthy", "hostile", "large", "standing"]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -86,6 +86,16 @@ def test_order_of_the_parts():
     titles = ["Suspects", "Victims", "Collectives in question", "Coverage", "Next step"]
     places = [text.index(f"\n{title}") for title in titles]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("num_places", [1, 4, 40])
+def test_500_stacks_are_five_lines_the_suspects_first(num_places):
+    text = render(answers.standing(num_places), width=200)
+    block = text[text.index("\nStacks\n") + 8 :].split("\n\n")[0].splitlines()
+    assert len(block) <= 5
+    assert "rank 500 on n2: in the data loader, at read (data0.py:0)" in block[0]
+    assert any("ranks 0-499 (500 in all)" in line and "in two looks" in line for line in block)
+    assert ("other places" in block[-1]) == (num_places > 4)
 
 
 def test_long_lists_end_in_a_count():

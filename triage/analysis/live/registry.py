@@ -4,6 +4,7 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase, LiveDetector
 from triage.analysis.live.detectors.alike_stacks import AlikeStacks
+from triage.analysis.live.detectors.held_process import HeldProcess
 from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.live.detectors.odd_stack import OddStack
 from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
@@ -16,6 +17,7 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     OddStack(),
     SilentProcess(),
     AlikeStacks(),
+    HeldProcess(),
     ShortestKernel(),
     OddGpu(),
 )

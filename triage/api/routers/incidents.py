@@ -1,7 +1,7 @@
 """Incidents: what happened, and who is suspect."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 import orjson
 from anyio import to_thread
@@ -29,7 +29,7 @@ from triage.api.requests.values import (
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
-from triage.domain.report import Answer, Suspect, WantedFile
+from triage.domain.report import Answer, StandingRanks, Suspect, WantedFile
 from triage.domain.states import IncidentState
 from triage.domain.wire import Keywords
 from triage.errors import Conflict, NotFound
@@ -127,10 +127,19 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
     return tagged(request, orjson.dumps(shown), JSON)
 
 
+REPORT = shape(
+    "Answer",
+    Answer,
+    stacks=NotRequired[
+        Annotated[tuple[StandingRanks, ...], "Where ranks stand; absent where no stack was read."]
+    ],
+)
+
+
 @routes.get(
     "/{id}/report",
     "The whole report",
-    ("`triage.report/1`.", Answer),
+    ("`triage.report/1`.", REPORT),
     etag=True,
     forms={WHOLE: {"type": "string", "format": "binary"}},
     refuses=(404, 409),

@@ -12,7 +12,7 @@ from triage.analysis.live.stacks.grouping import StackClass, split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.live.stacks.two_looks import StackMovement
-from triage.analysis.live.stacks.words import frame_text, where_text
+from triage.analysis.live.stacks.words import frame_text, where_text, who
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -92,6 +92,9 @@ def strength_of(one: StackClass, waiting: Sequence[RankStack], *, others: int) -
     return min(strength * (SEVERAL if others else 1.0), most)
 
 
+SHARED: Final = "look at the storage or service that they use"
+
+
 def finding_of(
     one: StackClass, waiting: Sequence[RankStack], *, others: int, possible: bool = False
 ) -> Finding:
@@ -114,6 +117,10 @@ def finding_of(
             f"{len(one.stacks)} ranks on {len(one.nodes)} nodes stopped {where} {while_others}:"
             " what they share is at fault rather than one of them"
         )
+    advice = SHARED if shared else ""
+    if not (shared or ranks or nodes):
+        summary = f"{who(one.example)} stopped {where} {while_others}"
+        advice = "find out which rank that process is: by its node, or by names such as rank_3.txt"
     return Finding(
         detector=NAME,
         kind=VerdictKind.HANG,
@@ -126,7 +133,7 @@ def finding_of(
         because=tuple(reasons(one, waiting)),
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
         of_looks=True,
-        advice="look at the storage or service that they use" if shared else "",
+        advice=advice,
     )
 
 
@@ -153,13 +160,6 @@ def reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
         at = f", {who(witness)} at {frame_text(frame)}" if frame is not None else ""
         text = f"{len(waiting)} other ranks wait{at}" if len(waiting) > 1 else f"one waits{at}"
         yield Because(NAME, text, witness.artifact, witness.line)
-
-
-def who(stack: RankStack) -> str:
-    """``rank 3``, or its process where no rank is known."""
-    if stack.rank is not None:
-        return f"rank {stack.rank}"
-    return f"process {stack.pid}" if stack.pid is not None else "a process"
 
 
 def busy_ones(outside: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iterator[Finding]:

@@ -47,14 +47,14 @@ ProcessKey = tuple[object, ...]
 @dataclass(frozen=True, slots=True)
 class StackPicture:
     """``ranks`` are the newest stacks of processes that are ranks, by rank, then by process;
-    ``movement`` says of each what two looks show. ``launchers`` and ``strangers`` are how many
-    processes are launchers, or of no known rank.
+    ``movement`` says of each what two looks show. ``launchers`` is how many
+    processes are launchers, ``strangers`` are stacks of no known rank beside known ones.
     """
 
     ranks: tuple[RankStack, ...] = ()
     movement: tuple[StackMovement, ...] = ()
     launchers: int = 0
-    strangers: int = 0
+    strangers: tuple[RankStack, ...] = ()
 
     @property
     def telling(self) -> list[tuple[RankStack, StackMovement]]:
@@ -119,8 +119,7 @@ class Gathered:
                 threads, rank=rank, node=node, tool=look.tool, artifact=look.artifact
             )
             if stack is not None:
-                key = ("rank", rank) if rank is not None else (node, process.pid, look.artifact)
-                self.seen[key].append((order, stack))
+                self.seen[key_of(rank, node, process.pid, look.artifact)].append((order, stack))
 
     def picture(self, looks: Sequence[Look]) -> StackPicture:
         """One stack of each rank; processes of no known rank count where no rank is known."""
@@ -136,7 +135,7 @@ class Gathered:
             tuple(stack for stack, _ in chosen),
             tuple(moved for _, moved in chosen),
             len(self.launchers),
-            len(self.seen) - len(known) if known else 0,
+            tuple(stacks[-1][1] for key, stacks in self.seen.items() if known and key not in known),
         )
 
     def with_worker(self, order: int, stack: RankStack) -> RankStack:
@@ -148,6 +147,13 @@ class Gathered:
         near = [worker for _, node, worker in children if node == stack.node]
         workers = same or near
         return replace(stack, worker=workers[0]) if workers else stack
+
+
+def key_of(rank: int | None, node: str | None, pid: int | None, artifact: str) -> ProcessKey:
+    """What tells one process from another: processes of two nodes may have one pid."""
+    if rank is not None:
+        return ("rank", rank)
+    return (node, pid, artifact if node is None or pid is None else "")
 
 
 def by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[ThreadStack]]]:

@@ -8,7 +8,7 @@ from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.stack import StackFrame
 
-__all__ = ["frame_text", "line_of", "where_text"]
+__all__ = ["frame_text", "line_of", "where_text", "who"]
 
 P: Final = ProgramPoint
 # Behind "stopped": the same for one rank and for many.
@@ -86,3 +86,10 @@ WORKERS: Final = {
     P.LOCK: ", waiting for a lock,",
     P.SUBPROCESS: ", waiting for a program it started,",
 }
+
+
+def who(stack: RankStack) -> str:
+    """``rank 3``, or its process where no rank is known."""
+    if stack.rank is not None:
+        return f"rank {stack.rank}"
+    return f"process {stack.pid}" if stack.pid is not None else "a process"

@@ -1,0 +1,83 @@
+"""Held processes: what the kernel says of a process, where no stack shows who waits.
+
+Uninterruptible sleep in a file system, a stop by a signal, a zombie: each is telling without the
+stacks of the others. Where others are seen to wait, the odd stack says it (``odd_stack.py``).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.stacks.grouping import split
+from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.rank_stack import RankStack
+from triage.analysis.live.stacks.words import where_text, who
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.report import Because
+
+__all__ = ["HeldProcess"]
+
+NAME: Final = "stacks.held"
+CATEGORIES: Final = {
+    ProgramPoint.STORAGE: Category.STORAGE,
+    ProgramPoint.STOPPED: Category.HOST_STALL,
+    ProgramPoint.GONE: Category.NCCL_TIMEOUT,
+}
+# A process is in the kernel's hands for a moment in every read; nothing says that others wait.
+STRENGTH: Final = 0.6
+MAX_REASONS: Final = 4
+
+
+class HeldProcess:
+    """One finding for each way in which processes are held.
+
+    Silent: on none, and on ranks that stand apart from ranks that wait.
+    """
+
+    name = NAME
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The findings on ``case``."""
+        picture = case.picture
+        waiting, _ = split(picture)
+        seen = picture.strangers if waiting else (*picture.ranks, *picture.strangers)
+        held: dict[ProgramPoint, list[RankStack]] = defaultdict(list)
+        for stack in seen:
+            if stack.point in CATEGORIES:
+                held[stack.point].append(stack)
+        for point, stacks in held.items():
+            yield finding_of(point, stacks)
+
+
+def finding_of(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
+    """The claim on the ranks, else the node, of processes that are held alike."""
+    nodes = tuple(sorted({one.node for one in stacks if one.node is not None}))
+    shared = point is ProgramPoint.STORAGE and len(nodes) > 1
+    ranks = () if shared else tuple(one.rank for one in stacks if one.rank is not None)
+    named = () if ranks or shared else nodes
+    summary = f"stopped {where_text(stacks[0])}"
+    if not (ranks or named):
+        count = len(stacks)
+        subject = who(stacks[0]) if count == 1 else f"{count} processes"
+        summary = f"{subject} stopped {where_text(stacks[0])}"
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.CRASH if point is ProgramPoint.GONE else VerdictKind.HANG,
+        category=CATEGORIES[point],
+        ranks=ranks,
+        nodes=named,
+        strength=STRENGTH,
+        role=Role.CULPRIT if ranks or named else Role.POSSIBLE,
+        summary=summary,
+        because=tuple(
+            Because(NAME, f"{who(one)} stands {where_text(one)}", one.artifact, one.line)
+            for one in stacks[:MAX_REASONS]
+        ),
+        explained_by=ANY_CAUSE,
+        of_looks=True,
+        advice="look at the file system that it waits for"
+        if CATEGORIES[point] is Category.STORAGE
+        else "find out whose process it is",
+    )
