@@ -23,9 +23,9 @@ __all__ = [
 
 LOOKED_AT: Final = 8 << 10
 # "=== Rank 0: http://gpu-n01:33767/handler/dump_traceback? ==="
-SECTION: Final = re.compile(rb"=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w")
+SECTION: Final = re.compile(rb"\s{0,64}=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w")
 # "PARTIAL DATA: 2/4 workers responded", then "  Rank 2: ..." up to the first section
-PARTIAL: Final = re.compile(rb"PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n")
+PARTIAL: Final = re.compile(rb"\s{0,64}PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n")
 # '{"pytorch.wait_counter.TCPStore__get":{"active_count":0,...'
 COUNTER: Final = re.compile(
     rb'\s{0,64}\{\s{0,64}"pytorch\.wait_counter\.[^"]{1,300}"\s{0,16}:\s{0,16}\{\s{0,64}"\w{1,32}"'

@@ -111,6 +111,14 @@ def test_of_a_cut_dump_the_last_thread_is_not_the_main_one() -> None:
     assert look.partial
 
 
+def test_of_very_many_dumps_the_last_are_kept() -> None:
+    looks = faulthandler_looks(OTHER * 2000 + faulthandler_text(), "rank_3.txt")
+
+    assert len(looks) < 1000
+    assert looks[-1].stacks[-1].is_main
+    assert looks[-1].partial
+
+
 def test_the_rank_is_in_the_name() -> None:
     look = faulthandler_looks(faulthandler_text(), "stacks/rank_3.txt")[0]
 

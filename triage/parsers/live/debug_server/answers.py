@@ -63,7 +63,7 @@ def answers_of_file(text: str) -> list[Answer]:
     """The answers in one of the periodic files."""
     marks = list(bounded(SECTION.finditer(text)))
     why = {int(one[1]): one[2] for one in WHY.finditer(text[: marks[0].start() if marks else 0])}
-    ends = [one.start() for one in marks[1:]] + [len(text)]
+    ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
     found: list[Answer] = []
     line, counted = 1, 0
     for mark, end in zip(marks, ends, strict=True):
@@ -84,7 +84,7 @@ def answers_of_file(text: str) -> list[Answer]:
 def answers_of_page(text: str) -> list[Answer]:
     """The answers in a page of the frontend, as it was sent or as a browser saved it."""
     marks = list(bounded(HEADING.finditer(text)))
-    ends = [one.start() for one in marks[1:]] + [len(text)]
+    ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
     found: list[Answer] = []
     line, counted = 1, 0
     for mark, end in zip(marks, ends, strict=True):

@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 CUT: Final = "ends in the middle of a stack"
+# One a minute for half a day; the last ones tell where a job stands now.
+MAX_ROUNDS: Final = 720
 
 
 def py_spy_looks(text: str, artifact: str) -> list[Look]:
@@ -113,6 +115,9 @@ def looks_of_stacks(
     stamp = stamp_of_name(artifact)
     if sum(map(len, rounds)) >= MAX_THREADS:
         partial = partial or f"more than {MAX_THREADS} threads: the rest was not read"
+    if len(rounds) > MAX_ROUNDS:
+        rounds = rounds[-MAX_ROUNDS:]
+        partial = partial or f"more than {MAX_ROUNDS} dumps: only the last ones are kept"
     last = len(rounds) - 1
     return [
         Look(
