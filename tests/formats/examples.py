@@ -6,7 +6,10 @@ from tests.formats.health import agents, samples
 from tests.formats.health.fabric import links
 from tests.formats.live.examples import LIVE_EXAMPLES
 
-__all__ = ["EXAMPLES"]
+__all__ = ["EXAMPLES", "FILE_NAMES"]
+
+# The few that are told by their name too.
+FILE_NAMES = {"host_name": "hostname"}
 
 XID = "NVRM: Xid (PCI:0000:4c:00): 79, GPU has fallen off the bus."
 JOB = "[rank3]: step 12 loss 2.31\n[rank3]: step 13 loss 2.30\n"
@@ -19,8 +22,11 @@ EXAMPLES = {
     "table": "timestamp, index, temperature.gpu\n2026/11/20 03:04:15.500, 0, 61\n",
     "process_list": '{"schema": "triage.processes/1", "node": "n3", "missing": [5]}\n',
     **LIVE_EXAMPLES,
+    "nvidia_bug_report": "_" * 44 + "\n\nStart of NVIDIA bug report log file.  Please include\n",
     "nvidia_smi_q": samples.smi({}),
     "nvidia_smi_xml": samples.SMI_XML,
+    "nvidia_smi_nvlink": "GPU 5: NVIDIA H200 (UUID: GPU-6b1f0c25-54a1-9d0e-77aa-0c5f3e1b2a95)\n"
+    "\t Link 11: Recovery Errors: 2\n",
     "dcgm_mndiag": agents.mndiag((1, 5, "Fail", [])),
     "dcgm_diag": samples.dcgm3(),
     "dcgm_health": agents.health_table(),
@@ -46,6 +52,7 @@ EXAMPLES = {
     "host_checks_json": samples.HOST_JSON,
     "nccl_tests": samples.nccl("n3"),
     "host_checks": samples.HOST_PLAIN,
+    "host_name": "gpu-17\n",
     "journal_verbose": "Sat 2026-02-28 18:27:22.299621 UTC [s=8d8a31c7;i=194cb8a;b=8d8a31c7]\n"
     f"    PRIORITY=3\n    _TRANSPORT=kernel\n    _HOSTNAME=n3\n    MESSAGE={XID}\n",
     "journal_export": f"__REALTIME_TIMESTAMP=1772303242299621\n_HOSTNAME=n3\nMESSAGE={XID}\n\n",

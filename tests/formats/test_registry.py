@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats.examples import EXAMPLES
+from tests.formats.examples import EXAMPLES, FILE_NAMES
 from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.formats.dumps import read_dumps
@@ -46,7 +46,7 @@ GENERAL = ["json_document", "log"]
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_claimed_by_its_own_format_and_no_other(name: str) -> None:
-    head = head_of(EXAMPLES[name])
+    head = head_of(EXAMPLES[name], FILE_NAMES.get(name, "file"))
     claims = [row.name for row in FORMATS if row.claims(head)]
 
     assert claims[0] == name
@@ -65,9 +65,9 @@ def test_general_formats_stand_behind_those_that_they_would_hide() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_upload_is_stored_as_what_the_table_says(name: str) -> None:
-    head = head_of(EXAMPLES[name])
+    head = head_of(EXAMPLES[name], FILE_NAMES.get(name, "file"))
     row = identify(head, head)
-    found = identified(head.data, "file", None)
+    found = identified(head.data, head.name, None)
 
     assert (found.kind, found.binary) == (kind_of(row, head), row.binary)
 

@@ -29,10 +29,13 @@ from triage.formats.health.ib_counters import IB_COUNTERS
 from triage.formats.health.ib_ports import IB_PORTS
 from triage.formats.health.imbue_checks import IMBUE_CHECKS
 from triage.formats.health.nccl_tests import NCCL_TESTS
+from triage.formats.health.smi_nvlink import SMI_NVLINK
 from triage.formats.health.smi_text import SMI_TEXT
 from triage.formats.health.smi_xml import SMI_XML
 from triage.formats.live.registry import LIVE
+from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
+from triage.formats.logs.host_name import HOST_NAME
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import LOG
@@ -58,6 +61,7 @@ __all__ = [
 CHECKS: Final[tuple[CheckFormat, ...]] = (
     SMI_TEXT,
     SMI_XML,
+    SMI_NVLINK,
     MULTI_NODE_DIAG,
     DCGM_DIAG,
     DCGM_HEALTH,
@@ -87,7 +91,9 @@ TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (PARQUET, QUERY_RESULT, EXPOSITI
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
     *LIVE,
+    BugReport(CHECKS),
     *CHECKS,
+    HOST_NAME,
     VERBOSE_JOURNAL,
     EXPORT_JOURNAL,
     PRETTY_JOURNAL,

@@ -56,10 +56,48 @@ def join_logs(outcomes: Iterable[Outcome], refused: Iterable[Refused] = ()) -> L
         telemetry=[one.telemetry for one in ordered if one.telemetry is not None],
         looks=[look for one in ordered for look in one.looks],
     )
+    with_nodes_of_collections(result)
     masked = any(one.masks or one.uncounted for one in ordered)
     if masked and sum(one.size_bytes for one in ordered) <= MOST_COUNTED_BYTES:
         fill_templates(result, ordered)
     return result
+
+
+# "sosreport-gpu-17-2026-03-14-abc/hostname"; "etc/hostname" beside "sos_commands" says the same.
+HOST_FILES: Final = ("hostname", "etc/hostname", "sos_commands/host/hostname")
+
+
+def with_nodes_of_collections(logs: LogSet) -> None:
+    """Give what lies in a node's collection (a sosreport) that node, by its file ``hostname``."""
+    named = {
+        file.artifact: file.node
+        for file in logs.files
+        if file.node is not None and file.artifact.endswith("hostname") and file.lines == 1
+    }
+    homes: dict[str, str] = {}
+    for artifact, node in sorted(named.items(), key=lambda at: -len(at[0])):
+        for name in HOST_FILES:
+            if artifact == name or artifact.endswith(f"/{name}"):
+                homes[artifact[: len(artifact) - len(name)]] = node
+    collected = {
+        folder: node
+        for folder, node in homes.items()
+        if any(file.artifact.startswith(f"{folder}sos_commands/") for file in logs.files)
+    }
+    if not collected:
+        return
+
+    def home_of(artifact: str) -> str | None:
+        return next((node for at, node in collected.items() if artifact.startswith(at)), None)
+
+    logs.files = [
+        replace(file, node=home_of(file.artifact)) if file.node is None else file
+        for file in logs.files
+    ]
+    logs.evidence = [
+        replace(row, node=home_of(row.artifact)) if row.node is None else row
+        for row in logs.evidence
+    ]
 
 
 def fill_templates(result: LogSet, outcomes: Sequence[Outcome]) -> None:

@@ -1,0 +1,251 @@
+"""``nvidia-bug-report.log``: one text of many parts, each given to its reader.
+
+::
+
+    ____________________________________________
+
+    Start of NVIDIA bug report log file.  Please include this file, along
+    Date: Sat Mar 14 03:20:11 UTC 2026
+    uname: Linux gpu-n02 6.8.0-60-generic #63-Ubuntu SMP x86_64 GNU/Linux
+    ____________________________________________
+
+    Scanning kernel log files for NVIDIA kernel messages:
+
+      journalctl -b -0:
+    Mar 14 02:40:57 gpu-n02 kernel: NVRM: Xid (PCI:0000:6d:00): 79, ...
+    ____________________________________________
+
+    /usr/bin/nvidia-smi --query
+
+What kernels printed is a kernel log of the node that ``uname`` names, of the year and the zone
+of the report's date. The same message stands in the journal and in ``dmesg``: it counts once. A
+report ends where its script hung on a bad GPU.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
+from triage.formats.format import Head, ReadLines
+from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.evidence import evidence_of
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.logs.join import Outcome
+from triage.parsers.logs.logset import LogKind
+from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
+
+__all__ = ["BugReport"]
+
+# A report with the logs of a week has some 40 MB.
+MAX_BYTES: Final = 64 << 20
+MAX_PARTS: Final = 20_000
+CLAIM: Final = re.compile(r"^Start of NVIDIA bug report log file\b", re.MULTILINE)
+LINE: Final = re.compile(r"_{40,60}\s*$")
+# "uname: Linux gpu-n02 6.8.0-60-generic #63-Ubuntu ..."
+NODE: Final = re.compile(r"^uname: Linux (?P<node>[A-Za-z0-9][\w.-]{0,252}) \d", re.MULTILINE)
+# "Date: Sat Mar 14 03:20:11 UTC 2026", "Date: Sat Mar 14 03:20:11 AM UTC 2026"
+DATE: Final = re.compile(
+    r"^Date: \w{3} (?P<month>\w{3}) {1,2}(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)"
+    r"(?: (?P<half>[AP]M))?(?: (?P<zone>[A-Z]{1,5}|[+-]\d\d))? (?P<year>\d{4})\s*$",
+    re.MULTILINE,
+)
+KERNEL: Final = re.compile(
+    r"\s{0,8}(?:Scanning kernel log files|dmesg\b|journalctl\b|\*\*\* /(?:var/log|var/adm)/"
+    r"(?:dmesg|kern|messages|syslog)|/\S{1,40}/(?:dmesg|journalctl)\b)"
+)
+# A heading inside a part: "  journalctl -b -0:", "dmesg:"
+HEADING: Final = re.compile(
+    r"\s{0,8}(?:Scanning kernel log|(?:/\S{1,60}/)?(?:journalctl|dmesg)\b[^\n]{0,60}:?\s*$"
+    r"|/var/(?:log|adm)/\S{1,80}:?\s*$|\*\*\* )"
+)
+IN_UTC: Final = frozenset({"UTC", "GMT"})
+DAY_NS: Final = 86_400 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The lines from ``start`` (counted from 0) up to ``stop``, between two separators."""
+
+    start: int
+    stop: int
+    kernel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BugReport:
+    """``checks`` are the formats that a part of a report may have."""
+
+    checks: Sequence[CheckFormat]
+    name: str = "nvidia_bug_report"
+    kind: None = None
+    binary: bool = False
+
+    def claims(self, head: Head) -> bool:
+        """Whether the script's own heading stands at the beginning."""
+        return CLAIM.search(head.text[:2000]) is not None
+
+    def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
+        """The rows of all parts; of more than 64 MiB, those of a log."""
+        data = bytearray(MAX_BYTES + 1)
+        got = stream.fill(memoryview(data))
+        whole = bytes(data[:got])
+        if got > MAX_BYTES:
+            log = stream_of(whole, stream)
+            log.read = ReadAhead(whole[HEAD_BYTES:], stream).read
+            log.notes.append(f"a bug report of more than {MAX_BYTES >> 20} MiB: read as a log")
+            return read_lines(log)
+        lines = whole.decode("utf-8", "replace").split("\n")
+        parts = list(parts_of(lines))
+        kernel = read_lines(stream_of(only(lines, parts, kernel=True), stream))
+        other = read_lines(stream_of(only(lines, parts, kernel=False), stream))
+        return self.joined(lines, parts, kernel, other, stream)
+
+    def joined(
+        self,
+        lines: list[str],
+        parts: Sequence[Part],
+        kernel: Outcome,
+        other: Outcome,
+        stream: LogStream,
+    ) -> Outcome:
+        """What both readings gave, of one node and one clock."""
+        text = "\n".join(lines[:200])
+        uname = NODE.search(text)
+        node = node_in_name(stream.artifact) or (uname["node"] if uname else kernel.file.node)
+        date = date_of(text)
+        results: list[Evidence] = []
+        reports: set[int] = set()
+        for part in parts:
+            found = [] if part.kernel else list(self.results(lines, part, stream))
+            results += found
+            if found:
+                reports.update(range(part.start + 1, part.stop + 1))
+        told = [row for row in other.rows if row.kind is Kind.IDENTITY or row.line not in reports]
+        # A tool says what it saw when the report was made, and that was behind the stop.
+        told = [
+            row if row.role is not EvidenceRole.ROOT else replace(row, weak=True) for row in told
+        ]
+        rows = once([with_date(row, date) for row in (*kernel.rows, *told)])
+        rows = [row if row.node else replace(row, node=node) for row in (*rows, *results)]
+        rows.sort(key=lambda row: (row.line or 0, row.signature, row.text))
+        file = replace(
+            kernel.file,
+            kind=LogKind.KERNEL,
+            node=node,
+            lines=len(lines) - (not lines[-1]),
+            first_stamp=dated(kernel.file.first_stamp, date),
+            last_stamp=dated(kernel.file.last_stamp, date),
+            notes=tuple(dict.fromkeys((*stream.notes, *kernel.file.notes, *other.file.notes))),
+            templates=(),
+        )
+        return Outcome(file, rows, size_bytes=kernel.size_bytes)
+
+    def results(self, lines: list[str], part: Part, stream: LogStream) -> Iterator[Evidence]:
+        """Results of a check that a part is, behind the command that printed it."""
+        text = "\n".join(lines[part.start + 1 : part.stop]) + "\n"
+        head = Head(text[: 8 << 10].encode(), stream.artifact)
+        row = next((check for check in self.checks if check.claims(head)), None)
+        if row is None:
+            return
+        for result in row.checks(text.encode(), stream.artifact).results:
+            found = evidence_of(result)
+            yield replace(found, line=(found.line or 1) + part.start + 1)
+
+
+def parts_of(lines: Sequence[str]) -> Iterator[Part]:
+    """The parts between lines of underscores; blank ones in front of a part belong to it."""
+    start = 0
+    marks = [k for k, line in enumerate(lines) if LINE.match(line)][:MAX_PARTS]
+    for stop in (*marks, len(lines)):
+        while start < stop and not lines[start].strip():
+            start += 1
+        if start < stop:
+            yield Part(start, stop, KERNEL.match(lines[start]) is not None)
+        start = stop + 1
+
+
+def only(lines: Sequence[str], parts: Sequence[Part], *, kernel: bool) -> bytes:
+    """The text with the lines of one sort of part, and all others empty: places stay true."""
+    kept = [""] * len(lines)
+    for part in parts:
+        if part.kernel is kernel:
+            kept[part.start : part.stop] = [
+                "" if kernel and HEADING.match(line) else line
+                for line in lines[part.start : part.stop]
+            ]
+    return "\n".join(kept).encode()
+
+
+def stream_of(text: bytes, stream: LogStream) -> LogStream:
+    """``text`` in the place of what a stream holds; the layout is told by its first lines."""
+    blank = len(text) - len(text.lstrip(b"\r\n"))
+    head = text[: max(HEAD_BYTES, blank + HEAD_BYTES)]
+    return LogStream(stream.artifact, head, io.BytesIO(text[len(head) :]).read)
+
+
+def once(rows: Sequence[Evidence]) -> list[Evidence]:
+    """Each message of the kernel once: the one with a date, where one has it."""
+    dated_rows = {(row.signature, row.text) for row in rows if row.stamp.wall_ns is not None}
+    seen: set[tuple[str, str, int | None, int | None]] = set()
+    kept = []
+    for row in rows:
+        if row.kind is not Kind.IDENTITY:
+            wall_ns, up_ns = row.stamp.wall_ns, row.stamp.uptime_ns
+            if wall_ns is None and (row.signature, row.text) in dated_rows:
+                continue
+            second = None if wall_ns is None else wall_ns // 10**9
+            key = row.signature, row.text, second, up_ns if wall_ns is None else None
+            if key in seen:
+                continue
+            seen.add(key)
+        kept.append(row)
+    return kept
+
+
+def date_of(text: str) -> tuple[datetime, bool] | None:
+    """When the report was made by the node's clock, and whether that is UTC."""
+    found = DATE.search(text)
+    if found is None:
+        return None
+    half = f" {found['half']}" if found["half"] else ""
+    form = "%Y %b %d %I:%M:%S %p" if half else "%Y %b %d %H:%M:%S"
+    said = f"{found['year']} {found['month']} {found['day']} {found['clock']}{half}"
+    try:
+        at = datetime.strptime(said, form).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return at, (found["zone"] or "") in IN_UTC
+
+
+def with_date(row: Evidence, date: tuple[datetime, bool] | None) -> Evidence:
+    stamp, last = dated(row.stamp, date), dated(row.last_stamp, date)
+    if stamp is row.stamp and last is row.last_stamp:
+        return row
+    return replace(row, stamp=stamp, last_stamp=last)
+
+
+def dated(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:
+    """A time without a year or a zone, in those of the report: no message is younger than it."""
+    if date is None or stamp.wall_ns is None or (stamp.has_year and stamp.zone_s is not None):
+        return stamp
+    at, in_utc = date
+    wall_ns = stamp.wall_ns
+    if not stamp.has_year:
+        printed = datetime.fromtimestamp(wall_ns // 10**9, UTC)
+        made_ns = int(at.timestamp()) * 10**9
+        for year in (at.year, at.year - 1):
+            try:
+                moved = printed.replace(year=year)
+            except ValueError:  # the 29th of February
+                continue
+            wall_ns = int(moved.timestamp()) * 10**9 + stamp.wall_ns % 10**9
+            if wall_ns <= made_ns + DAY_NS:
+                break
+        else:
+            return stamp
+    zone_s = 0 if in_utc and stamp.zone_s is None else stamp.zone_s
+    return replace(stamp, wall_ns=wall_ns, has_year=True, zone_s=zone_s)
