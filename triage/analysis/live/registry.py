@@ -9,6 +9,7 @@ from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.live.detectors.odd_stack import OddStack
 from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
 from triage.analysis.live.detectors.silent_process import SilentProcess
+from triage.analysis.live.detectors.silent_sender import SilentSender
 from triage.domain.finding import Finding
 
 __all__ = ["LIVE_DETECTORS", "claims_of_looks"]
@@ -20,6 +21,7 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     HeldProcess(),
     ShortestKernel(),
     OddGpu(),
+    SilentSender(),
 )
 
 

@@ -1,0 +1,175 @@
+"""Silent sender: a rank whose peers' transfers wait for it, while it waits for no peer itself.
+
+Where its own transfers wait for its GPU, that GPU has not produced what it is to send. A transfer
+on the wire alone points at the network between two ranks, and accuses nobody.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.communicators.transfers import (
+    EndOfTransfers,
+    MemberKey,
+    TransferPicture,
+    transfers_of,
+)
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.live.communicator import Waiting
+from triage.domain.live.look import Look
+from triage.domain.live.process import Process
+from triage.domain.report import Because
+
+__all__ = ["SilentSender"]
+
+NAME: Final = "transfers.silent_sender"
+# A transfer of a job that runs waits too, for the blink of an eye.
+ONE_LOOK: Final = 0.5
+TWO_LOOKS: Final = 0.75
+# Who was not looked at may itself wait for another one.
+UNSEEN: Final = 0.4
+UNSEEN_TWICE: Final = 0.55
+NOBODY: Final = 0.3
+# Of more ends than this none is named.
+MAX_ENDS: Final = 2
+MAX_REASONS: Final = 4
+SECOND_LOOK: Final = "one look alone may be of a job that runs: take a second one 30 s later"
+
+
+class SilentSender:
+    """One finding for each end of the waits between transfers, else one on nobody.
+
+    Silent: where transfers moved between two looks, and where all wait in a circle.
+    """
+
+    name = NAME
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The findings on ``case``."""
+        picture = transfers_of(case.looks)
+        if picture.moved:
+            return
+        if not picture.ends:
+            yield from direction_alone(case, picture)
+        elif len(picture.ends) <= MAX_ENDS:
+            for end in picture.ends:
+                yield finding_of(case, end, picture)
+
+
+def finding_of(case: LiveCase, end: EndOfTransfers, picture: TransferPicture) -> Finding:
+    """The claim on one end."""
+    rank, node = place_of(case, end.member)
+    if end.seen:
+        strength = TWO_LOOKS if picture.stands else ONE_LOOK
+    else:
+        strength = UNSEEN_TWICE if picture.stands else UNSEEN
+    strength /= len(picture.ends)
+    who = f"rank {end.member[1]} of communicator {end.member[0]:x}"
+    of_device = bool(end.own)
+    what = "has not sent what its peers wait for"
+    if of_device:
+        what = "has not sent what its peers wait for, as its own GPU has not produced it"
+    named = rank is not None or node is not None
+    advice = "look at what that process does, and at its GPU"
+    if not picture.stands:
+        advice = SECOND_LOOK
+    if not end.seen:
+        advice = "nothing tells of its own transfers: bring them, it may wait for another one"
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.HANG,
+        category=Category.NCCL_TIMEOUT if of_device else Category.HOST_STALL,
+        ranks=() if rank is None else (rank,),
+        nodes=(node,) if rank is None and node is not None else (),
+        strength=strength,
+        role=Role.CULPRIT if strength >= TWO_LOOKS and named else Role.POSSIBLE,
+        summary=what if named else f"{who} {what}",
+        because=tuple(reasons(end)),
+        explained_by=ANY_CAUSE,
+        of_looks=True,
+        advice=advice,
+    )
+
+
+def reasons(end: EndOfTransfers) -> Iterator[Because]:
+    for one, look in end.waiting[:MAX_REASONS]:
+        text = (
+            f"rank {one.rank} of communicator {one.hash:x} waits for rank {one.peer} of it:"
+            f" {one.operation} got nothing"
+        )
+        yield Because(NAME, text, look.artifact, one.line)
+    for one, look in end.own[:1]:
+        yield Because(NAME, f"its own {one.operation} waits for its GPU", look.artifact, one.line)
+
+
+def direction_alone(case: LiveCase, picture: TransferPicture) -> Iterator[Finding]:
+    """What transfers wait for where no peer is waited for: a hint on nobody."""
+    if picture.on_wire:
+        one, look = picture.on_wire[0]
+        more = len(picture.on_wire) - 1
+        summary = (
+            f"{words(case, one, look)} waits for the wire to rank {one.peer} of its communicator"
+            f" ({one.operation}){and_more(more)}"
+        )
+        advice = "look at the network between both, and at the peer's proxy thread"
+    elif picture.on_device:
+        one, look = picture.on_device[0]
+        more = len(picture.on_device) - 1
+        summary = (
+            f"{words(case, one, look)} waits for its own GPU ({one.operation}){and_more(more)}"
+        )
+        advice = "look at what runs on that GPU, and at what its peers' transfers wait for"
+    else:
+        return
+    yield Finding(
+        detector=NAME,
+        kind=VerdictKind.INCONCLUSIVE,
+        category=Category.NCCL_TIMEOUT,
+        ranks=(),
+        strength=NOBODY,
+        role=Role.POSSIBLE,
+        summary=summary,
+        because=(Because(NAME, summary, look.artifact, one.line),),
+        explained_by=ANY_CAUSE,
+        of_looks=True,
+        advice=advice,
+    )
+
+
+def and_more(count: int) -> str:
+    return f", and {count} more transfers do" if count > 0 else ""
+
+
+def words(case: LiveCase, one: Waiting, look: Look) -> str:
+    """Who waits, as far as it is known."""
+    rank = case.rank_of(one.process, look)
+    if rank is None:
+        rank = place_of(case, (one.hash, one.rank))[0]
+    if rank is not None:
+        return f"rank {rank}"
+    return f"rank {one.rank} of communicator {one.hash:x}"
+
+
+def place_of(case: LiveCase, member: MemberKey) -> tuple[int | None, str | None]:
+    """The global rank and the node of a member, as any tool knows it."""
+    for process, look in processes_of(case.looks, member):
+        rank = case.rank_of(process, look)
+        node = case.node_of(process, look)
+        if rank is not None or node is not None:
+            return rank, node
+    world = case.world_size or case.fleet.world_size
+    sizes = {one.size for look in case.looks for one in look.communicators if one.hash == member[0]}
+    if world is not None and sizes == {world}:
+        return member[1], case.fleet.node_of(member[1])
+    return None, None
+
+
+def processes_of(looks: Sequence[Look], member: MemberKey) -> Iterator[tuple[Process, Look]]:
+    for look in looks:
+        for one in look.communicators:
+            if one.hash == member[0]:
+                yield from ((each.process, look) for each in one.ranks if each.rank == member[1])
+        for wait in look.waiting:
+            if (wait.hash, wait.rank) == member:
+                yield wait.process, look
