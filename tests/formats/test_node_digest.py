@@ -24,7 +24,7 @@ from triage.formats.format import Head
 from triage.formats.node_digest import DECODER, FORM, read_node_digest, write_node_digest
 from triage.formats.registry import identify, kind_of
 from triage.formats.streams import read_logs
-from triage.parsers.extract.wire import COMPACT, unpack
+from triage.parsers.extract.wire import COMPACT, COMPACT_TIMED, unpack
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
@@ -124,6 +124,7 @@ def test_a_digest_of_another_version_is_refused_and_says_what_to_send(
 def opened(made: bytes) -> tuple[bytes, list, bytes]:
     """The first line, the header as values, and the arrays of a digest."""
     first, _, body = made.partition(b"\n")
+    assert body.startswith(COMPACT_TIMED)
     plain = zstandard.ZstdDecompressor().decompress(body[4:])
     begin = 4 + int.from_bytes(plain[:4], "little")
     return first + b"\n", from_exact_json(plain[4:begin]), plain[begin:]
@@ -132,7 +133,7 @@ def opened(made: bytes) -> tuple[bytes, list, bytes]:
 def closed(first: bytes, header: object, arrays: bytes) -> bytes:
     text = to_exact_json(header)
     plain = len(text).to_bytes(4, "little") + text + arrays
-    return first + COMPACT + zstandard.ZstdCompressor(write_checksum=True).compress(plain)
+    return first + COMPACT_TIMED + zstandard.ZstdCompressor(write_checksum=True).compress(plain)
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +262,7 @@ def test_a_stored_digest_stays_as_small_as_it_came(tmp_path: Path) -> None:
     digested(tmp_path / "fr")
     for extract in Extractor().extract(find_inputs([tmp_path / "fr"]).files):
         stored = pack(extract)
-        assert stored.startswith(COMPACT) == bool(extract.digests)
+        assert stored.startswith((COMPACT, COMPACT_TIMED)) == bool(extract.digests)
         assert same(unpack(stored).digests, extract.digests)
 
 

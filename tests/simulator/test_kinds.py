@@ -19,7 +19,8 @@ from tests.simulator.dumps import (
 from triage.simulator import KINDS, NAMES
 
 SIZES = (16, 64)
-HEALTHY = {"healthy", "healthy-live", "straggler"}
+SLOW = {"straggler", "slow-gpu", "slow-link", "slow-stage", "slow-since", "input-bound"}
+HEALTHY = {"healthy", "healthy-live", *SLOW}
 STALLS = {"host-stall", "two-culprits", "mixed-jobs", "early-stall", "setup-hang", "stale-dump"}
 DISAGREE = {"mismatch-op", "mismatch-size", "mismatch-dtype", "mismatch-pair", "swapped-order"}
 WAYS: dict[str, dict[str, Any]] = {

@@ -13,6 +13,7 @@ from triage.analysis.detectors.no_dump import GAP_STRENGTH, NoDump
 from triage.analysis.detectors.order_cycle import OrderCycle
 from triage.analysis.detectors.p2p import P2pMismatch
 from triage.analysis.detectors.setup_hang import SetupHang
+from triage.analysis.detectors.slow_device import SlowDevice
 from triage.analysis.detectors.straggler import Straggler
 from triage.analysis.waiting.case import Case
 from triage.domain.category import Category, Role, VerdictKind
@@ -48,6 +49,7 @@ DETECTORS: tuple[Detector, ...] = (
     NoDump(),
     FabricStall(),
     Straggler(),
+    SlowDevice(),
 )
 
 

@@ -85,8 +85,17 @@ def simulate(
     ] = 0.0,
     delay_ms: Annotated[
         float,
-        _option("MS", "How late the straggler is in each step (kind straggler)."),
+        _option("MS", "How late the straggler is in each step (straggler, input-bound)."),
     ] = 60.0,
+    slow_share: Annotated[
+        float, _option("PART", "How much longer slow devices compute (kinds slow-...).")
+    ] = 0.05,
+    link_times: Annotated[
+        float, _option("N", "How many times as long a slow link takes (kind slow-link).")
+    ] = 3.0,
+    spread: Annotated[
+        float, _option("PART", "How far healthy devices differ for good, one sigma.")
+    ] = 0.0,
     missing: Annotated[
         list[int] | None, _option("RANK", "No dump of this rank; repeatable.")
     ] = None,
@@ -209,6 +218,9 @@ def simulate(
             gpus_per_node=gpus_per_node,
             skew_ms=skew_ms,
             delay_ms=delay_ms,
+            slow_share=slow_share,
+            link_times=link_times,
+            spread=spread,
             missing=missing or (),
             cut=cut or (),
             empty=empty or (),

@@ -295,6 +295,10 @@ class Past(NamedTuple):
     created: I64  # ns since the epoch
     flags: U8
     wait_us: I32  # how long after that the end was noticed, -1 where nothing says it
+    lasted_us: I32 | None = None
+    """How long it ran on the device, waiting for peers included; -1 where an operation does not
+    say it, None where none does: timing was off.
+    """
 
     @property
     def any_finished(self) -> bool:
@@ -334,6 +338,11 @@ class History(Protocol):
         """How many operations there are."""
         ...
 
+    @property
+    def timed(self) -> bool:
+        """Whether any operation tells how long it ran on the device."""
+        ...
+
     def read(self) -> Past:
         """The operations: made anew at each call where they lie packed."""
         ...
@@ -357,6 +366,11 @@ class OpenHistory:
 
     def __len__(self) -> int:
         return len(self.past.seq)
+
+    @property
+    def timed(self) -> bool:
+        """Whether any operation tells how long it ran on the device."""
+        return self.past.lasted_us is not None
 
     def read(self) -> Past:
         """The operations."""

@@ -17,7 +17,7 @@ from triage.domain.rank_digest import MISSING, OpDescription, RankDigest
 from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.formats.flight_recorder import NODE_DIGEST
 from triage.parsers.extract.extract import Extract
-from triage.parsers.extract.wire import COMPACT, Interned, pack, unpack
+from triage.parsers.extract.wire import COMPACT, COMPACT_TIMED, Interned, pack, unpack
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS, HISTORY_UNITS, PENDING_UNITS
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.reduce import MAX_STREAMS
@@ -73,7 +73,7 @@ def read_node_digest(
     if len(data) > MAX_BYTES:
         raise Forbidden(f"a digest of {len(data):,} bytes; at most {MAX_BYTES:,}: {SEND_RAW}")
     body = data[first.end() :]
-    if not body.startswith(COMPACT):
+    if not body.startswith((COMPACT, COMPACT_TIMED)):
         raise Corrupt(f"a digest of no known version: {SEND_RAW}", offset=first.end())
     interned = interned or node_interned()
     try:
@@ -178,13 +178,15 @@ def groups_fit(digest: RankDigest, interned: Interned) -> bool:
 
 
 def tables_fit(digest: RankDigest) -> bool:
-    flags = digest.history.read().flags
+    past = digest.history.read()
+    flags, lasted = past.flags, past.lasted_us
     return (
         len(digest.streams) <= MAX_STREAMS
         and len(digest.history) <= min(HISTORY_UNITS, digest.num_entries)
         and len(digest.pending) <= PENDING_UNITS
         and len(digest.members) <= digest.num_entries
         and int(flags.max(initial=0)) <= MAX_FLAGS
+        and (lasted is None or int(lasted.min(initial=0)) >= -1)
     )
 
 

@@ -15,11 +15,12 @@ import numpy as np
 from triage.simulator.compiled import compiled, compiled_plain
 from triage.simulator.operation import Part
 from triage.simulator.rendezvous import Flags, Meetings, RendezvousTable, meeting_of
+from triage.simulator.slots import NUM_SLOTS
 from triage.simulator.topology import Floats, Ints
 
 __all__ = [
-    "NEVER", "Clocks", "Costs", "Section", "costs_of", "first_of", "noise",
-    "run_section",
+    "NEVER", "Clocks", "Costs", "Section", "Speeds", "costs_of", "first_of", "noise",
+    "run_section", "usual_speeds",
 ]  # fmt: skip
 
 NEVER = np.iinfo(np.int64).max // 2
@@ -46,6 +47,17 @@ class Costs(NamedTuple):
     member: Flags
     sync: Flags
     stuck: Flags
+    slot: Ints
+
+
+class Speeds(NamedTuple):
+    """How many times as long as usual ranks compute, and their groups transfer.
+
+    ``compute`` is one a rank, ``transfer`` one a rank and slot.
+    """
+
+    compute: Floats
+    transfer: Floats
 
 
 class Section(NamedTuple):
@@ -71,7 +83,13 @@ def costs_of(found: Meetings, *, run_ahead: bool) -> Costs:
         flags([op.part is Part.MEMBER for op in ops]),
         flags([op.sync or not run_ahead for op in ops]),
         flags([op.stuck for op in ops]),
+        np.array([int(op.slot) for op in ops], np.int64),
     )
+
+
+def usual_speeds(ranks: int) -> Speeds:
+    """All alike."""
+    return Speeds(np.ones(ranks), np.ones((ranks, NUM_SLOTS)))
 
 
 def first_of(found: Meetings) -> Ints:
@@ -81,13 +99,16 @@ def first_of(found: Meetings) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def run_section(found: Meetings, costs: Costs, clocks: Clocks, seed: int) -> Section:
+def run_section(
+    found: Meetings, costs: Costs, clocks: Clocks, seed: int, speeds: Speeds | None = None
+) -> Section:
     """Let all ranks run ``found`` from ``clocks``, which move on to the section's end."""
     first = first_of(found)
     rows = int(first[-1])
     section = Section(first, np.full(rows, NEVER), np.full(rows, NEVER), np.full(rows, NEVER))
     table = found.table._replace(need=found.table.need.copy())
-    _run(table, costs, clocks, section, np.uint64(seed))
+    speeds = speeds or usual_speeds(len(clocks.host))
+    _run(table, costs, speeds, clocks, section, np.uint64(seed))
     return section
 
 
@@ -103,7 +124,12 @@ def noise(seed: np.uint64, number: int) -> float:
 
 @compiled
 def _run(
-    table: RendezvousTable, costs: Costs, clocks: Clocks, section: Section, seed: np.uint64
+    table: RendezvousTable,
+    costs: Costs,
+    speeds: Speeds,
+    clocks: Clocks,
+    section: Section,
+    seed: np.uint64,
 ) -> None:
     program_of, program_start, op_of = table.program_of, table.program_start, table.op_of
     meets, need, broken = table.meets, table.need, table.broken
@@ -139,7 +165,8 @@ def _run(
                 if costs.member[op]:
                     at[rank] += 1
                     continue
-                work = int(costs.compute_ns[op] * (0.95 + 0.1 * noise(seed, 3 * row + 1)))
+                jitter = 0.95 + 0.1 * noise(seed, 3 * row + 1)
+                work = int(costs.compute_ns[op] * jitter * speeds.compute[rank])
                 entered[row] = max(created[row] + LAUNCH_NS, device[rank] + work)
                 ready[rank] = entered[row]
                 waits_for[rank] = 0
@@ -167,7 +194,8 @@ def _run(
             if waits_for[rank] > 0 or costs.stuck[op]:
                 break
             spread = int(SPREAD_NS * noise(seed, 3 * row + 2))
-            ended[row] = ready[rank] + int(costs.transfer_ns[op]) + spread
+            transfer = costs.transfer_ns[op] * speeds.transfer[rank, costs.slot[op]]
+            ended[row] = ready[rank] + int(transfer) + spread
             device[rank] = ended[row]
             if costs.sync[op]:
                 host[rank] = ended[row] + WAKE_NS

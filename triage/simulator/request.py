@@ -52,6 +52,9 @@ class Options(TypedDict, total=False):
     gpus_per_node: int
     skew_ms: float
     delay_ms: float
+    slow_share: float
+    link_times: float
+    spread: float
     missing: Iterable[int]
     cut: Iterable[int]
     empty: Iterable[int]
@@ -77,6 +80,9 @@ class Request:
     gpus_per_node: int = 8
     skew_ms: float = 0.0
     delay_ms: float = 60.0
+    slow_share: float = 0.05
+    link_times: float = 3.0
+    spread: float = 0.0
     missing: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()
     empty: tuple[int, ...] = ()
@@ -86,7 +92,9 @@ class Request:
 
     def check(self) -> None:
         """Refuse numbers that make no job."""
-        zero_or_more = dict.fromkeys(("frames", "skew_ms", "delay_ms", "seed"), 0)
+        zero_or_more = dict.fromkeys(
+            ("frames", "skew_ms", "delay_ms", "seed", "slow_share", "spread", "link_times"), 0
+        )
         for name, value in {"entries": 1, "gpus_per_node": 1, **zero_or_more}.items():
             if getattr(self, name) < value:
                 raise UsageError(f"{name} is {getattr(self, name)}: give {value} or more")
@@ -119,7 +127,18 @@ class Request:
         fill += PULLED_STEPS if self.pulls is not None else 0
         steps = self.steps or fill + self.chance("steps").randrange(200)
         kept = min(steps, fill)
-        return Pace(steps, kept, self.run_ahead, self.timing, self.delay_ms, self.seed, self.pulls)
+        return Pace(
+            steps,
+            kept,
+            self.run_ahead,
+            self.timing,
+            self.delay_ms,
+            self.seed,
+            self.pulls,
+            self.slow_share,
+            self.link_times,
+            self.spread,
+        )
 
     def format(self) -> Format:
         """How the dumps are written."""

@@ -58,6 +58,14 @@ class Fault:
     dumped: Dumped = Dumped.TIMEOUT
     without_dump: tuple[int, ...] = ()
     late_rank: int = -1
+    all_late: bool = False
+    """Whether every host is late at the start of every step."""
+    slow_ranks: tuple[int, ...] = ()
+    """Ranks whose devices compute more slowly."""
+    slow_groups: tuple[int, ...] = ()
+    """Groups whose operations take longer to transfer."""
+    slow_from: float = 0.0
+    """After which part of the simulated steps it begins."""
     strangers: Strangers = Strangers.NONE
 
 

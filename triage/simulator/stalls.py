@@ -16,9 +16,14 @@ __all__ = [
     "healthy",
     "healthy_live",
     "host_stall",
+    "input_bound",
     "mixed_jobs",
     "no_dump",
     "setup_hang",
+    "slow_gpu",
+    "slow_link",
+    "slow_since",
+    "slow_stage",
     "stale_dump",
     "straggler",
     "two_culprits",
@@ -126,6 +131,54 @@ def straggler(scene: Scene) -> Fault:
         dumped=Dumped.AFTER,
         late_rank=rank,
     )
+
+
+def slow_gpu(scene: Scene) -> Fault:
+    """The device of one rank computes a few per cent longer than its peers; nothing hangs."""
+    rank = scene.culprit()
+    return Fault(
+        scene.plan, (rank,), "culprit", ("straggler",), "straggler",
+        dumped=Dumped.AFTER, slow_ranks=(rank,),
+    )  # fmt: skip
+
+
+def slow_link(scene: Scene) -> Fault:
+    """All operations of one data parallel group take longer to transfer; nothing hangs."""
+    rank = scene.culprit()
+    slot = Slot.DP if scene.topology.has(rank, Slot.DP) else scene.slot(rank)
+    group = scene.group(rank, slot)
+    members = scene.topology.peers(rank, slot)
+    return Fault(
+        scene.plan, (), "undecided", ("straggler", "healthy"), "network", ("straggler", "none"),
+        possible=members, dumped=Dumped.AFTER, slow_groups=(group,),
+    )  # fmt: skip
+
+
+def slow_stage(scene: Scene) -> Fault:
+    """Every device of one pipeline stage computes longer: more layers than the others."""
+    shape = scene.topology.shape
+    stage = shape.stage(scene.culprit())
+    ranks = tuple(rank for rank in range(shape.ranks) if shape.stage(rank) == stage)
+    return Fault(
+        scene.plan, (), "none", ("healthy", "straggler"), "none", ("straggler",),
+        dumped=Dumped.AFTER, slow_ranks=ranks,
+    )  # fmt: skip
+
+
+def input_bound(scene: Scene) -> Fault:
+    """Every host waits for its data at the start of every step, all equally long."""
+    return Fault(
+        scene.plan, (), "none", ("healthy", "straggler"), "none", ("straggler",),
+        dumped=Dumped.AFTER, all_late=True,
+    )  # fmt: skip
+
+
+def slow_since(scene: Scene) -> Fault:
+    """Every device computes longer from some step on, as under a power cap."""
+    return Fault(
+        scene.plan, (), "none", ("healthy", "straggler"), "none", ("straggler",),
+        dumped=Dumped.AFTER, slow_ranks=tuple(range(scene.topology.shape.ranks)), slow_from=0.5,
+    )  # fmt: skip
 
 
 def two_culprits(scene: Scene) -> Fault:

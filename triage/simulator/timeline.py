@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from triage.simulator.operation import Part
-from triage.simulator.physics import NEVER, Clocks, Section, costs_of, first_of, run_section
+from triage.simulator.physics import (
+    NEVER,
+    Clocks,
+    Section,
+    Speeds,
+    costs_of,
+    first_of,
+    run_section,
+    usual_speeds,
+)
 from triage.simulator.plan import Plan
 from triage.simulator.rendezvous import Meetings, meetings
 from triage.simulator.scene import Dumped, Fault
@@ -43,7 +52,11 @@ class Pulls:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How the job runs: ``steps`` before the last section, of which ``kept`` are simulated."""
+    """How the job runs: ``steps`` before the last section, of which ``kept`` are simulated.
+
+    A slow device computes ``slow_share`` longer, a slow group transfers ``link_times`` as long;
+    healthy devices differ among each other for good by ``spread`` (one standard deviation).
+    """
 
     steps: int
     kept: int
@@ -52,6 +65,9 @@ class Pace:
     delay_ms: float
     seed: int
     pulls: Pulls | None = None
+    slow_share: float = 0.05
+    link_times: float = 3.0
+    spread: float = 0.0
 
 
 @dataclass(slots=True)
@@ -92,17 +108,21 @@ def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timel
     slow = pace.pulls.slow if pace.pulls else 1.0
     costs.compute_ns[:] *= slow
     chance = np.random.default_rng(pace.seed)
+    usual, changed = speeds_of(topology, fault, pace)
+    begins = int(fault.slow_from * pace.kept)
     for step in range(pace.kept):
         _fetch_data(clocks, fault, pace, chance)
         _save(clocks, pace.pulls, step)
-        section = run_section(found, costs, clocks, pace.seed * 7919 + step)
+        section = run_section(
+            found, costs, clocks, pace.seed * 7919 + step, usual if step < begins else changed
+        )
         history.created[step], history.ended[step] = section.created, section.ended
         if pace.timing:
             history.entered[step] = section.entered
     _fetch_data(clocks, fault, pace, chance)
     costs = costs_of(final, run_ahead=pace.run_ahead)
     costs.compute_ns[:] *= slow
-    last = run_section(final, costs, clocks, pace.seed * 7919 + pace.kept)
+    last = run_section(final, costs, clocks, pace.seed * 7919 + pace.kept, changed)
     if pace.pulls is not None:
         dump_at = _pull_times(history, pace.pulls, len(clocks.host), chance)
     else:
@@ -118,6 +138,21 @@ def _fetch_data(clocks: Clocks, fault: Fault, pace: Pace, chance: np.random.Gene
     if fault.late_rank >= 0:
         late = pace.delay_ms * MILLISECOND * chance.uniform(0.9, 1.1)
         clocks.host[fault.late_rank] += int(late)
+    if fault.all_late:
+        clocks.host[:] += int(pace.delay_ms * MILLISECOND * chance.uniform(0.9, 1.1))
+
+
+def speeds_of(topology: Topology, fault: Fault, pace: Pace) -> tuple[Speeds, Speeds]:
+    """The speeds before a fault begins, and from then on."""
+    usual = usual_speeds(topology.shape.ranks)
+    if pace.spread:
+        chance = np.random.default_rng((pace.seed, topology.shape.ranks))
+        usual.compute[:] = np.exp(chance.normal(0.0, pace.spread, len(usual.compute)))
+    changed = Speeds(usual.compute.copy(), usual.transfer.copy())
+    changed.compute[list(fault.slow_ranks)] *= 1 + pace.slow_share
+    for group in fault.slow_groups:
+        changed.transfer[topology.members[group], topology.slots[group]] *= pace.link_times
+    return usual, changed
 
 
 def _save(clocks: Clocks, pulls: Pulls | None, step: int) -> None:

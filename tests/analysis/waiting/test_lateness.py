@@ -62,7 +62,8 @@ def test_a_host_is_held_up_until_its_send_or_receive_ends() -> None:
     ended = np.array([np.nan, 900, np.nan, np.nan, 2050]) * ms
     p2p = np.array([False, True, False, False, True])
     zeros = np.zeros(5, np.int64)
-    rows = FinishedOperations(zeros, zeros, zeros, zeros, created, ended, p2p, zeros > 0)
+    no = zeros > 0
+    rows = FinishedOperations(zeros, zeros, zeros, zeros, created, ended, p2p, no, ended, zeros)
 
     held = freed_by_peers(rows, created, ended) / ms
     # A look of the watchdog is 100 ms: the receive ended no earlier than at 800 ms. What is

@@ -174,6 +174,11 @@ SPELLINGS: dict[str, Callable[[Any], bytes]] = {
 }
 
 
+def as_list(column: Any) -> Any:
+    """The values of a column; None where a dump has none of it."""
+    return None if column is None else column.tolist()
+
+
 def differences(one: RankDigest, other: RankDigest, *ignored: str) -> list[str]:
     """Names of the fields in which two digests of one dump differ."""
     found = []
@@ -183,7 +188,7 @@ def differences(one: RankDigest, other: RankDigest, *ignored: str) -> list[str]:
             # The first two columns are places in this file's table of strings.
             a, b = a.values[:, rd.S_PG_ID :], b.values[:, rd.S_PG_ID :]
         elif field.name == "history":
-            a, b = [[column.tolist() for column in history.read()] for history in (a, b)]
+            a, b = [[as_list(column) for column in history.read()] for history in (a, b)]
         same = np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
         if not same and field.name not in ("artifact", *ignored):
             found.append(f"{field.name}: {a!r} is not {b!r}")

@@ -73,6 +73,35 @@ def test_a_real_dump_holds_what_pickle_finds_in_it(path: Path) -> None:
     assert seen_by_us(data) == seen_by_pickle(data)
 
 
+@pytest.mark.parametrize(
+    ("written", "us"),
+    [
+        (1.5, 1500), (0, 0), (12, 12_000), (0.0004, 0), (2e6, 2_000_000_000),
+        (3e6, -1), (-1.0, -1), (float("nan"), -1), (float("inf"), -1), ("5", -1), (None, -1),
+    ],
+)  # fmt: skip
+def test_a_duration_is_whole_microseconds_and_what_is_none_is_left_out(
+    written: object, us: int
+) -> None:
+    recorder = Recorder()
+    recorder.collective()["duration_ms"] = 2.25
+    recorder.collective()["duration_ms"] = written
+    recorder.collective()
+
+    lasted = decode(pickle.dumps(recorder.value(), 2)).history.read().lasted_us
+    assert lasted is not None
+    assert lasted.tolist() == [2250, us, -1]
+
+
+def test_a_dump_without_timing_has_no_durations() -> None:
+    recorder = Recorder()
+    recorder.collective()
+
+    digest = decode(pickle.dumps(recorder.value(), 2))
+    assert digest.history.read().lasted_us is None
+    assert not digest.history.timed
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("path", REAL, ids=relative)
 def test_a_real_dump_written_again_comes_to_the_same(path: Path, spelling: str) -> None:

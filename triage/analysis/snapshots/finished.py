@@ -27,6 +27,7 @@ MIN_UNITS: Final = 24
 TELLING_UNITS: Final = 128
 # Up to this many numbers a row, a table of all numbers costs less than sorting the rows.
 SPARSE: Final = 4
+EMPTY: Final = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,10 @@ class FinishedOperations:
     p2p: Flags
     first: Flags
     """The first row of its rank, or one after an operation that is not compared."""
+    lasted: F64
+    """How long it ran on the device, ns, waiting for peers included; NaN where timing was off."""
+    sig: I64
+    """What was called with what sizes: the signature of the digest."""
 
 
 def members_together(rows: FinishedOperations) -> I64:
@@ -82,6 +87,10 @@ def finished_operations(snapshot: Snapshot) -> FinishedOperations:
         first[1:] = ~good[:-1]
         wait = past.wait_us[-keep:].astype(np.float64) * 1e3
         completed = np.where(wait >= 0, created + wait, np.nan)
+        lasted = np.full(len(good), np.nan)
+        if past.lasted_us is not None:
+            us = past.lasted_us[-keep:].astype(np.float64)
+            lasted = np.where(us >= 0, us * 1e3, np.nan)
         parts.append(
             (
                 np.full(int(good.sum()), index, np.int64),
@@ -91,18 +100,20 @@ def finished_operations(snapshot: Snapshot) -> FinishedOperations:
                 completed[good],
                 (flags[good] & P2P) != 0,
                 first[good],
+                lasted[good],
+                past.sig[-keep:][good],
             )
         )
     if not parts:
         none = np.empty(0, np.int64)
         return FinishedOperations(
-            none, none, none, none, np.empty(0), np.empty(0), none > 0, none > 0
+            none, none, none, none, EMPTY, EMPTY, none > 0, none > 0, EMPTY, none
         )
-    index_, group_, seq_, created_, completed_, p2p_, first_ = (
-        np.concatenate([part[k] for part in parts]) for k in range(7)
+    index_, group_, seq_, created_, completed_, p2p_, first_, lasted_, sig_ = (
+        np.concatenate([part[k] for part in parts]) for k in range(9)
     )
     return FinishedOperations(
-        index_, group_, desc_of[group_], seq_, created_, completed_, p2p_, first_
+        index_, group_, desc_of[group_], seq_, created_, completed_, p2p_, first_, lasted_, sig_
     )
 
 

@@ -45,6 +45,7 @@ class UnreadHistory:
     num_units: int
     any_finished: bool
     any_fresh: bool = False
+    timed: bool = False
     """Of no operation, as :meth:`read` gives none."""
 
     def __len__(self) -> int:

@@ -175,17 +175,23 @@ def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
     return tuple(found)
 
 
-def arrays_of(digest: RankDigest, *, compact: bool) -> Iterator[bytes]:
+def arrays_of(digest: RankDigest, *, compact: bool, timed: bool) -> Iterator[bytes]:
     """The arrays, little-endian, in the order in which :func:`digest_from` takes them."""
     past = digest.history.read()
     yield digest.streams.data
-    yield from compact_parts(past) if compact else plain_parts(past)
+    yield from (compact_parts if compact else plain_parts)(past, timed=timed)
     yield digest.pending.data
     yield digest.members.data
 
 
 def digest_from(
-    header: Any, arrays: Arrays, interned: Interned, *, compact: bool, frame: bytes | None
+    header: Any,
+    arrays: Arrays,
+    interned: Interned,
+    *,
+    compact: bool,
+    timed: bool,
+    frame: bytes | None,
 ) -> RankDigest:
     """The digest of a header and its arrays. With ``frame``, the zstd frame that the arrays came
     from, the history stays packed in it.
@@ -197,7 +203,7 @@ def digest_from(
     num_streams, num_units, num_pending, num_members = counts
     streams = Streams.of(arrays.bytes(num_streams * STREAM_FIELDS * WIDE.itemsize))
     began = arrays.offset
-    stream, flags = skimmed(arrays, num_units, compact=compact)
+    stream, flags = skimmed(arrays, num_units, compact=compact, timed=timed)
     within(stream, num_streams)
     pending = Units.of(arrays.bytes(num_pending * UNIT_FIELDS * WIDE.itemsize))
     members = Members.of(arrays.bytes(num_members * MEMBER_FIELDS * WIDE.itemsize))
@@ -210,10 +216,10 @@ def digest_from(
     history: History
     if frame is not None:
         fresh = any_fresh(flags)
-        history = PackedHistory(frame, began, num_units, compact, any_finished(flags), fresh)
+        history = PackedHistory(frame, began, num_units, compact, any_finished(flags), fresh, timed)
     else:
         arrays.offset, behind = began, arrays.offset
-        past = past_from(arrays, num_units, compact=compact)
+        past = past_from(arrays, num_units, compact=compact, timed=timed)
         arrays.offset = behind
         history = OpenHistory(past) if interned.digests < OPEN_HISTORIES else packed(past)
     interned.digests += 1

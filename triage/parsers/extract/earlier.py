@@ -1,9 +1,9 @@
 """Extracts in the form that releases before this one read: for the way back.
 
-0.2.0 does not know version 3 (:mod:`triage.parsers.extract.wire`). 0.1.0 knows of a log neither
-its progress nor its harmless lines, and of a row no traits; it takes whatever is longer than it
-expects for damage, and an incident with one such extract is never answered. What it does not
-know is left out.
+0.2.0 does not know versions 3 to 5 (:mod:`triage.parsers.extract.wire`). 0.1.0 knows of a log
+neither its progress nor its harmless lines, and of a row no traits; it takes whatever is longer
+than it expects for damage, and an incident with one such extract is never answered. What it does
+not know is left out.
 """
 
 from typing import Any, Final
@@ -13,7 +13,7 @@ import zstandard
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.errors import Corrupt
 from triage.parsers.extract.digest import Interned
-from triage.parsers.extract.wire import COMPACT, LEVEL, pack, plain_of, unpack
+from triage.parsers.extract.wire import LATER, LEVEL, pack, plain_of, unpack
 
 __all__ = ["for_first_release", "for_second_release"]
 
@@ -26,7 +26,9 @@ ROW_FIELDS: Final = 26
 
 def for_second_release(data: bytes) -> bytes:
     """The extract as 0.2.0 reads it; the same bytes where it does. Raises :class:`Corrupt`."""
-    return pack(unpack(data), compact=False) if data.startswith(COMPACT) else data
+    if not data.startswith(LATER):
+        return data
+    return pack(unpack(data), compact=False, timed=False)
 
 
 def for_first_release(data: bytes) -> bytes:

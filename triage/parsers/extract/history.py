@@ -41,17 +41,19 @@ BEFORE_FLAGS: Final = 20
 OPEN_HISTORIES: Final = 4096
 
 
-def plain_parts(past: Past) -> Iterator[bytes]:
-    """The columns as version 1 of an extract stores them."""
+def plain_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
+    """The columns as version 1 of an extract stores them; durations behind them if ``timed``."""
     yield little(past.stream).tobytes()
     yield little(past.seq).tobytes()
     yield little(past.sig).tobytes()
     yield planes(differences(past.created))
     yield little(past.flags).tobytes()
     yield planes(past.wait_us)
+    if timed:
+        yield durations_of(past)
 
 
-def compact_parts(past: Past) -> Iterator[bytes]:
+def compact_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
     """The columns in half the bytes: what follows in one process group follows closely.
 
     Numbers and the ends of operations are differences along their process group.
@@ -63,14 +65,28 @@ def compact_parts(past: Past) -> Iterator[bytes]:
     yield planes(differences(past.created))
     yield little(past.flags).tobytes()
     yield planes(differences((past.created // 1000 + past.wait_us)[along]))
+    if timed:
+        yield durations_of(past)
 
 
-def past_from(arrays: Arrays, count: int, *, compact: bool) -> Past:
+def durations_of(past: Past) -> bytes:
+    """The durations; of a dump that tells none, -1 for each operation."""
+    lasted = past.lasted_us
+    return planes(np.full(len(past.seq), -1, np.int32) if lasted is None else lasted)
+
+
+def past_from(arrays: Arrays, count: int, *, compact: bool, timed: bool = False) -> Past:
     """The columns of :func:`plain_parts` or :func:`compact_parts`."""
-    return compact_from(arrays, count) if compact else plain_from(arrays, count)
+    past = compact_from(arrays, count) if compact else plain_from(arrays, count)
+    if not timed:
+        return past
+    lasted = arrays.take_planes(WORD, count)
+    return past._replace(lasted_us=lasted if (lasted >= 0).any() else None)
 
 
-def skimmed(arrays: Arrays, count: int, *, compact: bool) -> tuple[Array, Array]:
+def skimmed(
+    arrays: Arrays, count: int, *, compact: bool, timed: bool = False
+) -> tuple[Array, Array]:
     """The streams and flags of ``count`` operations, without undoing what packed the others.
 
     The arrays go on behind them, as after :func:`past_from`.
@@ -78,7 +94,8 @@ def skimmed(arrays: Arrays, count: int, *, compact: bool) -> tuple[Array, Array]
     stream = arrays.view(SHORT, count)
     arrays.skip(BEFORE_FLAGS * count)
     flags = arrays.view(BYTE, count)
-    arrays.skip((WIDE if compact else WORD).itemsize * count)
+    behind = (WIDE if compact else WORD).itemsize + (WORD.itemsize if timed else 0)
+    arrays.skip(behind * count)
     return stream, flags
 
 
@@ -117,6 +134,7 @@ class PackedHistory:
     compact: bool
     any_finished: bool
     any_fresh: bool
+    timed: bool = False
 
     def __len__(self) -> int:
         return self.num_units
@@ -124,12 +142,15 @@ class PackedHistory:
     def read(self) -> Past:
         """The operations, unpacked anew at each call."""
         plain = zstandard.ZstdDecompressor().decompress(self.frame)
-        return past_from(Arrays(plain, self.offset), self.num_units, compact=self.compact)
+        return past_from(
+            Arrays(plain, self.offset), self.num_units, compact=self.compact, timed=self.timed
+        )
 
 
 def packed(past: Past) -> PackedHistory:
     """The history of these operations, in some 4 KB for a thousand of them."""
-    plain = b"".join(compact_parts(past))
+    timed = past.lasted_us is not None
+    plain = b"".join(compact_parts(past, timed=timed))
     frame = zstandard.ZstdCompressor(level=LEVEL).compress(plain)
     return PackedHistory(
         frame,
@@ -138,4 +159,5 @@ def packed(past: Past) -> PackedHistory:
         compact=True,
         any_finished=past.any_finished,
         any_fresh=past.any_fresh,
+        timed=timed,
     )

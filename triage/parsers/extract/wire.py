@@ -9,7 +9,8 @@
         the arrays of the digests, then the masks of the logs, then the cells of telemetry
 
 Version 1 knows no telemetry; what holds none is still written so. Version 3 is version 2 with the
-operations of each digest in half the bytes: what a node sends. The checksum finds damage;
+operations of each digest in half the bytes: what a node sends. Versions 4 and 5 are 2 and 3 with
+the durations of operations, which dumps hold where timing was on. The checksum finds damage;
 the reader checks every index all the same, because compiled code that trusts them comes
 behind it.
 """
@@ -36,25 +37,33 @@ from triage.parsers.extract.log import log_from, log_values, mask_bytes
 from triage.parsers.extract.telemetry import cell_bytes, telemetry_from, telemetry_values
 from triage.parsers.files.job_file import JobFile
 
-__all__ = ["COMPACT", "LEVEL", "Interned", "pack", "plain_of", "unpack"]
+__all__ = ["COMPACT", "COMPACT_TIMED", "LATER", "LEVEL", "Interned", "pack", "plain_of", "unpack"]
 
 MAGIC: Final = b"TRX\x01"
 WITH_TELEMETRY: Final = b"TRX\x02"
 COMPACT: Final = b"TRX\x03"
+TIMED: Final = b"TRX\x04"
+COMPACT_TIMED: Final = b"TRX\x05"
+# What releases up to 0.2.0 do not know.
+LATER: Final = (COMPACT, TIMED, COMPACT_TIMED)
+VERSIONS: Final = (MAGIC, WITH_TELEMETRY, *LATER)
 LEVEL: Final = 1
 COMPACT_LEVEL: Final = 3
 
 
-def pack(extract: Extract, *, compact: bool | None = None) -> bytes:
+def pack(extract: Extract, *, compact: bool | None = None, timed: bool | None = None) -> bytes:
     """The extract as bytes, compressed; the same extract gives the same bytes.
 
-    ``compact`` writes version 3, by default where a digest came as one.
+    ``compact`` writes version 3, by default where a digest came as one; ``timed`` also the
+    durations of operations, by default where a digest has some.
     """
     if compact is None:
         compact = any(
             isinstance(one.history, PackedHistory) and one.history.compact
             for one in extract.digests
         )
+    if timed is None:
+        timed = any(one.history.timed for one in extract.digests)
     masks = [mask_bytes(log) for log in extract.logs]
     values = [
         extract.artifact,
@@ -70,12 +79,16 @@ def pack(extract: Extract, *, compact: bool | None = None) -> bytes:
     ]
     cells = [cell_bytes(log.telemetry) for log in extract.logs]
     magic = COMPACT if compact else MAGIC
-    if compact or any(log.telemetry is not None for log in extract.logs):
+    if compact or timed or any(log.telemetry is not None for log in extract.logs):
         magic = COMPACT if compact else WITH_TELEMETRY
+        if timed:
+            magic = COMPACT_TIMED if compact else TIMED
         values.append([telemetry_values(log.telemetry) for log in extract.logs])
         values.append([len(one) for one in cells])
     header = to_exact_json(values)
-    arrays = [part for one in extract.digests for part in arrays_of(one, compact=compact)]
+    arrays = [
+        part for one in extract.digests for part in arrays_of(one, compact=compact, timed=timed)
+    ]
     plain = b"".join([len(header).to_bytes(4, "little"), header, *arrays, *masks, *cells])
     level = COMPACT_LEVEL if compact else LEVEL
     return magic + zstandard.ZstdCompressor(level=level, write_checksum=True).compress(plain)
@@ -87,7 +100,7 @@ def unpack(data: bytes, interned: Interned | None = None) -> Extract:
     ``interned`` is shared by the extracts of one incident, so that what they repeat is kept
     once. Raises :class:`Corrupt` for damaged bytes and versions that are not known.
     """
-    if data[:4] not in (MAGIC, WITH_TELEMETRY, COMPACT):
+    if data[:4] not in VERSIONS:
         raise Corrupt("not a stored extract of a known version")
     try:
         interned = interned or Interned()
@@ -127,8 +140,12 @@ def extract_from(data: bytes, interned: Interned) -> Extract:
     arrays = Arrays(plain, begin)
     # The frame of an archive holds many: it is not unpacked again for each of them.
     frame = data[4:] if len(digests) == 1 else None
-    compact = data[:4] == COMPACT
-    read = [digest_from(one, arrays, interned, compact=compact, frame=frame) for one in digests]
+    compact = data[:4] in (COMPACT, COMPACT_TIMED)
+    timed = data[:4] in (TIMED, COMPACT_TIMED)
+    read = [
+        digest_from(one, arrays, interned, compact=compact, timed=timed, frame=frame)
+        for one in digests
+    ]
     read_logs = [
         log_from(one, arrays.bytes(length), interned)
         for one, length in zip(logs, masks, strict=True)

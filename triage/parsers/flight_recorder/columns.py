@@ -14,6 +14,7 @@ from triage.domain.rank_digest import MISSING
 from triage.parsers.flight_recorder.interpreter import (
     BOOL,
     DICT,
+    FLOAT,
     INT,
     LIST,
     NONE,
@@ -27,6 +28,7 @@ __all__ = [
     "COMPLETED",
     "CREATED",
     "DTYPES_HASH",
+    "DURATION",
     "FIELDS",
     "IS_P2P",
     "NAME",
@@ -52,7 +54,7 @@ I64 = NDArray[np.int64]
 
 # Columns of one entry. Times in ns since the epoch, timeout in ms; NAME, PG_NAME
 # and PG_DESC are string indexes; *_SIZES, *_DTYPES and FRAMES container indexes;
-# *_HASH hashes of content; STATE 0 scheduled, 1 started, 2 completed.
+# *_HASH hashes of content; STATE 0 scheduled, 1 started, 2 completed. DURATION is microseconds.
 RECORD_ID: Final = 0
 PG_ID: Final = 1
 PG_NAME: Final = 2
@@ -75,7 +77,8 @@ OUTPUT_DTYPES: Final = 18
 FRAMES: Final = 19
 SIZES_HASH: Final = 20
 DTYPES_HASH: Final = 21
-FIELDS: Final = 22
+DURATION: Final = 22
+FIELDS: Final = 23
 
 # Known strings. The first block are entry fields by column number.
 WALK_NAMES: Final = (
@@ -93,6 +96,8 @@ WALK_NAMES: Final = (
     "last_enqueued_collective", "last_started_collective", "last_completed_collective",
     # 37: states
     "scheduled", "started", "completed",
+    # 40: how long a kernel ran, in ms; only with timing
+    "duration_ms",
 )  # fmt: skip
 K_SEQ_ID: Final = 22
 K_CREATED_US: Final = 23
@@ -108,6 +113,10 @@ K_DESC: Final = 32
 K_RANKS: Final = 33
 K_ENQUEUED: Final = 34
 K_SCHEDULED: Final = 37
+K_DURATION: Final = 40
+
+# No kernel runs longer than what an int32 of microseconds holds: 35 minutes.
+LONGEST_MS: Final = 2_147_483.0
 
 # The tag that each field's value is stored as it is with; 255 for fields that need more.
 SPECIAL: Final = 255
@@ -244,6 +253,18 @@ def frames_hash(
     return h
 
 
+@inlined
+def microseconds(tag: int, value: Word) -> Word:
+    """A duration in ms as whole microseconds; MISSING for what is none."""
+    if tag == FLOAT:
+        ms = np.int64(value).view(np.float64)
+    elif tag == INT:
+        ms = np.float64(value)
+    else:
+        return np.int64(MISSING)
+    return np.int64(ms * 1000.0 + 0.5) if 0.0 <= ms < LONGEST_MS else np.int64(MISSING)
+
+
 @compiled
 def walk_entry(
     row: I64, container: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
@@ -261,10 +282,12 @@ def walk_entry(
             key = known[cell[k]]
             if key == -2:
                 key = key_of(cell[k], buf, strings, names, name_offsets, known)
-            if key < 0 or key > K_CREATED_US:
-                continue
             tag = cell_tag[k + 1]
             value = cell[k + 1]
+            if key == K_DURATION:
+                row[DURATION] = microseconds(tag, value)
+            if key < 0 or key > K_CREATED_US:
+                continue
             want = WANTED[key]
             good = True
             if tag == want:

@@ -280,7 +280,7 @@ class Decoder:
                 for row in streams.tolist()
             ),
             streams=Streams(streams),
-            history=OpenHistory(past_of(recent)),
+            history=OpenHistory(past_of(recent, entries)),
             pending=Units(units[kept].copy()),
             members=Members(self.kept_members(kept)),
             pending_total=len(open_units),
@@ -523,7 +523,7 @@ class Decoder:
         return oddities(version, self.walked, self.reduced, self.scratch.out)
 
 
-def past_of(units: NDArray[np.int64]) -> Past:
+def past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
     """The columns of some units that are kept of all."""
     return Past(
         units[:, rd.U_STREAM].astype(np.int16),
@@ -532,7 +532,14 @@ def past_of(units: NDArray[np.int64]) -> Past:
         units[:, rd.U_CREATED].copy(),
         units[:, rd.U_FLAGS].astype(np.uint8),
         waits_us(units),
+        lasted_us(entries[units[:, rd.U_ENTRY], col.DURATION]),
     )
+
+
+def lasted_us(durations: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    """Microseconds on the device, -1 where an operation has none; None where no one has."""
+    known = durations != rd.MISSING
+    return np.where(known, durations, -1).astype(np.int32) if known.any() else None
 
 
 def waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:

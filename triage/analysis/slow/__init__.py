@@ -1,0 +1,1 @@
+"""Jobs that move, and too slowly: whose doing it is, and what it costs."""

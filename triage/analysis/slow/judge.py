@@ -1,0 +1,176 @@
+"""Who is slow by own times: one device, one host, all devices of a group; or nobody.
+
+Who stands out does so beyond the noise of all ranks, by a share of the work that is worth a
+repair, in most steps, and the whole job waits for it. Many that stand out at once are a pattern
+of the program, and convict nobody.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.slow.own_time import LEAST_COMPARED, OwnTime
+from triage.domain.arrays import F64, I64, Flags
+from triage.domain.slow import SlowCause
+
+__all__ = ["OddOne", "odd_ones"]
+
+# Of 16,384 ranks, chance takes one to 4 standard deviations.
+SIGMAS: Final = 5.0
+# A device that needs less more than its peers is one of a usual lot.
+LEAST_RATIO: Final = 0.025
+# What costs less of a step is worth nobody's time.
+LEAST_SHARE: Final = 0.005
+# A host must be late by more: it prepares each step a little differently, with a long tail.
+LEAST_HOST_SHARE: Final = 0.03
+HOST_SIGMAS: Final = 8.0
+LEAST_STEADY: Final = 0.75
+# The whole job waits for at least this part of what a rank is behind its nearest peers.
+LEAST_WIDE: Final = 0.5
+# A host that issues late by this part of what its rank is behind is the cause.
+HOST_PART: Final = 0.5
+# More than this many, and this share of all, are no exceptions.
+MANY: Final = 8
+MANY_SHARE: Final = 0.05
+# Groups of a stage that are compared as a whole.
+LEAST_GROUPS: Final = 4
+# Where the nearest group runs less of a step, what is host and what is device is not told apart.
+LEAST_COVERED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OddOne:
+    """Digests that are slow together: ``late_ns`` a step, ``ratio`` of their own time.
+
+    ``sigmas`` is how far that stands above the noise of all. ``sure`` is false where host and
+    device cannot be told apart.
+    """
+
+    cause: SlowCause
+    digests: tuple[int, ...]
+    late_ns: float
+    ratio: float
+    sigmas: float
+    steady: float
+    sure: bool = True
+
+
+def odd_ones(times: OwnTime, host_late_ns: F64, group_of: I64) -> list[OddOne]:
+    """The slow ones, the slowest first.
+
+    ``host_late_ns`` is, per digest, by how much it issues operations late by its own doing;
+    ``group_of`` is which digests compute together (a node), -1 for unknown.
+    """
+    usual = usual_own(times)
+    if usual <= 0:
+        return []
+    own = alone(times, host_late_ns, usual)
+    if len(own) > max(MANY, MANY_SHARE * len(times.own)):
+        return []
+    named = {digest for one in own for digest in one.digests}
+    together = [] if named else grouped(times, group_of, usual)
+    return sorted([*own, *together], key=lambda one: -one.late_ns)
+
+
+def usual_own(times: OwnTime) -> float:
+    """The own time of a step in the middle of the ranks, ns."""
+    values = times.own[np.isfinite(times.own) & (times.own > 0)]
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def sigma_of(values: F64) -> float:
+    """The noise of values whose middle is 0 for those that are alike."""
+    finite = values[np.isfinite(values)]
+    return float(1.4826 * np.median(np.abs(finite))) if len(finite) else 0.0
+
+
+def alone(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
+    covered = times.compared >= max(LEAST_COMPARED, LEAST_COVERED * times.num_steps)
+    within = np.nan_to_num(times.within, nan=-np.inf)
+    start = np.nan_to_num(times.start, nan=-np.inf)
+    wide = np.nan_to_num(times.wide, nan=-np.inf)
+    of_device = (
+        (within > floor(times.within, usual, times.step_ns, LEAST_SHARE))
+        & (wide > LEAST_WIDE * within)
+        & (times.steady >= LEAST_STEADY)
+        & covered
+    )
+    of_host = (
+        (start > floor(times.start, 0.0, times.step_ns, LEAST_HOST_SHARE, HOST_SIGMAS))
+        & (wide > LEAST_WIDE * start)
+        & (times.start_steady >= LEAST_STEADY)
+        & covered
+        & ~of_device
+    )
+    # Nobody stands near enough to tell more: only that the job waits for this one.
+    of_either = (wide > floor(times.wide, usual, times.step_ns, LEAST_HOST_SHARE)) & ~covered
+    sigmas = {name: sigma_of(getattr(times, name)) for name in ("within", "start", "wide")}
+
+    def odd(digest: int, name: str, steady: F64, *, host: bool, sure: bool = True) -> OddOne:
+        late = float(getattr(times, name)[digest])
+        return OddOne(
+            SlowCause.LATE_HOST if host else SlowCause.SLOW_GPU,
+            (digest,),
+            late,
+            late / usual,
+            late / max(sigmas[name], 1.0),
+            float(steady[digest]),
+            sure or host,
+        )
+
+    def issued_late(digest: int, late: F64) -> bool:
+        """Whether the host issues late by as much as the rank is behind."""
+        return bool(host_late_ns[digest] >= HOST_PART * late[digest])
+
+    found = [
+        odd(digest, "within", times.steady, host=issued_late(digest, within))
+        for digest in np.flatnonzero(of_device).tolist()
+    ]
+    found += [
+        odd(digest, "start", times.start_steady, host=True)
+        for digest in np.flatnonzero(of_host).tolist()
+    ]
+    found += [
+        odd(digest, "wide", np.ones(len(wide)), host=issued_late(digest, wide), sure=False)
+        for digest in np.flatnonzero(of_either).tolist()
+    ]
+    return found
+
+
+def floor(values: F64, usual: float, step_ns: float, share: float, sigmas: float = SIGMAS) -> float:
+    return max(sigmas * sigma_of(values), LEAST_RATIO * usual, share * step_ns)
+
+
+def grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
+    """Groups whose members are all slow, against the other groups of their stage."""
+    known = np.flatnonzero((group_of >= 0) & np.isfinite(times.wide))
+    if not len(known):
+        return []
+    count = int(group_of.max()) + 1
+    size = np.bincount(group_of[known], minlength=count)
+    if (size > 1).sum() < LEAST_GROUPS:
+        return []
+    middle = np.full(count, np.nan)
+    lowest = np.full(count, np.inf)
+    np.minimum.at(lowest, group_of[known], times.wide[known])
+    for group in np.flatnonzero(size > 1).tolist():
+        middle[group] = np.median(times.wide[known[group_of[known] == group]])
+    middle -= np.nanmedian(middle)
+    odd: Flags = np.nan_to_num(middle, nan=-np.inf) > floor(
+        middle, usual, times.step_ns, LEAST_HOST_SHARE
+    )
+    odd &= lowest > LEAST_WIDE * np.nan_to_num(middle, nan=np.inf)
+    if odd.sum() > max(1, MANY_SHARE * len(middle)):
+        return []
+    return [
+        OddOne(
+            SlowCause.SLOW_GROUP,
+            tuple(known[group_of[known] == group].tolist()),
+            float(middle[group]),
+            float(middle[group] / usual),
+            float(middle[group] / max(sigma_of(middle), 1.0)),
+            1.0,
+        )
+        for group in np.flatnonzero(odd).tolist()
+    ]
