@@ -33,6 +33,15 @@ def test_ranks_that_meet_wait_for_those_that_do_not_come() -> None:
     assert "of 1 ranks there is no stack" in finding.summary
 
 
+def test_a_rank_that_was_not_looked_at_may_be_the_one() -> None:
+    twice = look([DEVICE] * 7, at_s=10), look([DEVICE] * 7, at_s=40)
+    (without,) = found(case_of(*twice, world=8))
+    (whole,) = found(case_of(*twice, world=7))
+    assert without.strength < whole.strength
+    assert "none of these hosts is at fault" in without.summary
+    assert "no host is at fault" in whole.summary
+
+
 def test_several_places_are_told() -> None:
     (finding,) = found(case_of(look([REDUCE] * 4 + [HALL] * 4)))
     assert "2 places" in finding.summary

@@ -23,6 +23,8 @@ NAME: Final = "stacks.all_alike"
 LEAST: Final = 2
 ONE_LOOK: Final = 0.5
 TWO_LOOKS: Final = 0.7
+# A rank that was not looked at may be the one that the others wait for.
+SOME_ABSENT: Final = 0.3
 MAX_PLACES: Final = 3
 BELOW: Final = (
     "look at the power and utilisation of each GPU (one idle among many that spin is the odd one),"
@@ -56,13 +58,15 @@ class AlikeStacks:
         meets = all(one.point in MEETS for one in classes)
         count = len(telling)
         places = " or ".join(place_text(one) for one in classes[:MAX_PLACES])
-        summary = f"all {count} ranks wait {places}: no host is at fault"
+        absent = absent_of(case, picture)
+        those = "none of these hosts" if absent else "no host"
+        summary = f"all {count} ranks wait {places}: {those} is at fault"
         if len(classes) > 1:
             summary = (
                 f"all {count} ranks wait, at {len(classes)} places of the program ({places}), and"
                 " stacks alone do not tell who is waited for"
             )
-        absent = absent_of(case, picture)
+        alike = (TWO_LOOKS if twice else ONE_LOOK) - 0.1 * (len(classes) > 1)
         if absent:
             summary += f"; of {len(absent)} ranks there is no stack"
         yield Finding(
@@ -71,7 +75,7 @@ class AlikeStacks:
             kind=VerdictKind.HANG if twice else VerdictKind.INCONCLUSIVE,
             category=Category.NCCL_TIMEOUT,
             ranks=(),
-            strength=(TWO_LOOKS if twice else ONE_LOOK) - 0.1 * (len(classes) > 1),
+            strength=SOME_ABSENT if absent else alike,
             role=Role.POSSIBLE,
             summary=summary,
             because=tuple(reasons(classes, twice=twice)),
