@@ -21,8 +21,9 @@ __all__ = ["AlikeStacks"]
 NAME: Final = "stacks.all_alike"
 # From so many ranks on, their being alike says something.
 LEAST: Final = 2
-ONE_LOOK: Final = 0.5
-TWO_LOOKS: Final = 0.7
+ONE_LOOK: Final = 0.4
+# What holds them all may be one device: that is not known, and is said so.
+TWO_LOOKS: Final = 0.5
 # A rank that was not looked at may be the one that the others wait for.
 SOME_ABSENT: Final = 0.3
 MAX_PLACES: Final = 3
