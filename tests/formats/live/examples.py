@@ -23,8 +23,8 @@ LIVE_EXAMPLES = {
     "replay": "{\n  version : 1,\n  CommInitRank : [size : 4, uniqueID : 99, rank : 0]],\n",
     "proxy_trace": "createT:17, lastT:18, postT:17, sendT:17, cntNm:1, <31:42:7>, 3->2(R)\n",
     "gpu_table": "index, utilization.gpu [%], power.draw [W]\n0, 100 %, 232.50 W\n",
-    "gpu_dmon": "# gpu    pwr     sm    mem\n# Idx      W      %      %\n    0    232    100      0\n",
-    "amd_smi_usage": '[\n  {\n    "gpu": 0,\n    "usage": {"gfx_activity": {"value": 100, "unit": "%"}}}]',
+    "gpu_dmon": "# gpu   pwr    sm   mem\n# Idx     W     %     %\n    0   232   100     0\n",
+    "amd_smi_usage": '[{"gpu": 0, "usage": {"gfx_activity": {"value": 100, "unit": "%"}}}]',
     "py_spy_json": '[{"pid": 4100, "thread_id": 1397, "thread_name": "MainThread", "frames": []}]',
     "cuda_gdb": "Opening GPU coredump: core_n1_4100.nvcudmp\n[Current focus set to CUDA kernel 0,"
     " grid 4, block (0,0,0), device 0, sm 0]\n#0  0x00007f in gather(int*)<<<(1,1,1)>>> ()\n",

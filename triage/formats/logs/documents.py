@@ -17,6 +17,7 @@ __all__ = ["DocumentFormat", "lines_of_document"]
 
 MAX_BYTES: Final = 16 << 20
 MAX_RECORDS: Final = 200_000
+NO_RECORD: Final = "the output of a tool that is not known: no record in it is a line of a log"
 # What may stand before a document.
 BLANK: Final = "\ufeff \t\r\n"
 
@@ -57,9 +58,12 @@ def as_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
     lines = lines_of_document(whole.decode("utf-8", "replace"), document)
     if lines is None:
         return rest
+    if not lines.strip():
+        rest.notes.append(NO_RECORD)
     as_bytes = lines.encode("utf-8", "replace")
+    notes = rest.notes
     rest = LogStream(stream.artifact, as_bytes[:HEAD_BYTES], io.BytesIO(as_bytes[HEAD_BYTES:]).read)
-    rest.notes = stream.notes
+    rest.notes = notes
     return rest
 
 

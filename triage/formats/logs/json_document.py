@@ -1,7 +1,9 @@
 """Lists of records that tools print as one JSON document.
 
 ``kubectl get events -o json``, a Redfish collection, and answers of Loki, CloudWatch,
-Elasticsearch and Azure Monitor. All other JSON stays as it is, on one line.
+Elasticsearch and Azure Monitor. Of other JSON each record stays as it is, on one line: one that has
+a time, or a message with its level or its place. What has neither is the result of some tool, a
+catalogue or a page of advice: it quotes lines of logs, and is none.
 
 ::
 
@@ -33,13 +35,44 @@ OPENS: Final = re.compile(
     r"|\{\s*\"(?:status|data|events|logEvents|messageType|owner|took|hits|results|tables|searched\w*"
     r"|nextToken)\"\s*:)"
 )
+# What says when a record was: "@timestamp", "TimeGenerated", "ts", "Created", "lastSeen" ...
+WHEN: Final = re.compile(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t|at|when)$")
+# ... with a time of day, a day, or seconds since 1970; "timeout": 600 says no time.
+TIME: Final = re.compile(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
+LEAST_TIME: Final = 100_000_000
+WORDS: Final = frozenset(
+    {"message", "msg", "log", "line", "text", "body", "MESSAGE", "Message", "MessageText", "event"}
+)
+WHOSE: Final = frozenset(
+    {
+        "level", "severity", "Severity", "priority", "PRIORITY", "levelname", "loglevel", "host",
+        "hostname", "node", "nodeName", "machine", "source", "logger", "name", "rank", "pid",
+        "component", "app", "stream", "labels", "_HOSTNAME", "exception",
+    }
+)  # fmt: skip
+# A record keeps its time at most so deep: Elasticsearch's `_source`, a header beside the body.
+DEEP: Final = 3
 
 Record = Mapping[str, Any]
 
 
 def is_json_document(text: str) -> bool:
     """Whether JSON begins that is no log of one value a line."""
-    return text.startswith(("{", "[")) and OPENS.match(text) is not None and not is_json_line(text)
+    if not text.startswith(("{", "[")):
+        return False
+    return (OPENS.match(text) is not None and not is_json_line(text)) or is_lone_result(text)
+
+
+def is_lone_result(text: str) -> bool:
+    """Whether the file is one object on one line that is no record: a log has others like it."""
+    first, _, behind = text.partition("\n")
+    if not first.startswith("{") or behind.strip():
+        return False
+    try:
+        value, end = DECODER.raw_decode(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and not first[end:].strip() and not is_record(value)
 
 
 def is_json_line(text: str) -> bool:
@@ -47,13 +80,35 @@ def is_json_line(text: str) -> bool:
     first = text.partition("\n")[0]
     try:
         value, end = DECODER.raw_decode(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     if isinstance(value, list):
         return not any(isinstance(one, dict) for one in value)
     if first[end:].strip():
         return False
     return not any(has_list(one) for one in (value, *(value.get(name) for name in AROUND)))
+
+
+def is_record(value: Record, deep: int = DEEP) -> bool:
+    """Whether an object may be a line of a log: it says when, or whose its words are."""
+    if not WORDS.isdisjoint(value) and not WHOSE.isdisjoint(value):
+        return True
+    for key, inner in list(value.items())[:MOST_KEYS]:
+        if WHEN.search(key[:100]) is not None and is_time(inner):
+            return True
+        if deep > 1 and isinstance(inner, Mapping) and is_record(inner, deep - 1):
+            return True
+    return False
+
+
+MOST_KEYS: Final = 64
+
+
+def is_time(value: object) -> bool:
+    """Whether a value may be a time."""
+    if isinstance(value, str):
+        return TIME.search(value[:100]) is not None
+    return isinstance(value, int | float) and value > LEAST_TIME
 
 
 def has_list(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -163,7 +218,8 @@ def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
         yield of_redfish(one)
     else:
         extra = {k: v for k, v in around.items() if k in CONTEXT and k not in one}
-        yield json.dumps({**one, **extra}, ensure_ascii=False)
+        whole = {**one, **extra}
+        yield json.dumps(whole, ensure_ascii=False) if is_record(whole) else ""
 
 
 # Of what stands around a list, the words that its records are of.
