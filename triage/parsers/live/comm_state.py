@@ -22,7 +22,9 @@ from triage.domain.live.process import Process
 from triage.errors import ArtifactError, Corrupt
 from triage.parsers.live.foreign_values import (
     bounded_text,
+    hash_number,
     json_value,
+    nanoseconds,
     number_of,
     rows_of,
     table_of,
@@ -89,7 +91,7 @@ def told_states(states: dict[str, Any]) -> Iterator[StateOfOne]:
     """The communicators that say who they are, by their hash."""
     for key in sorted(states)[:MAX_COMMUNICATORS]:
         one = table_of(states[key])
-        number = whole_number(one.get("commHash") or key, 16)
+        number = hash_number(one.get("commHash") or key, 16)
         rank, size = whole_number(one.get("rank")), whole_number(one.get("nRanks"))
         if number is not None and rank is not None and size is not None and 0 <= rank < size:
             name = bounded_text(one.get("commDesc")).strip('"')
@@ -148,7 +150,7 @@ def waits_of(state: StateOfOne, process: Process) -> Iterator[Waiting]:
             reason,
             None if reason is WaitReason.OWN_DEVICE else peer,
             operation.strip(),
-            None if last_us is None else int(last_us * US),
+            nanoseconds(last_us, US),
         )
 
 

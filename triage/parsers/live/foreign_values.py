@@ -7,11 +7,22 @@ import orjson
 
 from triage.errors import Corrupt
 
-__all__ = ["bounded_text", "json_value", "number_of", "rows_of", "table_of", "whole_number"]
+__all__ = [
+    "bounded_text",
+    "hash_number",
+    "json_value",
+    "nanoseconds",
+    "number_of",
+    "rows_of",
+    "table_of",
+    "whole_number",
+]
 
 MAX_TEXT: Final = 400
 # A hash has 64 bits, which are 20 decimal digits.
 MAX_DIGITS: Final = 20
+# In the year 2262 a count of ns has no room in 64 bits any more.
+MAX_NS: Final = 1 << 63
 
 
 def json_value(text: str) -> Any:
@@ -35,8 +46,21 @@ def rows_of(value: Any, most: int) -> Iterator[dict[str, Any]]:
         yield from (one for one in value[-most:] if isinstance(one, dict))
 
 
-def whole_number(value: Any, base: int = 10) -> int | None:
-    """An integer of at most 64 bits, also one that is written as text."""
+def hash_number(value: Any, base: int = 10) -> int | None:
+    """The hash of a communicator: 64 bits without a sign."""
+    number = whole_number(value, base, 1 << 64)
+    return number if number is not None and number >= 0 else None
+
+
+def nanoseconds(value: float | None, unit_ns: int) -> int | None:
+    """A moment since 1970 in ns; None for none, and for one that no clock shows."""
+    if value is None or not 0 < value < MAX_NS / unit_ns:
+        return None
+    return int(value) * unit_ns
+
+
+def whole_number(value: Any, base: int = 10, most: int = 1 << 62) -> int | None:
+    """An integer below ``most``, also one that is written as text."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -47,7 +71,7 @@ def whole_number(value: Any, base: int = 10) -> int | None:
             value = int(text, 16 if text[:2].lower() == "0x" else base)
         except ValueError:
             return None
-    return value if isinstance(value, int) and -(1 << 63) <= value < 1 << 64 else None
+    return value if isinstance(value, int) and -(1 << 62) <= value < most else None
 
 
 def number_of(value: Any) -> float | None:

@@ -28,6 +28,8 @@ from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import (
     bounded_text,
+    hash_number,
+    nanoseconds,
     number_of,
     table_of,
     whole_number,
@@ -102,14 +104,14 @@ def add_record(known: RecordsSoFar, value: dict[str, Any], line: int) -> None:
     known.header = table_of(value.get("header") or inner.get("header")) or known.header
     known.metadata = table_of(value.get("metadata") or inner.get("metadata")) or known.metadata
     at_us = whole_number(known.metadata.get("dump_timestamp_us"))
-    if at_us is not None and 0 < at_us < 1 << 62:
+    if nanoseconds(at_us, US) is not None and at_us is not None:
         known.last_us = max(known.last_us, at_us)
     record = table_of(value.get("coll_perf"))
     if record or "p2p_perf" in value:
         known.records += 1
     function = bounded_text(record.get("coll"))[:40].lower()
     number = whole_number(record.get("coll_sn"))
-    key_hash = whole_number(known.header.get("id"), 16)
+    key_hash = hash_number(known.header.get("id"), 16)
     rank, size = whole_number(known.header.get("rank")), whole_number(known.header.get("n_ranks"))
     if key_hash is None or rank is None or size is None or not 0 <= rank < size:
         return

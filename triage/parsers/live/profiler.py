@@ -22,7 +22,12 @@ from triage.domain.live.communicator import Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
-from triage.parsers.live.foreign_values import bounded_text, table_of, whole_number
+from triage.parsers.live.foreign_values import (
+    bounded_text,
+    hash_number,
+    table_of,
+    whole_number,
+)
 
 __all__ = ["looks_of_profiler"]
 
@@ -101,7 +106,7 @@ def add_event(opened: OpenEvents, event: dict[str, Any], line: int) -> None:
     elif "Peer" in given:
         opened.peer = whole_number(given.get("Peer"))
     reason = REASONS.get(name)
-    number = whole_number(opened.collective.get("CommHash"))
+    number = hash_number(opened.collective.get("CommHash"))
     rank = whole_number(opened.collective.get("Rank"))
     if reason is None or number is None or rank is None or len(opened.waits) >= MAX_OPEN:
         return

@@ -19,6 +19,7 @@ from triage.domain.live.communicator import Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
+from triage.parsers.live.foreign_values import nanoseconds
 
 __all__ = ["TRANSFER_LINE", "looks_of_proxy_trace"]
 
@@ -77,7 +78,7 @@ def waiting_of(line: str, number: int, process: Process) -> Waiting | None:
         reason=reason,
         peer=None if reason is WaitReason.OWN_DEVICE else int(ends[2]),
         operation=f"{'RECV' if ends[3] == 'R' else 'SEND'} of operation {int(operation[2])}",
-        since_ns=int(last[1]) * MS if last is not None and int(last[1]) else None,
+        since_ns=nanoseconds(None if last is None else int(last[1]), MS),
         line=number,
     )
 

@@ -21,6 +21,7 @@ from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
+from triage.parsers.live.foreign_values import hash_number, whole_number
 
 __all__ = ["looks_of_replay"]
 
@@ -91,7 +92,7 @@ def add_call(known: CallsSoFar, name: str, fields: dict[str, str], line: int) ->
     pointer = fields.get("comm")
     if name.startswith("CommInit"):
         # A communicator is made by the call that prints its pointer, behind the one with its rank.
-        if pointer is None or (unique := number(fields.get("uniqueID"))) is None:
+        if pointer is None or (unique := hash_number(fields.get("uniqueID"))) is None:
             return
         if pointer not in known.by_pointer and len(known.by_pointer) >= MAX_COMMUNICATORS:
             known.truncated = True
@@ -112,11 +113,6 @@ def add_call(known: CallsSoFar, name: str, fields: dict[str, str], line: int) ->
 
 
 def number(text: str | None, base: int = 10) -> int | None:
-    """The number that a field is, of at most 64 bits; None for any other text."""
-    if text is None or len(text) > 20:
-        return None
-    try:
-        value = int(text, base)
-    except ValueError:
-        return None
-    return value if 0 <= value < 1 << 64 else None
+    """The number that a field is; None for any other text."""
+    value = whole_number(text, base)
+    return value if value is not None and value >= 0 else None
