@@ -7,7 +7,7 @@ import pytest
 from triage.analysis.facts.stop import SECOND, Stop
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
 from triage.domain.category import Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
 
 T = 1_795_230_000 * SECOND
 STOP = Stop(T, T + 600 * SECOND, known=True, trouble=True, job_seen=True)
@@ -73,3 +73,26 @@ def test_nothing_moves_where_no_stop_was_seen():
     guessed = replace(STOP, known=False)
     rows = [xid("n3", 8 * HOUR)]
     assert in_zone_of_the_stop(rows, guessed) == (rows, [])
+
+
+PRINTED = replace(xid("n3", 8 * HOUR - 1, error_ns=SECOND), stamp=Stamp(wall_ns=T, zone_s=0))
+
+
+@pytest.mark.parametrize(
+    ("row", "stop", "wanted"),
+    [
+        (PRINTED, STOP, T + 8 * HOUR * SECOND - SECOND),
+        # lines tell the stop, and their zone may be the wrong one
+        (PRINTED, replace(STOP, error_ns=SECOND), T - SECOND),
+        (replace(PRINTED, stamp=Stamp(wall_ns=T)), STOP, T - SECOND),
+    ],
+)
+def test_a_time_with_its_zone_stays_where_dumps_tell_the_stop(row, stop, wanted):
+    moved, _ = in_zone_of_the_stop([row], stop)
+    assert moved[0].at_ns == wanted
+
+
+def test_a_report_of_a_check_is_never_moved():
+    row = replace(PRINTED, signature="check.gpud.x")
+    rows, notes = in_zone_of_the_stop([row], replace(STOP, error_ns=SECOND))
+    assert (rows, notes) == ([row], [])

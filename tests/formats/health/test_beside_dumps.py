@@ -128,6 +128,70 @@ def test_reports_without_a_time_of_the_stop_convict_nobody(device, fabric, text)
     assert culprits(fabric.beside(text, fabric.nodes[2])) == set()
 
 
+def bug_report(node, at):
+    made = f"{at + timedelta(hours=1):%a %b %d %H:%M:%S UTC %Y}"
+    line = "_" * 44
+    xid = "NVRM: Xid (PCI:0000:6d:00): 79, pid=4711, name=python, GPU has fallen off the bus."
+    return (
+        f"{line}\n\nStart of NVIDIA bug report log file.\n\nDate: {made}\n"
+        f"uname: Linux {node} 6.8.0 #63 SMP\n\n{line}\n\nScanning kernel log files:\n\n"
+        f"  journalctl -b -0:\n{at:%b %d %H:%M:%S} {node} kernel: {xid}\n"
+    )
+
+
+def redfish(_node, at):
+    said = "[1032][0] XID 79 GPU has fallen off the bus."
+    entry = {
+        "Created": at.isoformat(timespec="seconds"), "EntryType": "Event", "Id": "411",
+        "Severity": "Critical", "MessageArgs": ["GPU_SXM_6 Driver Event Message", said],
+        "MessageId": "ResourceEvent.1.0.ResourceErrorsDetected",
+        "Message": f"GPU_SXM_6 Driver Event Message has detected errors of type '{said}'.",
+    }  # fmt: skip
+    return json.dumps({"Members": [entry]}, indent=1)
+
+
+def sel(_node, at):
+    when = f"{at:%m/%d/%Y} | {at:%H:%M:%S} UTC"
+    return f"   4 | {when} | Critical Interrupt PCIE_ERR | Bus Fatal Error | Asserted\n"
+
+
+def node_object(node, at):
+    condition = {
+        "type": "SysLogsXIDError", "status": "True", "reason": "SysLogsXIDErrorIsNotHealthy",
+        "lastTransitionTime": f"{at:%Y-%m-%dT%H:%M:%SZ}",
+        "message": "ErrorCode:79 PCI:0000:6d:00 GPU has fallen off the bus",
+    }  # fmt: skip
+    status = {"conditions": [condition]}
+    return json.dumps({"kind": "Node", "metadata": {"name": node}, "status": status}, indent=1)
+
+
+SOURCES = pytest.mark.parametrize("source", [bug_report, redfish, sel, node_object])
+
+
+@SOURCES
+def test_what_is_of_the_stop_strengthens_the_node_that_the_dumps_name(device, fabric, source):
+    guilty, _ = innocent_of(device)
+    report = device.beside(source(guilty, device.began - timedelta(seconds=30)), guilty)
+    assert culprits(report) == {guilty}
+
+    node = fabric.nodes[2]
+    report = fabric.beside(source(node, fabric.began - timedelta(seconds=30)), node)
+    assert culprits(report) == {node}
+
+
+@SOURCES
+@pytest.mark.parametrize("hours", [-48, -3, -1, 2])
+def test_what_is_of_another_hour_convicts_nobody(device, fabric, source, hours):
+    """Also where it lies whole hours off: times that print their zone are not moved."""
+    guilty, innocent = innocent_of(device)
+    report = device.beside(source(innocent, device.began + timedelta(hours=hours)), innocent)
+    assert culprits(report) == {guilty}
+
+    node = fabric.nodes[2]
+    report = fabric.beside(source(node, fabric.began + timedelta(hours=hours)), node)
+    assert culprits(report) == set()
+
+
 def test_a_quoted_xid_on_no_node_makes_no_cause(fabric):
     report = fabric.beside(gpud_event(message=LOST))
 

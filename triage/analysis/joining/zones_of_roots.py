@@ -89,14 +89,21 @@ def offset_of(row: Evidence, stop: Stop, *, sure: bool) -> int | None:
         return None
     if not sure and max(row.error_ns, stop.error_ns) < UNKNOWN_NS:
         return None
-    if sure and row.origin is RowOrigin.HEALTH_CHECK:
-        return None  # such a report is dated with its zone, or not at all
+    if sure and is_placed(row, stop):
+        return None
     late_s = (row.at_ns - stop.start_ns) / SECOND
     for minutes in (*OFFSETS, *(-minutes for minutes in OFFSETS)):
         least, most = (-CLOSE_S, CLOSE_S / 3) if sure else (-BEFORE_S, AFTER_S)
         if least <= late_s - 60 * minutes <= most:
             return minutes
     return None
+
+
+def is_placed(row: Evidence, stop: Stop) -> bool:
+    """Whether nothing is left to guess: the row prints its zone, and dumps tell the stop."""
+    if row.origin is RowOrigin.HEALTH_CHECK:
+        return True
+    return row.stamp.zone_s is not None and stop.error_ns == 0
 
 
 def shifted(row: Evidence, shift_ns: int) -> Evidence:
