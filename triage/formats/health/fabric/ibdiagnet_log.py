@@ -46,7 +46,7 @@ MOST_PORTS: Final = 2
 
 
 def claimed(head: str) -> bool:
-    return len(LEVEL.findall(head)) >= 2 and STAGE.search(head) is not None
+    return "-I- " in head and len(LEVEL.findall(head)) >= 2 and STAGE.search(head) is not None
 
 
 def read(text: str, reading: Reading) -> None:

@@ -33,6 +33,8 @@ MAX_LINKS: Final = 100_000
 
 
 def claimed(head: str) -> bool:
+    if "==(" not in head:
+        return False
     lines = head.split("\n")[:200]
     return any(OWNER.match(line) for line in lines) and any(LINK.match(line) for line in lines)
 

@@ -48,7 +48,7 @@ UNUSED: Final = re.compile(r"\bcable is unplugged|disabled by command|port is cl
 
 
 def claimed_text(head: str) -> bool:
-    return TITLE.search(head) is not None
+    return " Info" in head and TITLE.search(head) is not None
 
 
 def claimed_json(head: str) -> bool:
