@@ -13,25 +13,25 @@ from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Format, Head, StreamFormat
 from triage.formats.health.amd.amd_smi import AMD_CPER, AMD_CPER_TABLE, AMD_SMI
 from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.cluster.drain_reasons import NODE_RECORDS, SINFO_REASONS
 from triage.formats.health.cluster.gpud import GPUD
 from triage.formats.health.cluster.nvsentinel import NVSENTINEL
+from triage.formats.health.dcgm.dcgm_diag import DCGM_DIAG
 from triage.formats.health.dcgm.dcgm_health import DCGM_HEALTH, DCGM_HEALTH_JSON
 from triage.formats.health.dcgm.multi_node_diag import MULTI_NODE_DIAG
 from triage.formats.health.dcgm.nvlink_status import NVLINK_STATUS
-from triage.formats.health.dcgm_diag import DCGM_DIAG
-from triage.formats.health.drain_reasons import NODE_RECORDS, SINFO_REASONS
+from triage.formats.health.fabric.ib_counters import IB_COUNTERS
+from triage.formats.health.fabric.ib_ports import IB_PORTS
 from triage.formats.health.fabric.ibdiagnet_log import IBDIAGNET_LOG
 from triage.formats.health.fabric.ibdiagnet_tables import IBDIAGNET_TABLES, NET_DUMP
 from triage.formats.health.fabric.iblinkinfo import IBLINKINFO
 from triage.formats.health.fabric.mlxlink import MLXLINK, MLXLINK_JSON
 from triage.formats.health.host_checks import HOST_JSON, HOST_PLAIN
-from triage.formats.health.ib_counters import IB_COUNTERS
-from triage.formats.health.ib_ports import IB_PORTS
 from triage.formats.health.imbue_checks import IMBUE_CHECKS
 from triage.formats.health.nccl_tests import NCCL_TESTS
-from triage.formats.health.smi_nvlink import SMI_NVLINK
-from triage.formats.health.smi_text import SMI_TEXT
-from triage.formats.health.smi_xml import SMI_XML
+from triage.formats.health.nvidia.smi_nvlink import SMI_NVLINK
+from triage.formats.health.nvidia.smi_text import SMI_TEXT
+from triage.formats.health.nvidia.smi_xml import SMI_XML
 from triage.formats.live.registry import LIVE
 from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE

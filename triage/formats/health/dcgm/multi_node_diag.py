@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from triage.domain.health import Outcome
 from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.dcgm.dcgm_diag import OUTCOMES, category_of, parts_of, words_of
 from triage.formats.health.dcgm.error_ids import names_nobody
-from triage.formats.health.dcgm_diag import OUTCOMES, category_of, parts_of, words_of
 from triage.formats.health.json_report import documents_of, items_of, text_in
 from triage.formats.health.reading import Reading, check_name
 

@@ -33,7 +33,7 @@ from collections.abc import Callable
 from typing import Final
 
 from triage.formats.health.check_format import CheckFormat
-from triage.formats.health.gpu_state import GpuState, judge
+from triage.formats.health.nvidia.gpu_state import GpuState, judge
 from triage.formats.health.reading import Reading, lines_of
 from triage.signatures.pci import bus_id
 

@@ -20,9 +20,9 @@ from typing import Final
 from xml.etree import ElementTree
 
 from triage.formats.health.check_format import CheckFormat
-from triage.formats.health.gpu_state import GpuState, judge
+from triage.formats.health.nvidia.gpu_state import GpuState, judge
+from triage.formats.health.nvidia.smi_text import number, yes, yes_or_true
 from triage.formats.health.reading import Reading, line_at
-from triage.formats.health.smi_text import number, yes, yes_or_true
 from triage.signatures.pci import bus_id
 
 __all__ = ["SMI_XML"]
