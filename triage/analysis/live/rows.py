@@ -7,6 +7,7 @@ are one function more in :data:`ROWS_OF`.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from triage.analysis.live.tool_rows import communicator_rows, gpu_rows, waiting_rows
 from triage.analysis.waiting.case import timestamp
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process, Reply, ReplyKind
@@ -22,7 +23,14 @@ SECOND: Final = 1_000_000_000
 
 def look_rows(looks: Iterable[Look]) -> list[dict[str, Any]]:
     """The rows of all looks, in their order."""
-    return [row for look in looks for rows_of in ROWS_OF for row in rows_of(look)]
+    return [row for look in looks for row in rows_of_look(look)]
+
+
+def rows_of_look(look: Look) -> Iterator[dict[str, Any]]:
+    for rows_of in ROWS_OF:
+        yield from rows_of(look)
+    for make in TOOL_ROWS:
+        yield from make(look, look_row)
 
 
 def look_row(
@@ -113,3 +121,4 @@ ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (
     reply_rows,
     counter_rows,
 )
+TOOL_ROWS: Final = (communicator_rows, waiting_rows, gpu_rows)
