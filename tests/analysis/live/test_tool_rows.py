@@ -9,8 +9,8 @@ from triage.domain.live.process import Process
 PROCESS = Process(rank=3, host="n1", pid=812)
 
 
-def row_of(tool, **held):
-    (row,) = look_rows([Look("file", tool, **held)])
+def row_of(tool, **fields):
+    (row,) = look_rows([Look("file", tool, **fields)])
     return row
 
 
