@@ -1,0 +1,1 @@
+"""What a step would take if nobody were slower than the others: replay of operation tables."""
