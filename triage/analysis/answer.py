@@ -19,11 +19,13 @@ from triage.analysis.joining.missing import missing
 from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.timeline import timeline
+from triage.analysis.joining.verdict import timed_out
 from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
 from triage.analysis.live.beside_dumps import beside_dumps
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.from_telemetry import looks_of_telemetry
+from triage.analysis.live.jobs import notes_of_looks
 from triage.analysis.live.placement import with_places
 from triage.analysis.live.registry import claims_of_looks
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
@@ -92,8 +94,16 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
     nodes = nodes_of(view, facts, dated)
     sampled = looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
-    looks = LiveCase([*logs.looks, *sampled], dated.fleet, facts.world_size, dumps=case is not None)
+    looks = LiveCase(
+        [*logs.looks, *sampled],
+        dated.fleet,
+        facts.world_size or (case.snapshot.membership.world_size if case is not None else None),
+        dumps=case is not None,
+        stopped=(case is not None and case.live.stopped) or timed_out(dated.evidence),
+        moving=case is not None and case.in_flight,
+    )
     findings = (*of_dumps, *beside_dumps(claims_of_looks(looks), of_dumps, case))
+    dated = replace(dated, notes=(*dated.notes, *notes_of_looks(looks)))
     progress = job_progress(dated.logs.files, facts.failed_at_ns)
     dated = replace(dated, evidence=without_teardown(dated, progress))
     strange, strangers = strange_nodes(dated, facts)

@@ -53,7 +53,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs, left_out = without_other_jobs(logs, facts, dump_nodes(case))
     logs = replace(logs, evidence=without_repetitions(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
-    fleet = resolve(placed.evidence, facts, dump_nodes(case))
+    fleet = resolve(placed.evidence, facts, dump_nodes(case), logs.looks)
     seated = with_ranks_that_exit(attribute(with_age(placed), fleet), fleet)
     rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))

@@ -236,12 +236,20 @@ def who_of(claims: Sequence[Finding], suspects: Sequence[Suspect]) -> str:
     return f"{who} and {len(names) - NAMED} more" if len(names) > NAMED else who
 
 
+# Detectors whose claims say where in its program a rank stands.
+OF_STACKS: Final = ("stacks.", "debug_server.")
+
+
 def line_beside(top: Finding, claims: Sequence[Finding]) -> Finding | None:
     """The claim of a look that says where a rank stands that dumps name."""
     if top.of_looks:
         return None
     ranks = set(top.ranks)
     return next(
-        (claim for claim in claims if claim.of_looks and ranks & set(claim.ranks)),
+        (
+            claim
+            for claim in claims
+            if claim.detector.startswith(OF_STACKS) and ranks & set(claim.ranks)
+        ),
         None,
     )

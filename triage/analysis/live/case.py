@@ -28,13 +28,16 @@ class LiveCase:
     """``looks`` in the order of their artifacts; ``fleet`` says who sits where.
 
     ``world_size`` is None where nothing says it. ``dumps`` is whether flight-recorder dumps lie
-    beside the looks.
+    beside the looks. ``stopped`` is whether dumps or a watchdog show that the job stands,
+    ``moving`` whether dumps show that it runs.
     """
 
     looks: Sequence[Look]
     fleet: JobPlacement
     world_size: int | None = None
     dumps: bool = False
+    stopped: bool = False
+    moving: bool = False
 
     def node_of(self, process: Process, look: Look) -> str | None:
         """The node of a process: of its rank, else of its host or address, else of the file."""

@@ -4,13 +4,19 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase, LiveDetector
 from triage.analysis.live.detectors.alike_stacks import AlikeStacks
+from triage.analysis.live.detectors.async_error import AsyncError
+from triage.analysis.live.detectors.behind import Behind
+from triage.analysis.live.detectors.disagreement import Disagree
 from triage.analysis.live.detectors.held_process import HeldProcess
 from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.live.detectors.odd_stack import OddStack
+from triage.analysis.live.detectors.set_up import SetUp
 from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
 from triage.analysis.live.detectors.silent_process import SilentProcess
 from triage.analysis.live.detectors.silent_sender import SilentSender
+from triage.analysis.live.detectors.unresponsive import Unresponsive
 from triage.domain.finding import Finding
+from triage.domain.live.look import Tool
 
 __all__ = ["LIVE_DETECTORS", "claims_of_looks"]
 
@@ -22,6 +28,11 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     ShortestKernel(),
     OddGpu(),
     SilentSender(),
+    Unresponsive(),
+    AsyncError(),
+    Disagree("ras.disagree", Tool.RAS),
+    Behind("ras.behind", Tool.RAS),
+    SetUp(),
 )
 
 

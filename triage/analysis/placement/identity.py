@@ -16,8 +16,10 @@ from triage.analysis.placement.gpu_layouts import layout_of
 from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.host_names import canonical, name_in, plain_host, with_pods
 from triage.analysis.placement.order_of_nodes import fill_by_names, fill_by_order, told_per_node
+from triage.analysis.placement.world_ranks import world_of_looks, world_ranks
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.job import Job
+from triage.domain.live.look import Look
 
 __all__ = ["JobPlacement", "resolve", "small", "with_worker_fields", "world_of"]
 
@@ -149,11 +151,50 @@ class SeatClaims:
         elif row.kind is Kind.IDENTITY and row.cuda_device is not None:
             self.local_ranks.setdefault(rank, row.cuda_device)
 
+    def add_looks(self, looks: Sequence[Look], world: int | None) -> None:
+        """What NCCL's communicator of all processes says, where nothing above says otherwise; the
+        address of a node becomes a further name of it.
+        """
+        known = dict(self.nodes.value)
+        by_pid = {
+            (name_in(self.names, node) or node, pid): r for (node, pid), r in self.pids.items()
+        }
+
+        def agrees(rank: int, host: str, pid: int) -> bool | None:
+            node = name_in(self.names, host)
+            if node is None:
+                return None
+            seated = by_pid.get((node, pid))
+            if seated is not None:
+                return seated == rank
+            return known[rank] == node if rank in known else None
+
+        found = world_ranks(looks, world, agrees)
+        for host, ranks in found.by_host.items():
+            homes = {known[rank] for rank in ranks if rank in known}
+            if name_in(self.names, host) is None:
+                self.names[plain_host(host)] = homes.pop() if len(homes) == 1 else host
+            pids = Counter(found.members[rank].pid for rank in ranks)
+            for rank in ranks:
+                process = found.members[rank]
+                node = known.get(rank) or self.own_name(host)
+                self.nodes.value.setdefault(rank, node)
+                if process.pid is not None and pids[process.pid] == 1:
+                    self.pids.setdefault((node, process.pid), rank)
+                gpu = process.gpu if process.nvml_gpu is None else process.nvml_gpu
+                if gpu is not None:
+                    self.local_ranks.setdefault(rank, gpu)
+
 
 def resolve(
-    evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, str]
+    evidence: Iterable[Evidence],
+    job: Job,
+    dump_node_of: Mapping[int, str],
+    looks: Sequence[Look] = (),
 ) -> JobPlacement:
-    """The seats, from all sources. ``dump_node_of`` is what folders and names of dumps say."""
+    """The seats, from all sources. ``dump_node_of`` is what folders and names of dumps say;
+    ``looks`` are those at the running job.
+    """
     rows = [
         with_worker_fields(row)
         for row in evidence
@@ -163,7 +204,7 @@ def resolve(
     names = canonical(sure, rows)
     inits = {row.node for row in rows if row.signature == JOINED and row.node}
     with_pods(names, [*sure, *inits], rows)
-    world = job.world_size or world_of(rows, dump_node_of)
+    world = job.world_size or world_of(rows, dump_node_of) or world_of_looks(looks)
     claims = SeatClaims(names)
     claims.add_job(job, world)
     claims.add_addresses(rows, sure)
@@ -174,6 +215,7 @@ def resolve(
         claims.nodes.add(rank, claims.own_name(node), "the dumps' folders")
     node_by_rank = claims.nodes.value
     fill_by_order(node_by_rank, job, world)
+    claims.add_looks(looks, world)
     notes = fill_by_names(node_by_rank, job, world, speakers(rows, names))
     claims.gpus.value = without_shared_addresses(claims.gpus.value, node_by_rank)
     per_node = told_per_node(node_by_rank, job, world)

@@ -14,14 +14,14 @@ from typing import Final
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 
-__all__ = ["Movement", "Round", "latest_round"]
+__all__ = ["Round", "RoundMovement", "in_order", "latest_round"]
 
 # Looks that are nearer to each other than this are one look at a job that may run.
 APART_NS: Final = 20 * 1_000_000_000
 NUMBERS: Final = re.compile(r"(\d{1,18})")
 
 
-class Movement(StrEnum):
+class RoundMovement(StrEnum):
     """What the look before the last one says."""
 
     FROZEN = "frozen"
@@ -37,7 +37,7 @@ class Round:
     """
 
     looks: tuple[Look, ...]
-    movement: Movement = Movement.ONE_LOOK
+    movement: RoundMovement = RoundMovement.ONE_LOOK
     dated: bool = False
 
     @property
@@ -78,7 +78,7 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
     last, counts = rounds[-1]
     end_ns = max((look.stamp.wall_ns or 0 for look in last), default=0)
     dated = False
-    movement = Movement.ONE_LOOK
+    movement = RoundMovement.ONE_LOOK
     for earlier, before in reversed(rounds[:-1]):
         begin_ns = max((look.stamp.wall_ns or 0 for look in earlier), default=0)
         common = counts.keys() & before.keys()
@@ -87,7 +87,7 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
         moved = any(counts[key] != before[key] for key in common)
         if not moved and begin_ns and end_ns and end_ns - begin_ns < APART_NS:
             continue
-        movement = Movement.MOVED if moved else Movement.FROZEN
+        movement = RoundMovement.MOVED if moved else RoundMovement.FROZEN
         dated = bool(begin_ns and end_ns)
         break
     return Round(tuple(last), movement, dated)

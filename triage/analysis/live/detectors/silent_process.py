@@ -20,6 +20,7 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.live.stacks.words import frame_text, line_of
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
+from triage.domain.live.look import Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.natural import natural
 from triage.domain.report import Because
@@ -149,7 +150,8 @@ def asked_of(case: LiveCase) -> list[Asked]:
     """Every process that was asked anything, by rank; launchers are not."""
     found: dict[tuple[object, ...], Asked] = {}
     for order, look in enumerate(case.looks):
-        for reply in look.replies:
+        # Whom RAS does not reach is a claim of its own.
+        for reply in look.replies if look.tool is not Tool.RAS else ():
             rank = case.rank_of(reply.process, look)
             node = case.node_of(reply.process, look)
             key = (rank,) if rank is not None else (node, reply.process.pid, reply.process.host)

@@ -7,12 +7,19 @@ from typing import Final
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 
-__all__ = ["MAX_RANKS", "CommunicatorParts", "Group", "error_of", "number"]
+__all__ = ["MAX_RANKS", "NO_PROOF", "CommunicatorParts", "Group", "error_of", "number"]
 
 # The largest communicator that is believed, and the most members that are kept of a report.
 MAX_RANKS: Final = 1 << 20
 REMOTE: Final = "remote process error"
 MAX_DIGITS: Final = 18
+
+
+# All ranks have launched the same: a hang on the device, or in what is not counted, looks alike.
+NO_PROOF: Final = (
+    "NCCL RAS shows nobody behind; it counts what hosts launched, never what completed, and neither"
+    " sends nor captured graphs: that is no proof of health"
+)
 
 
 def number(text: str) -> int | None:

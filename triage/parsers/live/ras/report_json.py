@@ -20,7 +20,7 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.clock import stamp_of
-from triage.parsers.live.ras.members import MAX_RANKS
+from triage.parsers.live.ras.members import MAX_RANKS, NO_PROOF
 from triage.parsers.live.ras.protocol import behind_protocol
 
 __all__ = ["begins_as_json", "parse_json"]
@@ -133,6 +133,8 @@ def look_of(report: Mapping[str, Any], artifact: str) -> Look:
             "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
             " set-up, or the job has given them up"
         )
+    elif all(one.ranks and is_alike(one) for one in communicators):
+        notes.append(NO_PROOF)
     if reader.left_out:
         notes.append(f"{reader.left_out} ranks of NCCL RAS contradict the report and were left out")
     return Look(
@@ -144,6 +146,16 @@ def look_of(report: Mapping[str, Any], artifact: str) -> Look:
         replies=tuple(reader.replies.values()),
         notes=tuple(notes),
         partial="the report of RAS is cut or damaged" if report.get("cut") else None,
+    )
+
+
+def is_alike(communicator: Communicator) -> bool:
+    """Whether all members answered, and have launched the same."""
+    first = communicator.ranks[0]
+    return all(
+        one.presence is Presence.ANSWERED
+        and (one.launched, one.status, one.error) == (first.launched, "running", None)
+        for one in communicator.ranks
     )
 
 

@@ -17,7 +17,7 @@ from triage.domain.live.communicator import Presence
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.members import CommunicatorParts, error_of, number
+from triage.parsers.live.ras.members import NO_PROOF, CommunicatorParts, error_of, number
 
 __all__ = ["begins_as_text", "parse_text"]
 
@@ -121,6 +121,8 @@ class TextReport:
         communicators = tuple(self.parts[key].communicator() for key in sorted(self.parts))
         for part in self.parts.values():
             self.notes += part.notes()
+        if self.sizes and self.complete and not (self.parts or self.replies):
+            self.notes.append(NO_PROOF)
         return Look(
             self.artifact,
             Tool.RAS,

@@ -1,0 +1,90 @@
+"""Asynchronous errors: the rank on which NCCL itself failed.
+
+Its peers report a remote error: they only heard of it, and are not named.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.communicators.levels import Identity
+from triage.analysis.live.communicators.rounds import latest_round
+from triage.analysis.live.communicators.who import MembersOfJob, machine_words
+from triage.analysis.live.jobs import own_looks
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.live.communicator import CommunicatorRank
+from triage.domain.live.look import Tool
+from triage.domain.report import Because
+
+__all__ = ["AsyncError"]
+
+LONE: Final = 0.8
+SEVERAL: Final = 0.6
+MAX_FAILED: Final = 4
+
+# As the same words of NCCL in a job log; an error of CUDA or of the system names no part.
+CATEGORIES: Final = {
+    "internal error": Category.SOFTWARE_FRAMEWORK,
+    "invalid argument": Category.DEPENDENCY,
+    "invalid usage": Category.DEPENDENCY,
+}
+
+
+class AsyncError:
+    """One finding per rank with an error of its own.
+
+    Silent: where all errors are remote ones, and where more than four ranks failed.
+    """
+
+    name = "ras.async_error"
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The findings; of several failed ranks nothing tells which was the first."""
+        found = latest_round(own_looks(case, Tool.RAS).looks)
+        if found is None:
+            return
+        members = MembersOfJob(case, found.looks)
+        failed: dict[Identity, list[CommunicatorRank]] = defaultdict(list)
+        for communicator in found.communicators:
+            for member in communicator.ranks:
+                if member.error is not None and not member.remote_error:
+                    failed[members.identity_of(communicator, member)].append(member)
+        if len(failed) > MAX_FAILED:
+            return
+        for ones in failed.values():
+            yield self.finding(members, ones[0], num_failed=len(failed))
+
+    def finding(
+        self, members: MembersOfJob, member: CommunicatorRank, *, num_failed: int
+    ) -> Finding:
+        """The claim on one rank."""
+        look = members.look_of(member)
+        ranks, nodes = members.places([(member.process, look)])
+        error = member.error or ""
+        inside = ", ".join(machine_words(member.process))
+        category = CATEGORIES.get(error.lower(), Category.NCCL_TIMEOUT)
+        return Finding(
+            detector=self.name,
+            of_looks=True,
+            explained_by=ANY_CAUSE,
+            kind=VerdictKind.CRASH,
+            category=category,
+            ranks=tuple(ranks),
+            nodes=tuple(nodes),
+            strength=LONE if num_failed == 1 else SEVERAL / num_failed,
+            role=Role.CULPRIT if num_failed == 1 else Role.POSSIBLE,
+            summary=(
+                f'reported "{error}" in NCCL{f" ({inside})" if inside else ""}, its peers at most'
+                " an error of another process"
+            ),
+            because=(
+                Because(
+                    self.name,
+                    f'{members.words(member.process, look)} reported "{error}"',
+                    look.artifact,
+                    member.line,
+                ),
+            ),
+        )

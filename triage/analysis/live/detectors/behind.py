@@ -1,0 +1,144 @@
+"""Behind: a rank has launched fewer operations than its peers, who wait for it.
+
+Its host did not launch them: it stands in its own code, is held, or its process is gone. Ranks that
+wait for such a rank in another communicator are behind too, and are not named.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.communicators.levels import ABSENT, INIT
+from triage.analysis.live.communicators.rounds import Round, RoundMovement, latest_round
+from triage.analysis.live.communicators.waits import EndOfWaits, Lag, waits_of
+from triage.analysis.live.communicators.who import MembersOfJob, machine_words
+from triage.analysis.live.detectors.operations import name_of
+from triage.analysis.live.jobs import own_looks
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.live.look import Tool
+from triage.domain.report import Because
+
+__all__ = ["Behind"]
+
+# An end for which fewer ranks wait than this share of the most waits for what no tool counts
+# (sends, receives): it is not named beside the other.
+ALIKE: Final = 0.5
+# So many ends on several nodes name nobody.
+MAX_ALIKE: Final = 4
+MAX_REASONS: Final = 4
+# Two looks with the same counters; without clocks they may be of one second; and one look alone,
+# of a job that is known to stand or of any job.
+FROZEN: Final = 0.9
+FROZEN_UNDATED: Final = 0.75
+ONE_LOOK_STOPPED: Final = 0.8
+ONE_LOOK: Final = 0.55
+
+SECOND_LOOK: Final = "one look alone may be of a job that runs, take a second one 30 s later"
+HOST: Final = "look at what that process does (py-spy, data loader, storage, locks)"
+
+
+class Behind:
+    """The ends of the waits in the communicators that one tool shows.
+
+    Silent: where counters moved between two looks, where all launched the same, and where many
+    ranks of several nodes are behind together.
+    """
+
+    def __init__(self, name: str, tool: Tool) -> None:
+        self.name = name
+        self.tool = tool
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """One finding on the rank, or on all that are behind on one node; several are a tie."""
+        found = latest_round(own_looks(case, self.tool).looks)
+        if found is None or found.movement is RoundMovement.MOVED:
+            return
+        if found.movement is RoundMovement.ONE_LOOK and case.moving:
+            return
+        members = MembersOfJob(case, found.looks)
+        waiting = [one for look in found.looks for one in look.waiting]
+        waits = waits_of(found.communicators, members.identity_of, waiting)
+        ends = [end for end in waits.ends if counted_lags(end)]
+        if not ends:
+            return
+        alike = [end for end in ends if end.waiting >= ALIKE * ends[0].waiting]
+        homes = [(end.lags[0].member.process, members.look_of(end.lags[0].member)) for end in alike]
+        nodes = {members.node_of(process, look) for process, look in homes}
+        one_node = len(nodes) == 1 and None not in nodes
+        if len(alike) > MAX_ALIKE and not one_node:
+            return
+        yield self.finding(case, found, members, alike, tie=len(alike) > 1 and not one_node)
+
+    def finding(
+        self,
+        case: LiveCase,
+        found: Round,
+        members: MembersOfJob,
+        ends: Sequence[EndOfWaits],
+        *,
+        tie: bool,
+    ) -> Finding:
+        """The claim on the ranks of ``ends``; of a ``tie`` one of them is meant."""
+        strength = strength_of(found, stopped=case.stopped)
+        convicts = strength > ONE_LOOK and not tie
+        lags = [counted_lags(end) for end in ends]
+        ranks, nodes = members.places(
+            (one[0].member.process, members.look_of(one[0].member)) for one in lags
+        )
+        first = lags[0][0]
+        inside = ", ".join(machine_words(first.member.process)) if len(ends) == 1 else ""
+        text = "is behind its peers" if len(ends) == 1 or tie else "are behind their peers"
+        return Finding(
+            detector=self.name,
+            of_looks=True,
+            explained_by=ANY_CAUSE,
+            kind=VerdictKind.HANG if strength > ONE_LOOK else VerdictKind.INCONCLUSIVE,
+            category=Category.HOST_STALL,
+            ranks=tuple(ranks),
+            nodes=tuple(nodes),
+            strength=strength / len(ends) if tie else strength,
+            role=Role.CULPRIT if convicts else Role.POSSIBLE,
+            summary=f"{text}{f' ({inside})' if inside else ''}: it {lag_words(first)}",
+            advice=SECOND_LOOK if strength <= ONE_LOOK else HOST,
+            because=tuple(self.reasons(found, members, lags)),
+            one_of=tie,
+        )
+
+    def reasons(
+        self, found: Round, members: MembersOfJob, lags: Sequence[Sequence[Lag]]
+    ) -> Iterator[Because]:
+        """Each rank, and what it is behind in."""
+        looks = {RoundMovement.FROZEN: ", the same in two looks"}.get(found.movement, "")
+        each = max(MAX_REASONS // len(lags), 1)
+        for own in lags[:MAX_REASONS]:
+            for lag in own[:each]:
+                look = members.look_of(lag.member)
+                who = members.words(lag.member.process, look)
+                text = f"{who} {lag_words(lag)}{looks}"
+                yield Because(self.name, text, look.artifact, lag.member.line)
+
+
+def counted_lags(end: EndOfWaits) -> list[Lag]:
+    """What an end is behind in, but for that it does not answer: that is another claim."""
+    silent = any(lag.operation == ABSENT for lag in end.lags)
+    return [] if silent else list(end.lags)
+
+
+def lag_words(lag: Lag) -> str:
+    """``launched 88201 AllGather, its 7 peers 88202``."""
+    several = f"its {lag.ahead} peers" if lag.ahead != 1 else "its peer"
+    if lag.operation == INIT:
+        return f"has not finished the set-up of a communicator, {several} have"
+    verb = "completed" if lag.completed else "launched"
+    name = name_of(lag.operation)
+    rest = lag.communicator.size - 1
+    some = "" if lag.ahead >= rest else f" of {rest}"
+    return f"{verb} {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"
+
+
+def strength_of(found: Round, *, stopped: bool) -> float:
+    """What a round is worth: two looks that agree are a hang."""
+    if found.movement is RoundMovement.FROZEN:
+        return FROZEN if found.dated or stopped else FROZEN_UNDATED
+    return ONE_LOOK_STOPPED if stopped else ONE_LOOK

@@ -1,0 +1,92 @@
+"""Disagreement: ranks of one communicator that launched other operations than their peers."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.communicators.disagreement import Disagreement, disagreements
+from triage.analysis.live.communicators.rounds import RoundMovement, latest_round
+from triage.analysis.live.communicators.who import MembersOfJob
+from triage.analysis.live.detectors.operations import name_of
+from triage.analysis.live.jobs import own_looks
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.live.look import Tool
+from triage.domain.report import Because
+
+__all__ = ["Disagree"]
+
+FROZEN: Final = 0.85
+ONE_LOOK: Final = 0.6
+TIE: Final = 0.3
+MAX_REASONS: Final = 3
+
+
+class Disagree:
+    """One finding on the ranks that contradict most of their peers.
+
+    Silent: where counters moved between two looks, and where who is behind is behind in all.
+    """
+
+    def __init__(self, name: str, tool: Tool) -> None:
+        self.name = name
+        self.tool = tool
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The finding of the communicator in which the fewest disagree with the most."""
+        found = latest_round(own_looks(case, self.tool).looks)
+        if found is None or found.movement is RoundMovement.MOVED:
+            return
+        every = list(disagreements(found.communicators))
+        if not every:
+            return
+        worst = min(
+            every,
+            key=lambda one: (
+                len(one.odd) / len(one.others),
+                -len(one.others),
+                one.communicator.hash,
+            ),
+        )
+        frozen = found.movement is RoundMovement.FROZEN or case.stopped
+        yield self.finding(MembersOfJob(case, found.looks), worst, frozen=frozen)
+
+    def finding(self, members: MembersOfJob, one: Disagreement, *, frozen: bool) -> Finding:
+        """The claim on the odd ranks; of two halves either may be wrong."""
+        tie = len(one.odd) == len(one.others)
+        ranks, nodes = members.places((who.process, members.look_of(who)) for who in one.odd)
+        more, fewer = name_of(one.odd_ahead), name_of(one.odd_behind)
+        strength = TIE if tie else FROZEN if frozen else ONE_LOOK
+        convicts = frozen and not tie
+        text = f"launched more {more} and fewer {fewer} than {len(one.others)} of its peers"
+        return Finding(
+            detector=self.name,
+            of_looks=True,
+            kind=VerdictKind.DESYNC,
+            category=Category.COLLECTIVE_MISMATCH,
+            ranks=tuple(ranks),
+            nodes=tuple(nodes),
+            strength=strength,
+            role=Role.CULPRIT if convicts else Role.POSSIBLE,
+            summary=text,
+            because=tuple(
+                Because(
+                    self.name,
+                    f"{members.words(who.process, members.look_of(who))} launched"
+                    f" {counts_words(who.launched or {}, one)}, others"
+                    f" {counts_words(one.others[0].launched or {}, one)}",
+                    members.look_of(who).artifact,
+                    who.line,
+                )
+                for who in one.odd[:MAX_REASONS]
+            ),
+            ranks_disagree=True,
+            one_of=tie,
+        )
+
+
+def counts_words(counts: object, one: Disagreement) -> str:
+    """``11 AllGather and 19 AllReduce``."""
+    known = counts if isinstance(counts, dict) else {}
+    names = (one.odd_ahead, one.odd_behind)
+    return " and ".join(f"{known.get(name, 0)} {name_of(name)}" for name in names)

@@ -1,0 +1,23 @@
+"""NCCL's operations as NCCL writes them."""
+
+from typing import Final
+
+__all__ = ["name_of"]
+
+NAMES: Final = {
+    "allreduce": "AllReduce",
+    "allgather": "AllGather",
+    "reducescatter": "ReduceScatter",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "alltoall": "AllToAll",
+    "send": "Send",
+    "recv": "Recv",
+    "sendrecv": "SendRecv",
+    "all": "operations",
+}
+
+
+def name_of(operation: str) -> str:
+    """``AllReduce`` of ``allreduce``; any other word as it is."""
+    return NAMES.get(operation, operation)
