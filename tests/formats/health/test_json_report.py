@@ -4,8 +4,12 @@ import time
 
 import pytest
 
+from triage.formats.format import Head
+from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.json_report import documents_of, moment, text_in
 from triage.formats.health.reading import Reading
+from triage.formats.registry import identify_stream
+from triage.parsers.logs.source import LogStream
 
 
 def documents(text):
@@ -78,3 +82,44 @@ def test_a_text_is_one_line_and_bounded():
     assert text_in({"a": " x\n y "}, "b", "a") == "x y"
     assert len(text_in({"a": "x" * 10_000}, "a")) <= 2000
     assert text_in({"a": True, "b": ["x"]}, "a", "b") == ""
+
+
+class Endless:
+    """A document that goes on for 100 MB; how much of it was asked for is counted."""
+
+    def __init__(self, begin: bytes, piece: bytes) -> None:
+        self.begin, self.piece, self.given = begin, piece, 0
+
+    def read(self, size: int) -> bytes:
+        if self.given >= 100 << 20:
+            return b""
+        text = self.begin + self.piece * 3 if self.given == 0 else self.piece
+        start = 0 if self.given == 0 else (self.given - len(self.begin)) % len(self.piece)
+        data = text[start:] + self.piece * (size // len(self.piece) + 1)
+        self.given += size
+        return data[:size]
+
+
+BEGINNINGS = [
+    ('[{"component": "accelerator-nvidia-error-xid", "states": [', '{"health": "Unhealthy"},'),
+    ('{"healthEvent": {"checkName": "x", "isHealthy": false, "z": [', '"XID 79 detected",'),
+    ('{"DCGM Diagnostic": "DCGM Multi-Node Diagnostic", "z": [', "["),
+    ('{"body": {"GPU": {"children": {"3": {"x": ["Errors",', '{"a": '),
+    ('[{"gpu": 5, "ecc": {"total_uncorrectable_count": 1}},', '{"gpu": 6},'),
+]
+
+
+@pytest.mark.parametrize(("begin", "piece"), BEGINNINGS)
+def test_a_document_of_a_hundred_megabytes_is_read_at_its_beginning(begin, piece):
+    source = Endless(begin.encode(), piece.encode())
+    head = source.read(64 << 10)
+    stream = LogStream("x.json", head, source.read)
+    row = identify_stream(Head(head), Head(head))
+    assert isinstance(row, CheckFormat)
+    begun = time.monotonic()
+    outcome = row.read(stream, lambda _stream: pytest.fail("its lines are no log"))
+
+    assert time.monotonic() - begun < 20
+    assert source.given <= 18 << 20
+    assert any("16 MiB" in note for note in outcome.file.notes)
+    assert len(outcome.rows) <= 100_000

@@ -4,6 +4,7 @@
 import io
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,10 @@ from triage.formats.format import Head
 from triage.formats.logs import documents
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.json_document import JSON_DOCUMENT
-from triage.formats.streams import StreamReader
+from triage.formats.streams import StreamReader, read_logs
+from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import LogStream
 
@@ -327,3 +330,25 @@ def test_an_event_is_known_by_what_it_is_about() -> None:
     assert line["node"] == "gpu-17"
     assert line["time"] == "2026-03-03T20:29:09Z"
     assert line["message"].startswith("Warning PreemptScheduled node/gpu-17 ")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (REDFISH, LogKind.CHECKS),
+        (json.dumps({"kind": "Node", "metadata": {"name": "n3"}, "status": {}}, indent=1),
+         LogKind.CHECKS),
+        # a store of logs answers with lines of a job, whatever they quote
+        (json.dumps({"data": {"resultType": "streams", "result": [
+            {"stream": {"app": "x"}, "values": [["1", '"kind": "Event" "EntryType": 3']]}]}}),
+         LogKind.JOB),
+        (json.dumps([{"message": "step 3 loss 2.1"}], indent=1), LogKind.JOB),
+    ],
+)  # fmt: skip
+def test_what_tools_say_of_machines_is_no_log_of_a_job(
+    tmp_path: Path, text: str, wanted: LogKind
+) -> None:
+    (tmp_path / "x.json").write_text(text)
+    (file,) = read_logs(find_inputs([tmp_path]).files).files
+
+    assert file.kind is wanted

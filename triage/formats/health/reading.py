@@ -67,6 +67,11 @@ class Reading:
     first_line: int = 1
     last_line: int | None = None
 
+    @property
+    def full(self) -> bool:
+        """Whether no result has room any more: nothing further need be looked at."""
+        return len(self.results) >= MAX_RESULTS
+
     def add(
         self,
         check: str,
@@ -81,7 +86,7 @@ class Reading:
         bandwidth: Bandwidth | None = None,
     ) -> None:
         """One result; a result that passed has no category."""
-        if len(self.results) >= MAX_RESULTS:
+        if self.full:
             self.skip(line, f"more than {MAX_RESULTS:,} results in one file")
             return
         bad = outcome in (Outcome.FAIL, Outcome.WARN)

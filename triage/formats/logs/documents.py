@@ -6,11 +6,12 @@ know. A document is held whole while it is read, so its size is bounded.
 
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.formats.format import Head, ReadLines
 from triage.parsers.logs.join import Outcome
+from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 
 __all__ = ["DocumentFormat", "lines_of_document"]
@@ -26,12 +27,14 @@ BLANK: Final = "\ufeff \t\r\n"
 class DocumentFormat:
     """``begins`` looks at the text without what stands empty before it.
 
-    ``records`` gives (offset, line) of each record of the whole document.
+    ``records`` gives (offset, line) of each record of the whole document. ``reports`` tells by
+    the head whether the records are what tools say of machines, and no log of a job.
     """
 
     name: str
     begins: Callable[[str], bool]
     records: Callable[[str], Iterator[tuple[int, str]]]
+    reports: Callable[[str], bool] | None = None
     kind: None = None
     binary: bool = False
 
@@ -41,7 +44,11 @@ class DocumentFormat:
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
         """The records as lines of a log."""
-        return read_lines(as_lines(stream, self))
+        text = stream.head.decode("utf-8", "replace")
+        outcome = read_lines(as_lines(stream, self))
+        if self.reports is None or not self.reports(text):
+            return outcome
+        return replace(outcome, file=replace(outcome.file, kind=LogKind.CHECKS))
 
 
 def as_lines(stream: LogStream, document: DocumentFormat) -> LogStream:

@@ -323,4 +323,20 @@ def of_redfish(one: Record) -> str:
     )
 
 
-JSON_DOCUMENT: Final = DocumentFormat("json_document", is_json_document, of_json)
+# Objects of Kubernetes, and entries of a controller's event log; their times have zones.
+OF_MACHINES: Final = re.compile(
+    r'"kind"\s{0,20}:\s{0,20}"(?:Event|Node)"|"@odata\.type"\s{0,20}:\s{0,20}"#LogEntry'
+    r'|"EntryType"\s{0,20}:'
+)
+# What may stand in an answer of a store of logs, whatever its lines quote.
+OF_STORES: Final = re.compile(
+    r'"(?:stream|hits|logEvents|resultType|tables|kind"\s{0,20}:\s{0,20}"Pod)"'
+)
+
+
+def is_of_machines(text: str) -> bool:
+    """Whether tools say in it what they see of machines: no job printed a word of it."""
+    return OF_MACHINES.search(text) is not None and OF_STORES.search(text) is None
+
+
+JSON_DOCUMENT: Final = DocumentFormat("json_document", is_json_document, of_json, is_of_machines)

@@ -46,6 +46,8 @@ def read(text: str, reading: Reading) -> None:
     for document in documents_of(text, reading):
         listed = document.get("gpu_data", document) if isinstance(document, Mapping) else document
         for entry in items_of(listed):
+            if reading.full:
+                return
             number = entry.get("gpu")
             if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1024:
                 of_gpu(f"gpu {number}", entry, reading)

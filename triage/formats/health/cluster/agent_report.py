@@ -6,8 +6,8 @@ or as advice, warns.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from triage.domain.category import Category
@@ -47,10 +47,11 @@ class Complaint:
     gpu: str | None = None
 
 
-def complaint_of(words: str, codes: Iterable[str] = ()) -> Complaint:
+@lru_cache(maxsize=4096)
+def complaint_of(words: str, codes: tuple[str, ...] = ()) -> Complaint:
     """What some words complain of; ``codes`` are numbers or names of errors beside them.
 
-    >>> complaint_of("GPU has fallen off the bus", ["79"]).category
+    >>> complaint_of("GPU has fallen off the bus", ("79",)).category
     <Category.GPU: 'gpu'>
     """
     gpu = named_gpu(words)

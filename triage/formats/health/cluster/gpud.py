@@ -59,8 +59,12 @@ def read(text: str, reading: Reading) -> None:
             name = text_in(component, "component")
             for state in items_of(component.get("states")):
                 of_state(name, state, reading)
+                if reading.full:
+                    return
             for event in items_of(component.get("events")):
                 of_event(name, event, reading)
+                if reading.full:
+                    return
 
 
 def of_state(component: str, state: Mapping[str, Any], reading: Reading) -> None:

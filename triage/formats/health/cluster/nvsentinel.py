@@ -43,6 +43,8 @@ def claimed(head: str) -> bool:
 def read(text: str, reading: Reading) -> None:
     for document in documents_of(text, reading):
         for event in events_in(document, 0):
+            if reading.full:
+                return
             of_event(event, reading)
 
 
@@ -66,7 +68,7 @@ def of_event(event: Mapping[str, Any], reading: Reading) -> None:
     """One event: a result for each GPU that it names, else one of the node."""
     codes = event.get("errorCode")
     listed = codes if isinstance(codes, list) else [codes]
-    code_texts = [str(code)[:64] for code in listed[:8] if isinstance(code, str | int)]
+    code_texts = tuple(str(code)[:64] for code in listed[:8] if isinstance(code, str | int))
     message = text_in(event, "message")
     name = text_in(event, "checkName")
     complaint = complaint_of(f"{message} {name}", code_texts)
