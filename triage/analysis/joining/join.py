@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.facts.stop import JOB_KINDS, SECOND, Stop, When, is_failing
-from triage.analysis.joining.belief import CONVICTED, Belief, believe
+from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief, believe
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import in_order_of_history
@@ -59,7 +59,9 @@ def join(
     claims = sources.claims
     trust = 1.0 - TRUST_LOST * (1.0 - sources.share_of_ranks_read)
 
-    def believed(rows: Sequence[Evidence]) -> tuple[list[Belief], list[Belief]]:
+    def believed(
+        rows: Sequence[Evidence], claims: Sequence[Finding] = claims
+    ) -> tuple[list[Belief], list[Belief]]:
         """What is believed of rows, and what of that is worth naming."""
         hypotheses = hypotheses_of(claims, rows, topology, stop)
         dumps = sources.case is not None
@@ -67,7 +69,11 @@ def join(
         found = in_order_of_history(found, standings, role_alone)
         return found, worth_naming(found, stop)
 
-    beliefs, named = believed(rows)
+    # That all processes wait alike says nothing of the part: whatever names one says more.
+    telling = [claim for claim in claims if not says_only_that_all_wait(claim)]
+    beliefs, named = believed(rows, telling)
+    if len(telling) < len(claims) and not (named and named[0].probability >= NAMES_A_PART):
+        beliefs, named = believed(rows)
     if not named and not claims:
         silent = silent_peer(rows, placement)
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
@@ -77,6 +83,12 @@ def join(
     else:
         decision = decide(named, sources, stop, placement)
     return Ranking(decision, tuple(beliefs), stop)
+
+
+def says_only_that_all_wait(claim: Finding) -> bool:
+    """Whether a look shows no more than that nobody's host is at fault."""
+    names = claim.ranks or claim.nodes or claim.category is not Category.NCCL_TIMEOUT
+    return claim.of_looks and not names
 
 
 # A dump is written within this of the last operation of a process that dies.
