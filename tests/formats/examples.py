@@ -63,6 +63,6 @@ EXAMPLES = {
     ),
     "block_list": "Record:      1\nDate/Time:   03/14/2026 02:39:12\nDescription: Fan 4 failed.\n",
     "event_table": "Date,Sensor Name,Event\n03/14/2026 02:39:12,FAN4,Lower Critical going low\n",
-    "sel_csv": "2,03/14/2026,02:39:11 UTC,Power Supply PSU3,Power Supply AC lost,Asserted\n",
+    "sel_list": "2,03/14/2026,02:39:11 UTC,Power Supply PSU3,Power Supply AC lost,Asserted\n",
     "log": JOB,
 }

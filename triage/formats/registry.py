@@ -39,7 +39,7 @@ from triage.formats.logs.host_name import HOST_NAME
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import LOG
-from triage.formats.logs.sel_csv import SEL_CSV
+from triage.formats.logs.sel_list import SEL_LIST
 from triage.formats.telemetry.exposition import EXPOSITION
 from triage.formats.telemetry.parquet import PARQUET
 from triage.formats.telemetry.query_result import QUERY_RESULT
@@ -100,7 +100,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     JSON_DOCUMENT,
     BLOCK_LIST,
     EVENT_TABLE,
-    SEL_CSV,
+    SEL_LIST,
     LOG,
 )
 FORMATS: Final[tuple[Format, ...]] = (FLIGHT_RECORDER, *STREAMS)

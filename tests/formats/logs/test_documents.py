@@ -336,6 +336,7 @@ def test_an_event_is_known_by_what_it_is_about() -> None:
     ("text", "wanted"),
     [
         (REDFISH, LogKind.CHECKS),
+        (EVENTS, LogKind.CHECKS),
         (json.dumps({"kind": "Node", "metadata": {"name": "n3"}, "status": {}}, indent=1),
          LogKind.CHECKS),
         # a store of logs answers with lines of a job, whatever they quote

@@ -329,9 +329,7 @@ OF_MACHINES: Final = re.compile(
     r'|"EntryType"\s{0,20}:'
 )
 # What may stand in an answer of a store of logs, whatever its lines quote.
-OF_STORES: Final = re.compile(
-    r'"(?:stream|hits|logEvents|resultType|tables|kind"\s{0,20}:\s{0,20}"Pod)"'
-)
+OF_STORES: Final = re.compile(r'"(?:stream|hits|logEvents|resultType|tables)"\s{0,20}:')
 
 
 def is_of_machines(text: str) -> bool:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.formats.health.reading import format_of, rows_of
+from tests.formats.health.reading import format_of, logs_of, rows_of
+from triage.parsers.logs.logset import LogKind
 
 LOST = "2,03/14/2026,02:39:11 UTC,Power Supply PSU3_STATUS,Power Supply AC lost,Asserted\n"
 HOT = (
@@ -56,7 +57,7 @@ def test_what_has_ended_accuses_nobody(tmp_path):
     "text", ["1,2,3\n4,5,6\n", "step,03/14/2026,02:39:11,loss,2.3,ok\n", "a,03/14/2026,x\n"]
 )
 def test_other_tables_are_none(text):
-    assert format_of(text) != "sel_csv"
+    assert format_of(text) != "sel_list"
 
 
 def redfish(error, **differs):
@@ -97,3 +98,18 @@ def test_a_number_of_the_baseboard_is_not_nvidia_smis(tmp_path):
     (row,) = rows_of(tmp_path, n3__events=redfish("x", **link))
 
     assert (str(row.category), row.fields.get("gpu_index")) == ("nvlink", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (LOST, LogKind.CHECKS),
+        (LOST.replace(",", " | "), LogKind.CHECKS),
+        (LOST.replace(" UTC", ""), LogKind.JOB),  # dated as the logs beside it are
+        (LOST.replace(",", " | ") + "step 3 loss 2.1\n" * 3, LogKind.JOB),
+    ],
+)
+def test_a_list_whose_times_have_zones_is_no_log_of_a_job(tmp_path, text, wanted):
+    (file,) = logs_of(tmp_path, n3__sel=text).files
+
+    assert file.kind is wanted
