@@ -1,5 +1,6 @@
 """One example of each format of looks, in the order of its registry."""
 
+from tests.support.smi_tables import smi_table
 from tests.support.stack_texts import faulthandler_text, py_spy_text, server_file
 
 __all__ = ["LIVE_EXAMPLES"]
@@ -25,6 +26,7 @@ LIVE_EXAMPLES = {
     "gpu_table": "index, utilization.gpu [%], power.draw [W]\n0, 100 %, 232.50 W\n",
     "gpu_dmon": "# gpu   pwr    sm   mem\n# Idx     W     %     %\n    0   232   100     0\n",
     "amd_smi_usage": '[{"gpu": 0, "usage": {"gfx_activity": {"value": 100, "unit": "%"}}}]',
+    "nvidia_smi_table": smi_table([(100, 232)]),
     "py_spy_json": '[{"pid": 4100, "thread_id": 1397, "thread_name": "MainThread", "frames": []}]',
     "cuda_gdb": "Opening GPU coredump: core_n1_4100.nvcudmp\n[Current focus set to CUDA kernel 0,"
     " grid 4, block (0,0,0), device 0, sm 0]\n#0  0x00007f in gather(int*)<<<(1,1,1)>>> ()\n",

@@ -18,6 +18,7 @@ from triage.parsers.extract.looks import looks_from, looks_values
 
 NAMES = [
     "inspector", "profiler", "replay", "proxy_trace", "gpu_table", "gpu_dmon", "amd_smi_usage",
+    "nvidia_smi_table",
 ]  # fmt: skip
 STATE = json.dumps(
     {

@@ -5,6 +5,7 @@
     index, pci.bus_id, utilization.gpu [%], utilization.memory [%], power.draw [W]
     # gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
     [{"gpu": 0, "usage": {"gfx_activity": {"value": 100, "unit": "%"}, ...
+    | NVIDIA-SMI 550.90.07       Driver Version: 550.90.07    CUDA Version: 12.4 |
 """
 
 import re
@@ -13,14 +14,22 @@ from typing import Final
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
 from triage.parsers.live.gpu_tables import looks_of_amd_smi, looks_of_dmon, looks_of_gpu_table
+from triage.parsers.live.smi_table import looks_of_smi_table
 from triage.parsers.telemetry.columns import header_of
 from triage.parsers.telemetry.gpu_columns import is_gpu_table
 
-__all__ = ["AMD_SMI", "GPU_DMON", "GPU_TABLE"]
+__all__ = ["AMD_SMI", "GPU_DMON", "GPU_TABLE", "SMI_TABLE"]
 
 DMON_BEGINS: Final = re.compile(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s")
 AMD_BEGINS: Final = re.compile(
     r'\s{0,20}(?:\{\s{0,20}"gpu_data"\s{0,4}:\s{0,4})?\[\s{0,20}\{\s{0,20}"gpu"\s{0,4}:'
+)
+
+
+# A job's log may hold such a table too, behind other lines.
+SMI_BEGINS: Final = re.compile(
+    r"\s{0,20}(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\s{1,4})?"
+    r"\+-{20,120}\+\s{1,4}\| NVIDIA-SMI \d"
 )
 
 
@@ -41,3 +50,9 @@ GPU_DMON: Final = LiveFormat(
     "gpu_dmon", lambda head: DMON_BEGINS.match(head.text) is not None, looks_of_dmon
 )
 AMD_SMI: Final = LiveFormat("amd_smi_usage", is_amd_usage, looks_of_amd_smi)
+SMI_TABLE: Final = LiveFormat(
+    "nvidia_smi_table",
+    lambda head: SMI_BEGINS.match(head.text) is not None,
+    looks_of_smi_table,
+    also_log=True,
+)

@@ -9,7 +9,7 @@ from triage.formats.live.debug_server import (
     STORE_KEYS,
     WAIT_COUNTER_VALUES,
 )
-from triage.formats.live.gpu_states import AMD_SMI, GPU_DMON, GPU_TABLE
+from triage.formats.live.gpu_states import AMD_SMI, GPU_DMON, GPU_TABLE, SMI_TABLE
 from triage.formats.live.live_format import LiveFormat
 from triage.formats.live.native_stacks import CUDA_GDB, GDB, PROC_FILES
 from triage.formats.live.nccl_tools import INSPECTOR, PROFILER, PROXY_TRACE, REPLAY
@@ -38,6 +38,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     GPU_TABLE,
     GPU_DMON,
     AMD_SMI,
+    SMI_TABLE,
     PY_SPY_JSON,
     CUDA_GDB,
     GDB,
