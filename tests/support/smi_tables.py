@@ -12,7 +12,7 @@ def smi_table(gpus: Sequence[tuple[int, int]], at: str = "Tue Nov 24 03:05:06 20
     rows = [
         at,
         LINE.replace("-+-", "---"),
-        "| NVIDIA-SMI 550.90.07       Driver Version: 550.90.07    CUDA Version: 12.4             |",
+        "| NVIDIA-SMI 550.90.07       Driver Version: 550.90.07    CUDA Version: 12.4            |",
         LINE,
         "| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |",
         "| Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |",
