@@ -74,8 +74,8 @@ def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--ranks", type=int, nargs="+", default=[384, 16_384])
     options.add_argument("--looks", type=int, nargs="+", default=[1, 2])
-    given = options.parse_args()
-    rows = [measured(ranks, looks) for ranks in given.ranks for looks in given.looks]
+    wanted = options.parse_args()
+    rows = [measured(ranks, looks) for ranks in wanted.ranks for looks in wanted.looks]
     print(machine())
     print(aligned(HEAD, [row for row, _ in rows]))
     return 0 if all(fine for _, fine in rows) else 1

@@ -16,8 +16,8 @@ POLL = "poll_schedule_timeout (kernel) do_sys_poll (kernel)"
 
 def kernel(rank: int | None, state: str, stack: str = NFS, **process: object) -> Look:
     one = thread(rank, REDUCE, state=state, **process)
-    held = replace(one, frames=frames(stack, native=True))
-    return look([held], f"proc/{rank}.txt", tool=Tool.PROC)
+    stopped = replace(one, frames=frames(stack, native=True))
+    return look([stopped], f"proc/{rank}.txt", tool=Tool.PROC)
 
 
 def found(*looks: Look) -> list[Finding]:

@@ -43,11 +43,11 @@ class HeldProcess:
         picture = case.picture
         waiting, _ = split(picture)
         seen = picture.strangers if waiting else (*picture.ranks, *picture.strangers)
-        held: dict[ProgramPoint, list[RankStack]] = defaultdict(list)
+        by_point: dict[ProgramPoint, list[RankStack]] = defaultdict(list)
         for stack in seen:
             if stack.point in CATEGORIES:
-                held[stack.point].append(stack)
-        for point, stacks in held.items():
+                by_point[stack.point].append(stack)
+        for point, stacks in by_point.items():
             yield finding_of(point, stacks)
 
 
