@@ -32,6 +32,8 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     AsyncError(),
     Disagree("ras.disagree", Tool.RAS),
     Behind("ras.behind", Tool.RAS),
+    Behind("comm_state.behind", Tool.COMM_STATE),
+    Behind("replay.behind", Tool.REPLAY),
     SetUp(),
 )
 

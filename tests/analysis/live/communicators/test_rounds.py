@@ -30,8 +30,14 @@ def look(name: str, counts: Sequence[int], at_s: int | None = None, first: int =
         ([look("a", [5, 4], 100), look("b", [5, 4], 160)], RoundMovement.FROZEN),
         ([look("a", [5, 4], 100), look("b", [6, 6], 160)], RoundMovement.MOVED),
         ([look("a", [5, 4], 100), look("b", [5, 4], 102)], RoundMovement.ONE_LOOK),
-        ([look("a", [1, 1], 10), look("b", [5, 4], 100), look("c", [5, 4], 160)], RoundMovement.FROZEN),
-        ([look("a", [5, 4], 10), look("b", [5, 4], 100), look("c", [9, 9], 160)], RoundMovement.MOVED),
+        (
+            [look("a", [1, 1], 10), look("b", [5, 4], 100), look("c", [5, 4], 160)],
+            RoundMovement.FROZEN,
+        ),
+        (
+            [look("a", [5, 4], 10), look("b", [5, 4], 100), look("c", [9, 9], 160)],
+            RoundMovement.MOVED,
+        ),
         ([look("a", [5, 4]), look("b", [5, 4])], RoundMovement.FROZEN),
         ([look("z", [1, 1]), look("a", [5, 4]), look("b", [5, 4])], RoundMovement.FROZEN),
     ],
