@@ -33,13 +33,16 @@ from triage.analysis.live.stacks.report import classes_for_report
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import claims_of_detectors
+from triage.analysis.slow.slow_job import slow_job
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.waiting import picture
+from triage.analysis.waiting.case import Case
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 from triage.domain.job import Job
 from triage.domain.progress import JobProgress
 from triage.domain.report import Answer, JobFacts, Missing, Refused, Waits
+from triage.domain.slow import SlowJob
 from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
@@ -176,7 +179,15 @@ def answer_of(
         progress=weighed.progress,
         stacks=classes_for_report(weighed.stacks),
         wanted=wanted_files(case, lacks, suspects, weighed.dated.fleet),
+        slow_job=None if case is None else slow_of(case, world_size),
     )
+
+
+def slow_of(case: Case, world_size: int | None) -> SlowJob | None:
+    """What makes a job slow that moves; None of one that hangs."""
+    if case.moving or (case.graph.places and not case.in_flight):
+        return None
+    return slow_job(case.snapshot, world_size or 0)
 
 
 def missing_of(weighed: Weighing, logs: LogSet) -> Missing:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from triage.domain.category import LLAMA3_ROW, Action, Category, Role, VerdictKind
 from triage.domain.file_kind import FileKind
 from triage.domain.progress import ChangeKind, JobProgress
+from triage.domain.slow import SlowJob
 from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire, iso_utc
 
 __all__ = [
@@ -281,6 +282,8 @@ class Answer(WireForm):
     progress: JobProgress | None = None
     wanted: tuple[WantedFile, ...] = ()
     stacks: tuple[StandingRanks, ...] = ()
+    slow_job: SlowJob | None = None
+    """What makes a job slow that moves, by the durations of its dumps."""
 
     @property
     def schema(self) -> Literal["triage.report/1"]:
@@ -296,7 +299,8 @@ class Answer(WireForm):
         """The wire form: exactly what ``triage analyze --format json`` prints."""
         wanted = {"wanted": [one.to_dict() for one in self.wanted]} if self.wanted else {}
         stacks = {"stacks": [one.to_dict() for one in self.stacks]} if self.stacks else {}
-        return {**as_wire(self), **self.course(), **wanted, **stacks}
+        slow = {} if self.slow_job is None else {"slow": self.slow_job.to_dict()}
+        return {**as_wire(self), **slow, **self.course(), **wanted, **stacks}
 
     def course(self) -> dict[str, Any]:
         """How the job moved, where its logs tell it; ``slow`` where its steps became slower."""
@@ -306,6 +310,7 @@ class Answer(WireForm):
         told: dict[str, Any] = {"progress": self.progress.to_dict()}
         if slower is not None and slower.before and slower.after and self.progress.curve.in_seconds:
             told["slow"] = {
+                **({} if self.slow_job is None else self.slow_job.to_dict()),
                 "ms_per_step": round(slower.after * 1000, 3),
                 "since": slower.since.to_dict()["at"],
                 "share": round(slower.after / slower.before - 1, 4),

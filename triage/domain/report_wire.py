@@ -34,6 +34,9 @@ def answer_of_report(
     known = {**report, "collectives": report.get("groups", []), "timeline": list(timeline)}
     if isinstance(known.get("progress"), Mapping):
         known["progress"] = progress_of_report(known["progress"])
+    slow = known.get("slow")
+    if isinstance(slow, Mapping) and "parts" in slow:
+        known["slow_job"] = slow
     answer: Answer = reader_of(Answer)(known)
     return answer
 

@@ -7,7 +7,7 @@ ranks computed alike and nobody waited for that.
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from triage.domain.wire import Rounded, WireForm
 
@@ -48,21 +48,34 @@ class SlowPart(WireForm):
 
 @dataclass(frozen=True, slots=True)
 class SlowJob(WireForm):
-    """A step of ``step_ms`` takes ``slowdown`` times as long as it need; ``parts`` dearest first.
+    """A step takes ``ms_per_step``, which is ``slowdown`` times as long as it need.
 
-    ``slowdown`` is None where too few of the times are told.
+    ``parts`` are the dearest first.
     """
 
-    step_ms: Ms
-    slowdown: Part | None
-    parts: tuple[SlowPart, ...]
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "ms_per_step", "since", "share", "slowdown", "num_gpus", "text", "parts",
+    )  # fmt: skip
+
+    ms_per_step: Ms
+    slowdown: Part
     num_gpus: int
+    parts: tuple[SlowPart, ...]
+
+    @property
+    def since(self) -> datetime | None:
+        """When steps became slower, where the record holds it."""
+        return next((part.since for part in self.parts if part.since is not None), None)
+
+    @property
+    def share(self) -> Part:
+        """By how much longer a step takes than it need."""
+        return self.slowdown - 1
 
     @property
     def text(self) -> str:
-        """In one line, the dearest part first."""
-        first = "" if self.slowdown is None else f"slowdown {self.slowdown:.2f}; "
-        return first + "; ".join(part.text for part in self.parts[:3])
+        """In one line, the dearest parts first."""
+        return "; ".join([f"slowdown {self.slowdown:.2f}", *(one.text for one in self.parts[:3])])
 
 
 def gpu_hours_per_day(share: float, num_gpus: int) -> float:

@@ -19,7 +19,7 @@ from triage.analysis.clocks.dump_clocks import group_median
 from triage.analysis.snapshots.finished import FinishedOperations, compact
 from triage.domain.arrays import F64, I64, Flags
 
-__all__ = ["LEAST_COMPARED", "OwnTime", "measure_own_time"]
+__all__ = ["LEAST_COMPARED", "OwnTime", "measure_own_time", "step_ends"]
 
 LEAST_MEMBERS: Final = 2
 # Fewer steps than this decide nothing.

@@ -121,6 +121,8 @@ def _verdict(answer: Answer, width: int) -> list[Line]:
         lines += _field("cordon", nodes, width)
     if verdict.at is not None:
         lines += _field("at", f"{iso_utc(verdict.at)}", width)
+    if answer.slow_job is not None:
+        lines += _field("slow", clean(answer.slow_job.text), width)
     facts = [clean(job.job_id)] if job.job_id else []
     facts += [count(job.world_size, "rank")] if job.world_size is not None else []
     facts += [count(job.num_nodes, "node")] if job.num_nodes is not None else []

@@ -1,0 +1,195 @@
+"""What all ranks lose alike: slow links, a stage with more to do, waits for data, a slower pace.
+
+None of them is one rank's doing, so none convicts a rank. Each needs several steps, and costs more
+of a step than noise does.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.clocks.dump_clocks import group_median
+from triage.analysis.progress.levels import LEAST_CHANGE, levels_of
+from triage.analysis.slow.own_time import OwnTime
+from triage.analysis.snapshots.finished import FinishedOperations, compact
+from triage.domain.arrays import F64, I64, Flags
+
+__all__ = [
+    "Pace",
+    "SlowGroup",
+    "pace_change",
+    "slow_groups",
+    "slow_stage",
+    "waited_by_all",
+    "waited_for_data",
+]
+
+# Groups of the same kind and stage that are needed to call one of them slow.
+LEAST_SIBLINGS: Final = 3
+# A link that is slow takes this many times as long, and costs this share of a step.
+LEAST_TIMES: Final = 1.3
+LEAST_SHARE: Final = 0.01
+SIGMAS: Final = 5.0
+LEAST_STEADY: Final = 0.75
+# A stage that has more to do than the mean of all, and data that all wait for.
+LEAST_STAGE_SHARE: Final = 0.05
+LEAST_DATA_SHARE: Final = 0.05
+LEAST_DATA_NS: Final = 10e6
+# Steps that tell a change of pace.
+LEAST_STEPS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SlowGroup:
+    """A group whose operations take longer, from when all have entered, than its siblings'."""
+
+    group: int
+    lost_ns: float
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A lasting change: steps took ``before_ns``, and take ``after_ns`` since ``since_ns``."""
+
+    before_ns: float
+    after_ns: float
+    since_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """Per collective with all its members: its group, place in the program, stage, and how long
+    it took behind its last member.
+    """
+
+    group: I64
+    place: I64
+    took: F64
+
+
+def transfers_of(rows: FinishedOperations, times: OwnTime) -> Transfers:
+    """The shortest kernel of a collective is of the member who came last, and waited for none."""
+    good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted))
+    if not len(good):
+        none = np.empty(0, np.int64)
+        return Transfers(none, none, np.empty(0))
+    key = compact(rows.group[good], rows.seq[good])
+    took = np.full(int(key.max()) + 1, np.inf)
+    np.minimum.at(took, key, rows.lasted[good])
+    members = np.bincount(key)
+    one = np.zeros(len(took), np.int64)
+    one[key] = good
+    group = rows.group[one]
+    size = np.zeros(int(group.max()) + 1, np.int64)
+    np.maximum.at(size, group, members)
+    whole = members == size[group]
+    kind = compact(rows.desc[one], times.stage[rows.digest[one]])
+    return Transfers(group[whole], compact(kind, rows.seq[one])[whole], took[whole])
+
+
+def slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
+    """Groups that transfer more slowly than the others of their kind, the dearest first."""
+    found = transfers_of(rows, times)
+    if not len(found.group):
+        return []
+    siblings = np.bincount(found.place)[found.place]
+    usual = np.where(siblings >= LEAST_SIBLINGS, group_median(found.place, found.took), np.nan)
+    ahead = found.took - usual
+    compared = ~np.isnan(ahead)
+    count = int(found.group.max()) + 1
+    number = np.bincount(found.group[compared], minlength=count)
+    lost = np.bincount(found.group[compared], ahead[compared], count) / times.num_steps
+    steady = np.bincount(found.group[compared], ahead[compared] > 0, count) / np.maximum(number, 1)
+    took = np.bincount(found.group[compared], found.took[compared], count)
+    base = np.bincount(found.group[compared], usual[compared], count)
+    ratio = took / np.maximum(base, 1.0)
+    known = number > 0
+    if not known.any():
+        return []
+    sigma = 1.4826 * float(np.median(np.abs(lost[known])))
+    odd: Flags = (
+        known
+        & (lost > max(SIGMAS * sigma, LEAST_SHARE * times.step_ns))
+        & (steady >= LEAST_STEADY)
+        & (ratio >= LEAST_TIMES)
+    )
+    groups = [
+        SlowGroup(group, float(lost[group]), float(ratio[group]))
+        for group in np.flatnonzero(odd).tolist()
+    ]
+    return sorted(groups, key=lambda one: (-one.lost_ns, one.group))
+
+
+def waited_by_all(rows: FinishedOperations, times: OwnTime, joins_stages: Flags) -> float:
+    """How long a rank waits for its peers in the mean of all ranks, ns a step.
+
+    ``joins_stages`` are groups over several stages: what is waited for there is the pipeline's.
+    """
+    good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted) & ~joins_stages[rows.group])
+    if not len(good):
+        return 0.0
+    key = compact(rows.group[good], rows.seq[good])
+    took = np.full(int(key.max()) + 1, np.inf)
+    np.minimum.at(took, key, rows.lasted[good])
+    waited = float((rows.lasted[good] - took[key]).sum())
+    return waited / len(np.unique(rows.digest)) / times.num_steps
+
+
+def slow_stage(times: OwnTime, *, piped: bool) -> tuple[int, float] | None:
+    """The stage with most to do, and how much more that is than the mean, ns a step."""
+    stages = int(times.stage.max()) + 1
+    if not piped or stages < 2:
+        return None
+    own = np.array([np.nanmedian(times.own[times.stage == stage]) for stage in range(stages)])
+    most = int(np.argmax(own))
+    lost = float(own[most] - own.mean())
+    return (most, lost) if lost >= LEAST_STAGE_SHARE * times.step_ns else None
+
+
+def waited_for_data(rows: FinishedOperations, ends: Flags, times: OwnTime) -> float | None:
+    """How long every host pauses between two steps at the least, ns; None where it is little.
+
+    A host that pauses issues its next operation only after the end of the step was noticed.
+    """
+    at = np.flatnonzero(ends[:-1])
+    at = at[(rows.digest[at] == rows.digest[at + 1]) & ~rows.first[at + 1]]
+    noticed = rows.completed[at]
+    good = ~np.isnan(noticed)
+    if good.sum() < len(at) * LEAST_STEADY or not good.any():
+        return None
+    pause = (rows.created[at + 1] - noticed)[good]
+    # Ends are noticed up to a tenth of a second late, each rank's at its own moment.
+    key = compact(rows.group[at][good], rows.seq[at][good])
+    longest = np.full(int(key.max()) + 1, -np.inf)
+    np.maximum.at(longest, key, pause)
+    each = float(np.median(longest))
+    alike = waits_alike(rows, at, times)
+    return each if alike and each >= max(LEAST_DATA_SHARE * times.step_ns, LEAST_DATA_NS) else None
+
+
+def waits_alike(rows: FinishedOperations, at: I64, times: OwnTime) -> bool:
+    """Whether the ranks pause alike: where some pause alone, the others wait in an operation."""
+    start = times.start[np.isfinite(times.start)]
+    pause = float(np.median(rows.created[at + 1] - rows.created[at]))
+    return not len(start) or float(np.percentile(start, 99)) < 0.5 * max(pause, 1.0)
+
+
+def pace_change(rows: FinishedOperations, ends: Flags) -> Pace | None:
+    """Since when steps take longer for all; None where their pace is one."""
+    at = np.flatnonzero(ends)
+    same = (np.diff(rows.digest[at]) == 0) & (np.diff(rows.group[at]) == 0)
+    one, other = at[:-1][same], at[1:][same]
+    if not len(one):
+        return None
+    key = compact(np.zeros(len(one), np.int64), rows.seq[other])
+    lasted = group_median(key, rows.created[other] - rows.created[one])
+    first = np.unique(key, return_index=True)[1]
+    values, since = lasted[first], rows.created[one][first]
+    if len(values) < LEAST_STEPS or (values <= 0).any():
+        return None
+    levels = levels_of(values)
+    if len(levels) < 2 or levels[-1].middle < levels[0].middle * (1 + LEAST_CHANGE):
+        return None
+    return Pace(levels[0].middle, levels[-1].middle, int(since[levels[-1].start]))

@@ -1,0 +1,132 @@
+"""One answer for a job that moves: what makes it slow, dearest first, and what that costs."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.slow.causes import (
+    SlowGroup,
+    pace_change,
+    slow_groups,
+    slow_stage,
+    waited_by_all,
+    waited_for_data,
+)
+from triage.analysis.slow.judge import OddOne
+from triage.analysis.slow.own_time import OwnTime, step_ends
+from triage.analysis.slow.picture import SlowRanks, slow_ranks
+from triage.analysis.snapshots.finished import FinishedOperations
+from triage.analysis.snapshots.snapshot import Snapshot
+from triage.domain.arrays import Flags
+from triage.domain.slow import SlowCause, SlowJob, SlowPart, gpu_hours_per_day
+
+__all__ = ["slow_job"]
+
+MAX_PARTS: Final = 8
+# Of a step no more than this is believed to be lost.
+MOST_LOST: Final = 0.9
+WORDS: Final = {
+    SlowCause.SLOW_GPU: "one worker ({who}) computes longer",
+    SlowCause.SLOW_GROUP: "the GPUs of {who} compute longer",
+    SlowCause.LATE_HOST: "one host ({who}) is late",
+}
+
+
+def slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
+    """What makes the job slow; None without durations, and where nothing does."""
+    found = slow_ranks(snapshot)
+    if found is None:
+        return None
+    ends = step_ends(found.rows)
+    if ends is None:
+        return None
+    rows, times, piped = found.rows, found.times, bool(found.rows.p2p.any())
+    stage = slow_stage(times, piped=piped)
+    groups = slow_groups(rows, times)
+    pause = waited_for_data(rows, ends, times)
+    waited = waited_by_all(rows, times, over_stages(rows, times, piped=piped))
+    # Ranks wait for a slow one, also where that is not seen; links and data cost more beside it.
+    lost = max([waited, *(odd.late_ns for odd in found.odd)]) + (stage[1] if stage else 0.0)
+    lost += sum(group.lost_ns for group in groups[:1]) + (pause or 0.0)
+    ideal_ns = times.step_ns - min(lost, MOST_LOST * times.step_ns)
+    teller = Teller(snapshot, times.step_ns, ideal_ns, max(num_gpus, len(snapshot.digests)))
+    parts = [teller.of_rank(odd) for odd in found.odd]
+    parts += [teller.of_group(group) for group in groups]
+    if stage is not None:
+        parts.append(teller.of_stage(times, *stage))
+    if pause is not None:
+        parts.append(teller.part(SlowCause.INPUT_BOUND, pause, "all ranks wait for their hosts"))
+    parts += teller.of_pace(found, ends)
+    if not parts:
+        return None
+    parts.sort(key=lambda part: (-part.ms_per_step, part.cause, part.ranks))
+    slowdown = times.step_ns / ideal_ns
+    return SlowJob(times.step_ns / 1e6, slowdown, teller.num_gpus, tuple(parts[:MAX_PARTS]))
+
+
+def over_stages(rows: FinishedOperations, times: OwnTime, *, piped: bool) -> Flags:
+    """Which groups reach over several pipeline stages."""
+    lowest = np.full(int(rows.group.max()) + 1, 1 << 40)
+    highest = np.full(len(lowest), -1)
+    stage = times.stage[rows.digest]
+    np.minimum.at(lowest, rows.group, stage)
+    np.maximum.at(highest, rows.group, stage)
+    wide: Flags = (highest > lowest) & piped
+    return wide
+
+
+class Teller:
+    """Parts of the lost time in words, with their cost."""
+
+    def __init__(self, snapshot: Snapshot, step_ns: float, ideal_ns: float, num_gpus: int) -> None:
+        self.snapshot = snapshot
+        self.step_ns = step_ns
+        self.ideal_ns = ideal_ns
+        self.num_gpus = num_gpus
+
+    def part(
+        self,
+        cause: SlowCause,
+        lost_ns: float,
+        what: str,
+        ranks: tuple[int, ...] = (),
+        *,
+        one_of: bool = False,
+        since_ns: int | None = None,
+    ) -> SlowPart:
+        share = lost_ns / self.step_ns
+        hours = gpu_hours_per_day(share, self.num_gpus)
+        text = (
+            f"{what}: {lost_ns / 1e6:.3g} ms a step, {lost_ns / self.ideal_ns:.2f} of the slowdown,"
+            f" {hours:,.0f} GPU-hours a day at {self.num_gpus:,} GPUs"
+        )
+        since = None if since_ns is None else datetime.fromtimestamp(since_ns / 1e9, UTC)
+        return SlowPart(cause, ranks, lost_ns / 1e6, share, hours, text, since, one_of)
+
+    def of_rank(self, odd: OddOne) -> SlowPart:
+        ranks = tuple(sorted(int(self.snapshot.ranks[digest]) for digest in odd.digests))
+        who = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
+        return self.part(odd.cause, odd.late_ns, WORDS[odd.cause].format(who=who), ranks)
+
+    def of_group(self, slow: SlowGroup) -> SlowPart:
+        group = self.snapshot.groups[slow.group]
+        what = (
+            f"one link among the {len(group.ranks):,} ranks of {group.desc or 'group'}"
+            f" (pg {group.name}) is slow, its operations take {slow.times:.1f} times as long"
+        )
+        ranks = tuple(sorted(group.ranks))
+        return self.part(SlowCause.SLOW_LINK, slow.lost_ns, what, ranks, one_of=True)
+
+    def of_stage(self, times: OwnTime, stage: int, lost_ns: float) -> SlowPart:
+        ranks = tuple(sorted(self.snapshot.ranks[times.stage == stage].tolist()))
+        what = f"the pipeline stage of rank {ranks[0]} has more to do than the others"
+        return self.part(SlowCause.SLOW_STAGE, lost_ns, what, ranks)
+
+    def of_pace(self, found: SlowRanks, ends: Flags) -> Iterator[SlowPart]:
+        pace = pace_change(found.rows, ends)
+        if pace is not None:
+            what = f"steps take {pace.after_ns / pace.before_ns - 1:.1%} longer than at first"
+            lost = pace.after_ns - pace.before_ns
+            yield self.part(SlowCause.SLOW_SINCE, lost, what, since_ns=pace.since_ns)
