@@ -7,7 +7,7 @@ import pytest
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import Role
+from triage.domain.category import Category, Role
 from triage.domain.live.gpu_sample import GpuSample
 from triage.domain.live.look import Look, Tool
 from triage.report import analyze
@@ -76,6 +76,15 @@ def test_without_ranks_the_node_is_named():
 def test_a_whole_node_of_the_job_may_idle():
     (one,) = found(*twice("n0", [S] * 8), *twice("n1", [Z] * 8), fleet=placed("n0", "n1"))
     assert one.ranks == tuple(range(8, 16))
+
+
+def test_gpus_of_several_nodes_are_no_stall_of_one_host():
+    nodes = [f"n{k}" for k in range(4)]
+    looks = [one for node in nodes for one in twice(node, [S] * 7 + [Z if node < "n2" else S])]
+    (one,) = found(*looks, fleet=placed(*nodes))
+    assert (one.ranks, one.category) == ((7, 15), Category.NCCL_TIMEOUT)
+    (one,) = found(*twice("n0", [S] * 7 + [Z]), fleet=placed("n0"))
+    assert one.category == Category.HOST_STALL
 
 
 def test_all_spin_is_nobodys_device():

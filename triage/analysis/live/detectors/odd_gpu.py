@@ -89,6 +89,7 @@ def finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding
     ranks = tuple(sorted(one.rank for one in odd if one.rank is not None))[:MAX_NAMED]
     nodes = tuple(sorted({one.node for one in odd if one.node is not None})) if not ranks else ()
     working = all(one.does is GpuActivity.WORKS for one in odd)
+    one_host = len({one.node for one in odd}) == 1
     what = "works on" if working else "idles"
     names = ", ".join(one.name for one in odd[:MAX_REASONS])
     summary = f"has a GPU that {what} while {len(spinning)} others spin in a collective"
@@ -99,7 +100,8 @@ def finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding
     return Finding(
         detector=NAME,
         kind=VerdictKind.HANG,
-        category=Category.NCCL_TIMEOUT if working else Category.HOST_STALL,
+        # Hosts of several nodes do not stall at once by themselves.
+        category=Category.HOST_STALL if one_host and not working else Category.NCCL_TIMEOUT,
         ranks=ranks,
         nodes=nodes,
         strength=TWO_LOOKS if twice else ONE_LOOK,
