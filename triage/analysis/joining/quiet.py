@@ -208,7 +208,7 @@ def of_stacks(stacks: StackPicture) -> Verdict | None:
     if stacks.job_moves:
         return healthy(
             f"The job moves: of {ranks} ranks {stacks.twice} were looked at twice, and ranks that"
-            " waited went on.",
+            " waited went on. Whether it is slow, stacks do not tell.",
             MOVED,
         )
     return undecided(

@@ -162,6 +162,16 @@ def test_the_thread_that_holds_the_interpreters_lock_is_named() -> None:
     assert "(GIL) in compress (pack.py:19)" in finding.summary
 
 
+def test_the_holder_is_named_also_where_a_rank_loads_its_data_itself() -> None:
+    loads = "augment (augment.py:96) next_batch (pipeline.py:81) main (train.py:18)"
+    stacks = [thread(rank, text) for rank, text in enumerate(with_odd(loads))]
+    (alone,) = found(case_of(look(stacks)))
+    assert "in augment (augment.py:96), on the way to its next batch" in alone.summary
+    holder = thread(5, "compress (pack.py:19) run (threading.py:982)", is_main=False, owns_gil=True)
+    (finding,) = found(case_of(look([*stacks[:6], holder, *stacks[6:]])))
+    assert "(GIL) in compress (pack.py:19)" in finding.summary
+
+
 def test_a_thread_that_runs_while_its_rank_waits_is_nobodys_holder() -> None:
     stacks = [thread(rank, REDUCE) for rank in range(8)]
     feeder = thread(3, "_feed (multiprocessing/queues.py:231)", is_main=False, owns_gil=True)

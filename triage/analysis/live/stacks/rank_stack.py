@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import called, own_frames
+from triage.analysis.live.stacks.normalise import called, is_library, own_frames
 from triage.analysis.live.stacks.program_points import (
     KERNEL_STORAGE,
     VAGUE,
@@ -171,7 +171,8 @@ def rank_stack(
         stack = with_state(stack)
     holder = next((one for one in counted if one.owns_gil and one is not thread), None)
     # While a rank waits inside a library, its other threads take the lock in turns.
-    if holder is not None and stack.point in HELD_BY_THE_LOCK:
+    at_work = bool(frames) and not is_library(frames[0]) and not stack.waits
+    if holder is not None and (stack.point in HELD_BY_THE_LOCK or at_work):
         stack = replace(stack, holder=own_frames(holder.frames))
     return stack
 

@@ -77,6 +77,8 @@ def where_text(stack: RankStack) -> str:
         return f"in {line}{what} of a data-loader worker, for which it waits"
     if stack.holder:
         return f"behind a thread that holds the interpreter's lock (GIL) in {line}"
+    if stack.point is P.DATA and stack.found.told_by in stack.frames[: stack.found.at or 0]:
+        return f"in {line}, on the way to its next batch"
     return WORDS.get(stack.point, "at {line}").format(line=line)
 
 
