@@ -169,6 +169,8 @@ def printed_everywhere(
     causes: Sequence[Hypothesis], nodes: Collection[str], placement: Placement
 ) -> list[Hypothesis]:
     """A line of software that half of all ranks print is in no node."""
+    if not any(cause.category in SOFTWARE for cause in causes):
+        return list(causes)
     ranks_per_node = [len(placement.ranks_on(node)) for node in nodes]
     half = (sum(ranks_per_node) or USUAL_RANKS * len(ranks_per_node)) / 2
     most = max(half, max(ranks_per_node, default=0), USUAL_RANKS)

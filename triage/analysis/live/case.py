@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from triage.analysis.live.stacks.picture import StackPicture, picture_of
 from triage.analysis.placement.host_names import NamesInPaths
@@ -91,6 +91,11 @@ class LiveCase:
     def picture(self) -> StackPicture:
         """Where each rank stands."""
         return picture_of(self.looks, self)
+
+    @cached_property
+    def memo(self) -> dict[tuple[str, Tool], Any]:
+        """What several detectors ask of the looks of one tool, once it was found."""
+        return {}
 
     @property
     def stacks(self) -> list[Look]:

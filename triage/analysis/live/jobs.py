@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.rounds import RoundMovement, latest_round
+from triage.analysis.live.communicators.rounds import Round, RoundMovement, latest_round
 from triage.analysis.placement.world_ranks import process_key
 from triage.domain.live.look import Look, Tool
 
-__all__ = ["OwnLooks", "notes_of_looks", "own_looks"]
+__all__ = ["OwnLooks", "notes_of_looks", "own_looks", "own_round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,9 @@ class OwnLooks:
 def notes_of_looks(case: LiveCase) -> list[str]:
     """What the reader should know: looks of another job, and of a job that moved."""
     tools = sorted({look.tool for look in case.looks if look.communicators})
-    own = {tool: own_looks(case, tool) for tool in tools}
-    notes = [note for looks in own.values() for note in looks.notes]
-    for tool, looks in own.items():
-        found = latest_round(looks.looks)
+    notes = [note for tool in tools for note in own_looks(case, tool).notes]
+    for tool in tools:
+        found = own_round(case, tool)
         if found is not None and found.movement is RoundMovement.MOVED:
             notes.append(
                 f"{tool}: counters moved between the last two looks: the job ran then, and who was"
@@ -35,7 +34,25 @@ def notes_of_looks(case: LiveCase) -> list[str]:
     return notes
 
 
+def own_round(case: LiveCase, tool: Tool) -> Round | None:
+    """The last looks of ``tool`` at this job, compared with those before; found once."""
+    key = ("round", tool)
+    if key not in case.memo:
+        case.memo[key] = latest_round(own_looks(case, tool).looks)
+    found: Round | None = case.memo[key]
+    return found
+
+
 def own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
+    """The looks of ``tool`` at this job, and notes on those of others; found once."""
+    key = ("looks", tool)
+    if key not in case.memo:
+        case.memo[key] = looks_of_this_job(case, tool)
+    found: OwnLooks = case.memo[key]
+    return found
+
+
+def looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
     """The looks of ``tool`` at this job. A look at more ranks than the job has is of another; of
     several jobs that is ours whose processes are known, else the one that was seen last.
     """

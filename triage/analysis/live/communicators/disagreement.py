@@ -1,6 +1,6 @@
 """Ranks of one communicator that did not issue the same operations in the same order.
 
-MembersOfJob of a communicator issue one sequence of operations. Who is behind has issued fewer of each
+Members of a communicator issue one sequence of operations. Who is behind has issued fewer of each
 kind, or as many. A member with more of one kind and fewer of another has issued something else.
 """
 

@@ -84,7 +84,7 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
         common = counts.keys() & before.keys()
         if not common:
             continue
-        moved = any(counts[key] != before[key] for key in common)
+        moved = counts != before and any(counts[key] != before[key] for key in common)
         if not moved and begin_ns and end_ns and end_ns - begin_ns < APART_NS:
             continue
         movement = RoundMovement.MOVED if moved else RoundMovement.FROZEN
@@ -99,9 +99,8 @@ def in_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], dict[tuple[int, i
     rounds: dict[int, tuple[list[Look], dict[tuple[int, int, str], int]]] = {}
     for look in sorted(looks, key=in_order):
         counts = counts_of(look)
-        ranks = {(key, rank) for key, rank, _ in counts} | {
-            (one.hash, member.rank) for one in look.communicators for member in one.ranks
-        }
+        ranks = {(one.hash, member.rank) for one in look.communicators for member in one.ranks}
+        ranks |= {(one.hash, -1) for one in look.communicators if one.rest is not None}
         number = max((seen[rank] for rank in ranks), default=0)
         seen.update(ranks)
         members, known = rounds.setdefault(number, ([], {}))

@@ -9,9 +9,8 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.levels import Identity
-from triage.analysis.live.communicators.rounds import latest_round
 from triage.analysis.live.communicators.who import MembersOfJob, machine_words
-from triage.analysis.live.jobs import own_looks
+from triage.analysis.live.jobs import own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import CommunicatorRank
@@ -42,7 +41,7 @@ class AsyncError:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings; of several failed ranks nothing tells which was the first."""
-        found = latest_round(own_looks(case, Tool.RAS).looks)
+        found = own_round(case, Tool.RAS)
         if found is None:
             return
         members = MembersOfJob(case, found.looks)

@@ -9,11 +9,11 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.levels import ABSENT, INIT
-from triage.analysis.live.communicators.rounds import Round, RoundMovement, latest_round
+from triage.analysis.live.communicators.rounds import Round, RoundMovement
 from triage.analysis.live.communicators.waits import EndOfWaits, Lag, waits_of
 from triage.analysis.live.communicators.who import MembersOfJob, machine_words
 from triage.analysis.live.detectors.operations import name_of
-from triage.analysis.live.jobs import own_looks
+from triage.analysis.live.jobs import own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
@@ -51,7 +51,7 @@ class Behind:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """One finding on the rank, or on all that are behind on one node; several are a tie."""
-        found = latest_round(own_looks(case, self.tool).looks)
+        found = own_round(case, self.tool)
         if found is None or found.movement is RoundMovement.MOVED:
             return
         if found.movement is RoundMovement.ONE_LOOK and case.moving:

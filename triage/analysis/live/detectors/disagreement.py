@@ -5,10 +5,10 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.disagreement import Disagreement, disagreements
-from triage.analysis.live.communicators.rounds import RoundMovement, latest_round
+from triage.analysis.live.communicators.rounds import RoundMovement
 from triage.analysis.live.communicators.who import MembersOfJob
 from triage.analysis.live.detectors.operations import name_of
-from triage.analysis.live.jobs import own_looks
+from triage.analysis.live.jobs import own_round
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
@@ -34,7 +34,7 @@ class Disagree:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The finding of the communicator in which the fewest disagree with the most."""
-        found = latest_round(own_looks(case, self.tool).looks)
+        found = own_round(case, self.tool)
         if found is None or found.movement is RoundMovement.MOVED:
             return
         every = list(disagreements(found.communicators))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.rounds import RoundMovement, latest_round
-from triage.analysis.live.jobs import own_looks
+from triage.analysis.live.communicators.rounds import RoundMovement
+from triage.analysis.live.jobs import own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator
@@ -28,7 +28,7 @@ class SetUp:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The finding on the largest communicator that is being set up."""
-        found = latest_round(own_looks(case, Tool.RAS).looks)
+        found = own_round(case, Tool.RAS)
         if found is None or found.movement is RoundMovement.MOVED:
             return
         stuck = [one for one in found.communicators if 2 * num_in_set_up(one) >= one.size > 1]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.rounds import RoundMovement, in_order, latest_round
+from triage.analysis.live.communicators.rounds import RoundMovement, in_order
 from triage.analysis.live.communicators.who import MembersOfJob, machine_words
-from triage.analysis.live.jobs import own_looks
+from triage.analysis.live.jobs import own_looks, own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Presence
@@ -60,7 +60,7 @@ class Unresponsive:
         looks = own_looks(case, Tool.RAS).looks
         if not looks:
             return
-        found = latest_round(looks)
+        found = own_round(case, Tool.RAS)
         moved = found is not None and found.movement is RoundMovement.MOVED
         members = MembersOfJob(case, looks)
         silent = [one for one in silent_processes(looks) if one.dead or not moved]
