@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from triage.analysis.live.tool_rows import communicator_rows, gpu_rows, waiting_rows
 from triage.analysis.waiting.case import timestamp
-from triage.domain.live.look import Look
+from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
 from triage.domain.report import iso_utc
@@ -92,13 +92,16 @@ def reply_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each process that did not answer, or whose answer says more than its stacks."""
     for reply in look.replies:
         if reply.kind is not ReplyKind.ANSWERED or reply.detail:
+            kind = "ras" if look.tool is Tool.RAS else "stack"
             yield look_row(
-                look, "stack", reply.process, reply.line, reply_text(reply),
+                look, kind, reply.process, reply.line, reply_text(reply),
                 state=str(reply.kind), handler=reply.handler,
             )  # fmt: skip
 
 
 def reply_text(reply: Reply) -> str:
+    if reply.handler.startswith("ras"):
+        return f"NCCL RAS: {reply.detail or reply.kind}"
     said = {
         ReplyKind.ANSWERED: "answered",
         ReplyKind.SILENT: "did not answer in time",
