@@ -86,6 +86,7 @@ def report(ranks: int, behind: int, timestamp: str) -> Mapping[str, Any]:
 
 
 def main() -> int:
+    """Print the seconds; 1 where the rank is not named, or not in time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=16_384)
     asked = parser.parse_args()

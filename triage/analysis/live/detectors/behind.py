@@ -62,7 +62,7 @@ class Behind:
         ends = [end for end in waits.ends if counted_lags(end)]
         if not ends:
             return
-        alike = [end for end in ends if end.waiting >= ALIKE * ends[0].waiting]
+        alike = behind_own_group([end for end in ends if end.waiting >= ALIKE * ends[0].waiting])
         homes = [(end.lags[0].member.process, members.look_of(end.lags[0].member)) for end in alike]
         nodes = {members.node_of(process, look) for process, look in homes}
         one_node = len(nodes) == 1 and None not in nodes
@@ -123,6 +123,16 @@ def counted_lags(end: EndOfWaits) -> list[Lag]:
     """What an end is behind in, but for that it does not answer: that is another claim."""
     silent = any(lag.operation == ABSENT for lag in end.lags)
     return [] if silent else list(end.lags)
+
+
+def behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
+    """Of ends for which about as many wait, those that are behind in most communicators.
+
+    A pipeline stage that waits for a receive, which no tool counts, is behind together: in its data
+    groups, and not in its tensor groups. The rank that stands is behind in its own group too.
+    """
+    spread = [len({lag.communicator.hash for lag in counted_lags(end)}) for end in ends]
+    return [end for end, count in zip(ends, spread, strict=True) if count == max(spread)]
 
 
 def lag_words(lag: Lag) -> str:

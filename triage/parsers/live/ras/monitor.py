@@ -69,11 +69,11 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
             continue
         key = (process.host, process.pid)
         known = last.get(key)
-        told = f"{event} at {time}{': ' if details else ''}{details}"
+        words = f"{event} at {time}{': ' if details else ''}{details}"
         # Dead stays dead until it is seen again: retries go on behind it.
         gone = known is not None and known.kind is ReplyKind.UNREACHABLE
         if not (gone and kind is ReplyKind.SILENT):
-            last[key] = Reply(process, "ras_monitor", kind, told, line)
+            last[key] = Reply(process, "ras_monitor", kind, words, line)
     if not num_events:
         raise ArtifactError("no event of NCCL RAS can be read")
     dated_by = "content" if stamp.wall_ns is not None else None

@@ -231,8 +231,8 @@ class MemberReader:
         if presence is not Presence.MISSING and process.pid is not None:
             dead = presence is Presence.DEAD
             kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
-            said = "considered dead" if dead else "unresponsive"
-            self.replies[process.host, process.pid] = Reply(process, "ras", kind, said)
+            words = "considered dead" if dead else "unresponsive"
+            self.replies[process.host, process.pid] = Reply(process, "ras", kind, words)
         return CommunicatorRank(rank, process, presence)
 
     def process(self, raw: Mapping[str, Any]) -> Process:

@@ -210,11 +210,11 @@ class TextReport:
         )
         dead = self.section == "DEAD"
         kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
-        said = "considered dead" if dead else "sent no data in time"
+        words = "considered dead" if dead else "sent no data in time"
         key = (process.host, process.pid)
         known = self.replies.get(key)
         if known is None or (dead and known.kind is ReplyKind.SILENT):
-            self.replies[key] = Reply(process, "ras", kind, said, place)
+            self.replies[key] = Reply(process, "ras", kind, words, place)
 
     def read_rank(self, part: CommunicatorParts, found: re.Match[str], place: int) -> None:
         rank = number(found["rank"])
