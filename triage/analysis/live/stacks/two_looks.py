@@ -58,6 +58,9 @@ def is_another_look(
     (first, one), (second, other) = earlier, later
     if one.pid != other.pid and None not in (one.pid, other.pid):
         return False  # another process: another attempt of the job, or another namespace
+    homes = {looks[first].node, looks[second].node} - {None}
+    if len(homes) > 1:
+        return False  # files of two nodes that count their ranks alike
     if first == second:
         return one.line != other.line
     before, after = (looks[order].stamp.wall_ns for order in (first, second))
