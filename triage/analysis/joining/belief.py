@@ -194,7 +194,7 @@ def parts_of_the_lost(
     """
     beliefs = list(weighed)
     for cause in bare:
-        if not all(claim.is_gap for claim in cause.claims):
+        if not says_no_part(cause):
             continue
         named = [
             k
@@ -222,6 +222,13 @@ def parts_of_the_lost(
                 for other in beliefs
             ]
     return beliefs
+
+
+def says_no_part(cause: Hypothesis) -> bool:
+    """Whether claims alone stand for it that only say who is gone: a file, or a process."""
+    return cause.names_somebody and all(
+        claim.is_gap or claim.category is Category.NCCL_TIMEOUT for claim in cause.claims
+    )
 
 
 def may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
@@ -255,8 +262,8 @@ def claim_alone(
         default=0.0,
     )
     probability = strength * (1 - accounted)
-    if accounted >= NAMES_A_PART and gap:
-        # That a file is missing says nothing of the part: whatever names one says more.
+    if accounted >= NAMES_A_PART and says_no_part(hypothesis):
+        # That a file is missing, or a process, says nothing of the part: whatever names one does.
         probability = min(probability, 0.9 * accounted)
     proven = any(proves(claim) for claim in hypothesis.claims)
     explained = any(
@@ -287,11 +294,12 @@ MOST_OF_TWO: Final = 0.98
 def strength_of_claims(claims: Sequence[Finding], trust: float) -> float:
     """What claims at one place are worth together: dumps and looks are two sources.
 
-    Dumps that are missing take nothing from what was seen of the processes themselves.
+    That all wait and nobody is named is one fact, whoever shows it. Dumps that are missing take
+    nothing from what was seen of the processes themselves.
     """
     dumps = max((claim.strength for claim in claims if not claim.of_looks), default=0.0) * trust
     looks = max((claim.strength for claim in claims if claim.of_looks), default=0.0)
-    if not (dumps and looks):
+    if not (dumps and looks) or not any(claim.ranks or claim.nodes for claim in claims):
         return max(dumps, looks)
     both = 1 - (1 - dumps) * (1 - looks)
     return max(dumps, looks, min(both, MOST_OF_TWO))
