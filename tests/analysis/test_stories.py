@@ -23,7 +23,6 @@ LARGEST_BYTES = 60_000
 # story: what it should say instead.
 WRONG_TODAY = {
     "checkpoint-download-hangs": "storage: two downloads from the blob store never end",
-    "one-operation-behind": "rank 0 on 10.0.0.11, one operation behind in RAS",
     "the-head-node-ran-out-of-memory": "host_oom on the head node, outside the job",
     "xid45-counts-say-nothing": "nobody: a file that is missing names no rank of a live job",
 }
