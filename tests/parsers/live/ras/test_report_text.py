@@ -204,6 +204,12 @@ def test_a_line_without_end_is_bounded() -> None:
     assert look.communicators == () or look.communicators[0].ranks == ()
 
 
+def test_reports_without_end_are_bounded() -> None:
+    looks = parse_text("Job summary\n===\n" * 50_000, "x")
+
+    assert len(looks) == 2_000
+
+
 def test_text_without_a_report_is_refused() -> None:
     with pytest.raises(ArtifactError):
         parse_text("nothing", "x")

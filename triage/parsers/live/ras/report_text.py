@@ -11,6 +11,7 @@ the ones ahead: the counts say it, and never the list. Sample::
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from typing import Final
 
 from triage.domain.live.communicator import Presence
@@ -25,6 +26,8 @@ __all__ = ["begins_as_text", "parse_text"]
 HEAD_CHARS: Final = 4096
 MAX_LINE: Final = 2000
 MAX_LINES: Final = 2_000_000
+# A loop that asked each minute for a day has fewer.
+MAX_REPORTS: Final = 2_000
 
 VERSION: Final = re.compile(r"^(?:NCCL|RCCL|NCCLX) version .{1,200}$", re.MULTILINE)
 SUMMARY: Final = re.compile(r"^Job summary[ \t]*\r?\n=+[ \t]*\r?$", re.MULTILINE)
@@ -80,14 +83,15 @@ def parse_text(text: str, artifact: str) -> Sequence[Look]:
 
     Raises :class:`ArtifactError` where there is none.
     """
-    starts = [found.start() for found in SUMMARY.finditer(text)]
+    starts = [found.start() for found in islice(SUMMARY.finditer(text), MAX_REPORTS)]
     if not starts:
         raise ArtifactError("no report of NCCL RAS: there is no job summary")
-    ends = [*starts[1:], len(text)]
-    return [
-        TextReport(artifact, text.count("\n", 0, start)).read(text[start:end])
-        for start, end in zip(starts, ends, strict=True)
-    ]
+    looks = []
+    before = text.count("\n", 0, starts[0])
+    for start, end in pairwise([*starts, len(text)]):
+        looks.append(TextReport(artifact, before).read(text[start:end]))
+        before += text.count("\n", start, end)
+    return looks
 
 
 class TextReport:
