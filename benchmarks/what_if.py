@@ -31,32 +31,35 @@ def main() -> int:
     for name in TRACES:
         published = json.loads((folder / f"result-{name}.json").read_text())
         began = time.perf_counter()
-        published = what_if(pd.read_parquet(folder / f"trace-{name}.parquet"))
+        result = what_if(pd.read_parquet(folder / f"trace-{name}.parquet"))
         took = time.perf_counter() - began
         theirs = published["blocking_slowdown"]
-        apart = abs(published.slowdown / theirs - 1)
+        apart = abs(result.slowdown / theirs - 1)
         furthest = max(furthest, apart)
         rows.append((
-            name, f"{published.slowdown:.4f}", f"{theirs:.4f}", f"{apart:.2%}",
-            f"{parts_apart(published, published):.2%}", f"{published.by_worker.max():.3f}", f"{took:.1f} s",
+            name, f"{result.slowdown:.4f}", f"{theirs:.4f}", f"{apart:.2%}",
+            f"{parts_apart(result, published):.2%}", f"{result.by_worker.max():.3f}", f"{took:.1f} s",
         ))  # fmt: skip
     heads = ("trace", "S", "published", "apart", "parts at most", "worst worker", "takes")
     print(aligned(heads, rows))
     return 1 if furthest > MOST_APART else 0
 
 
-def parts_apart(published: WhatIf, published: dict[str, dict[str, float]]) -> float:
+def parts_apart(result: WhatIf, published: dict[str, dict[str, float]]) -> float:
     """How far the share of any stage, replica or kind is from the published one."""
     pairs = [
-        *((published.by_stage[int(k)], v) for k, v in published["blocking_decompose_by_stage"].items()),
         *(
-            (published.by_replica[int(k)], v)
+            (result.by_stage[int(k)], v)
+            for k, v in published["blocking_decompose_by_stage"].items()
+        ),
+        *(
+            (result.by_replica[int(k)], v)
             for k, v in published["blocking_decompose_by_dp_rank"].items()
         ),
         *(
-            (published.by_kind[k], v)
+            (result.by_kind[k], v)
             for k, v in published["blocking_decompose_by_optype"].items()
-            if k in published.by_kind
+            if k in result.by_kind
         ),
     ]
     return float(max(abs(ours / theirs - 1) for ours, theirs in pairs))
