@@ -1,0 +1,1 @@
+"""Real jobs with real faults, pulled live."""
