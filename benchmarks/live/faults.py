@@ -186,7 +186,7 @@ def ask_user(_job: "Job") -> None:
 def inspect_batch(_job: "Job") -> None:
     """A breakpoint that somebody forgot."""
     reader, _ = os.pipe()
-    pdb.Pdb(stdin=os.fdopen(reader)).set_trace()
+    pdb.Pdb(stdin=os.fdopen(reader), stdout=sys.stdout).set_trace()
     time.sleep(0)
 
 

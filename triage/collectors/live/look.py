@@ -73,11 +73,11 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
         py_spy, why = find_py_spy(plan.search, job.ranks)
         if py_spy:
             programs.update({
-                ("pyspy_dump", one.seen.pid): (writer.stacks, (py_spy, one, deadline))
+                ("py_spy", one.seen.pid): (writer.stacks, (py_spy, one, deadline))
                 for one in job.ranks
             })  # fmt: skip
         else:
-            asked.append(Question("pyspy_dump", None, None, TOOL_FAILED, why))
+            asked.append(Question("py_spy", None, None, TOOL_FAILED, why))
     if "gpu" not in plan.without:
         for name, argv, ending in gpu_tools(plan.search):
             waits[(name, None)] = (writer.gpus, (name, argv, ending, deadline))

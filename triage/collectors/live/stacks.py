@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_py_spy", "stack_of"]
 
-NAME = "pyspy_dump"
+NAME = "py_spy"
 MAX_BYTES = 4 << 20
 # Symbols are read anew for each process; without them a dump takes 50 ms.
 DUMP_S = 8.0

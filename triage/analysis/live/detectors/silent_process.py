@@ -28,9 +28,13 @@ from triage.domain.report import Because
 __all__ = ["SilentProcess"]
 
 NAME: Final = "debug_server.silent"
+# Answered from outside by the kernel, or by what reads memory: it says nothing of who was asked.
+FROM_OUTSIDE: Final = frozenset({"proc", "py_spy"})
 # The handler that runs inside the process and needs the interpreter's lock.
 NEEDS_THE_LOCK: Final = frozenset({"dump_traceback", "stacks"})
 MAX_NAMED: Final = 16
+# The kernel's answer to whether there is a process of a rank at all.
+PRESENCE: Final = "process"
 # Of more than this share of those asked, the network of the asker is at fault.
 MAX_SHARE: Final = 0.5
 
@@ -68,7 +72,12 @@ class Asked:
     @property
     def silence(self) -> Silence | None:
         """Why it may not answer; None where it does, or where nobody asked."""
-        last = self.last
+        last = {
+            handler: reply
+            for handler, reply in self.last.items()
+            if handler not in FROM_OUTSIDE
+            and not (handler == PRESENCE and reply.kind is ReplyKind.ANSWERED)
+        }
         kinds = {reply.kind for reply in last.values()}
         if not kinds or kinds == {ReplyKind.ANSWERED}:
             return None
@@ -221,7 +230,7 @@ def summary_of(silence: Silence, line: str | None) -> str:
         at = f" in {line}" if line is not None else ""
         return f"stopped{at}, which holds the interpreter's lock (GIL) inside C or C++ code"
     if silence is Silence.GONE:
-        return "ended: nothing listens at its address any more"
+        return "ended: it is not there any more"
     if silence is Silence.UNCLEAR:
         return "did not answer the debug server, as the others did"
     return (
@@ -242,6 +251,8 @@ def reasons(one: Asked, silence: Silence, *, late: bool) -> Iterator[Because]:
         _, reply, artifact = replies[-1]
         if reply.kind in words:
             text = f"{name} {words[reply.kind]} to {handler}"
+            if handler == PRESENCE and reply.kind is ReplyKind.UNREACHABLE:
+                text = f"{name} has no process any more where its neighbours run"
             yield Because(NAME, text, artifact, reply.line)
     if silence is Silence.HOLDS_THE_LOCK:
         yield Because(NAME, "a process that answers all but its own stack holds its lock (GIL)")
