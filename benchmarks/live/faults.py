@@ -246,6 +246,7 @@ FAULTS = {
     "straggler": Fault("step", "augment_slowly"),
     "healthy": Fault("", None),
     "debug_server": Fault("", None),
+    "debug_server_stall": Fault("step", "wait_for_retry"),
     "symmetric_store": Fault("step", "wait_for_signal", everybody=True),
     "symmetric_sleep": Fault("step", "maintenance_window", everybody=True),
 }

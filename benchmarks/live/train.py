@@ -61,7 +61,7 @@ def train(job: "faults.Job", steps: Path) -> None:
     torch.set_num_threads(1)
     job.meet("start")
     dist.init_process_group("gloo", timeout=datetime.timedelta(hours=12))
-    if job.fault == "debug_server":
+    if job.fault.startswith("debug_server"):
         from torch.distributed.debug import start_debug_server
 
         start_debug_server(start_method="fork")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from triage.analysis.live.stacks.host_activity import hosts_move
 from triage.analysis.live.stacks.picture import StackPicture, picture_of
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement
@@ -96,6 +97,11 @@ class LiveCase:
     def memo(self) -> dict[tuple[str, Tool], Any]:
         """What several detectors ask of the looks of one tool, once it was found."""
         return {}
+
+    @cached_property
+    def hosts_move(self) -> bool:
+        """Whether the main thread of every rank went to sleep and on again between two looks."""
+        return hosts_move(self.looks)
 
     @property
     def stacks(self) -> list[Look]:

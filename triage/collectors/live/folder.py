@@ -105,6 +105,7 @@ def processes_text(
                 "namespace_pid": one.seen.namespace_pid,
                 "parent_pid": one.seen.parent_pid,
                 "state": one.seen.state,
+                "voluntary_switches": one.seen.switches,
                 "workers": [
                     {"pid": below.pid, "state": below.state, "name": below.name}
                     for below in one.workers[:64]

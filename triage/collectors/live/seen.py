@@ -47,6 +47,7 @@ class Seen(NamedTuple):
 
     ``started`` is in clock ticks since the boot: with it a pid that was given again is told.
     ``state`` is the kernel's letter, ``namespace_pid`` the innermost pid where it differs.
+    ``switches`` is how often its main thread has gone to sleep by itself: who is stuck does not.
     """
 
     pid: int
@@ -59,6 +60,7 @@ class Seen(NamedTuple):
     argv: tuple[str, ...]
     executable: str
     environment: Mapping[str, str] | None
+    switches: int | None = None
 
     @property
     def is_python(self) -> bool:
@@ -125,6 +127,7 @@ def seen_of(pid: int, proc: str = PROC) -> Seen | None:
         argv=tuple(part.decode("utf-8", "replace") for part in argv.split(b"\0") if part),
         executable=executable,
         environment=None if raw is None else _environment(raw),
+        switches=_first_number(known.get("voluntary_ctxt_switches", "")),
     )
 
 

@@ -17,18 +17,22 @@ from typing import Any, Final
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.live.wait_counter import WaitCounter
 from triage.errors import ArtifactError
 
-__all__ = ["PRESENCE", "SCHEMA", "process_list_looks"]
+__all__ = ["PRESENCE", "SCHEMA", "SWITCHES", "process_list_looks"]
 
 SCHEMA: Final = "triage.processes/1"
 # The question that the operating system answers: is there a process of this rank?
 PRESENCE: Final = "process"
+# How often the main thread of a rank has gone to sleep by itself, since it began.
+SWITCHES: Final = "voluntary_ctxt_switches"
 # A node has some ranks, each is asked some questions.
 MAX_ROWS: Final = 100_000
 MAX_NOTES: Final = 200
 MAX_TEXT: Final = 500
 MAX_NUMBER: Final = 10_000_000
+MAX_SWITCHES: Final = 1 << 60
 REPLIES: Final = {str(one): one for one in ReplyKind}
 
 
@@ -52,6 +56,7 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
             dated_by=None if stamp == NO_STAMP else "content",
             node=node,
             replies=replies,
+            counters=tuple(_counters(row, node)),
             notes=tuple(f"{node}: {note}" if node else note for note in notes if note),
         ),
     )
@@ -77,6 +82,16 @@ def _replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
             continue
         process = Process(_number(one.get("rank")), node, None, _number(one.get("pid")))
         yield Reply(process, handler, kind_of, _text(one.get("why")))
+
+
+def _counters(row: Mapping[str, Any], node: str | None) -> Iterator[WaitCounter]:
+    for one in list(_mappings(row.get("ranks")))[:MAX_ROWS]:
+        rank, pid = _number(one.get("rank")), _number(one.get("pid"))
+        switches = one.get("voluntary_switches")
+        if rank is None or not isinstance(switches, int) or isinstance(switches, bool):
+            continue
+        if 0 <= switches < MAX_SWITCHES:
+            yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches, 0, 0)
 
 
 def _stamp(text: str) -> Stamp:

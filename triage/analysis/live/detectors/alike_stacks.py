@@ -52,7 +52,13 @@ class AlikeStacks:
         picture = case.picture
         telling = picture.telling
         waiting, outside = split(picture)
-        if picture.job_moves or outside or len(telling) < LEAST or len(waiting) < len(telling):
+        if (
+            picture.job_moves
+            or case.hosts_move
+            or outside
+            or len(telling) < LEAST
+            or len(waiting) < len(telling)
+        ):
             return
         classes = classes_of(telling)
         twice = all(one.stands for one in classes)

@@ -35,11 +35,14 @@ SEVERAL: Final = 0.75
 UNSURE: Final = {ProgramPoint.DISPATCH: 0.4, ProgramPoint.COMPILE: 0.6}
 UNSURE_TWICE: Final = {ProgramPoint.DISPATCH: 0.55, ProgramPoint.COMPILE: 0.65}
 MAX_REASONS: Final = 4
+# Late in two looks; the looks of a job that goes on may meet it there by chance.
+SLOW: Final = 0.7
 
 
 class OddStack:
     """One finding for each place at which ranks stand while others wait.
 
+    Where every host works on between two looks it is slow rather than stuck.
     Silent: where nobody waits, where the ranks that waited went on, and where no rank is known.
     """
 
@@ -56,6 +59,9 @@ class OddStack:
         stuck = [one for one in outside if not is_busy(one)]
         if not stuck:
             yield from busy_ones(outside, waiting)
+            return
+        if case.hosts_move:
+            yield from slow_ones(stuck, waiting)
             return
         firm = [one for one in stuck if one.point not in WEAK]
         named = firm or stuck
@@ -160,6 +166,29 @@ def reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
         at = f", {who(witness)} at {frame_text(frame)}" if frame is not None else ""
         text = f"{len(waiting)} other ranks wait{at}" if len(waiting) > 1 else f"one waits{at}"
         yield Because(NAME, text, witness.artifact, witness.line)
+
+
+def slow_ones(stuck: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iterator[Finding]:
+    """Ranks at one place in two looks, in a job that goes on: they are late each time."""
+    one = stuck[0]
+    if len(stuck) > 1 or len(one.stacks) > len(waiting) or len(waiting) < LEAST_WAITING:
+        return
+    yield Finding(
+        detector="stacks.slow",
+        kind=VerdictKind.STRAGGLER,
+        category=Category.STRAGGLER,
+        ranks=one.ranks[:MAX_RANKS],
+        nodes=() if one.ranks else one.nodes,
+        strength=SLOW,
+        role=Role.CULPRIT if one.ranks or one.nodes else Role.POSSIBLE,
+        summary=f"is slow and does not hang: seen twice {where_text(one.example)}, while all go on",
+        because=(
+            *reasons(one, waiting),
+            Because(NAME, "the main thread of every rank slept and woke between the two looks"),
+        ),
+        explained_by=ANY_CAUSE | {Category.STRAGGLER},
+        of_looks=True,
+    )
 
 
 def busy_ones(outside: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iterator[Finding]:
