@@ -80,3 +80,18 @@ def test_who_fell_silent_behind_another_is_only_possible() -> None:
     assert by_rank[1].strength > max(by_rank[2].strength, by_rank[3].strength)
     assert {by_rank[2].role, by_rank[3].role} == {Role.POSSIBLE}
     assert by_rank[2].category is Category.NCCL_TIMEOUT
+
+
+def test_a_rank_without_a_process_has_ended_and_answers_from_outside_say_nothing() -> None:
+    """The kernel and py-spy answer for a process, whatever it does itself."""
+    gone = found(replies("process", "y 503 y y"), replies("py_spy", "y y y y"))
+    stopped = found(
+        replies("ping", "y 408 y y"), replies("fr_trace_json", "y 408 y y"),
+        replies("process", "y y y y"), replies("py_spy", "y y y y"), replies("proc", "y y y y"),
+    )  # fmt: skip
+    slow_tool = found(replies("process", "y y y y"), replies("py_spy", "y 408 y y"))
+
+    assert [(one.ranks, one.kind) for one in gone] == [((1,), VerdictKind.CRASH)]
+    assert "no process of it is there" in gone[0].summary
+    assert ["stopped or frozen" in one.summary for one in stopped] == [True]
+    assert slow_tool == []

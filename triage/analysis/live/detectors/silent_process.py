@@ -92,6 +92,12 @@ class Asked:
         return Silence.STOPPED if len(last) > 1 else Silence.UNCLEAR
 
     @property
+    def has_no_process(self) -> bool:
+        """Whether the kernel of its node says that it is gone."""
+        reply = self.last.get(PRESENCE)
+        return reply is not None and reply.kind is ReplyKind.UNREACHABLE
+
+    @property
     def is_dumb(self) -> bool:
         """Whether it answers nothing at all."""
         return self.silence in (Silence.STOPPED, Silence.GONE, Silence.UNCLEAR)
@@ -186,6 +192,7 @@ STRENGTHS: Final = {
     Silence.GONE: 0.85,
     Silence.UNCLEAR: 0.6,
 }
+NO_PROCESS: Final = "ended: no process of it is there any more, where its neighbours run"
 # It fell silent when the job hung already.
 LATE: Final = 0.45
 OF_TWO: Final = 0.7
@@ -209,7 +216,7 @@ def finding_of(one: Asked, case: LiveCase, answering: int, *, late: bool) -> Fin
         nodes=nodes,
         strength=strength,
         role=Role.POSSIBLE if late or not (ranks or nodes) else Role.CULPRIT,
-        summary=summary_of(silence, line_beside(one, case)),
+        summary=NO_PROCESS if one.has_no_process else summary_of(silence, line_beside(one, case)),
         because=tuple(reasons(one, silence, late=late)),
         explained_by=ANY_CAUSE,
         of_looks=True,
@@ -230,7 +237,7 @@ def summary_of(silence: Silence, line: str | None) -> str:
         at = f" in {line}" if line is not None else ""
         return f"stopped{at}, which holds the interpreter's lock (GIL) inside C or C++ code"
     if silence is Silence.GONE:
-        return "ended: it is not there any more"
+        return "ended: nothing listens at its address any more"
     if silence is Silence.UNCLEAR:
         return "did not answer the debug server, as the others did"
     return (
