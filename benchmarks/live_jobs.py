@@ -13,6 +13,7 @@ Ends with status 1 below 95 % or where somebody is accused who should not be.
 import argparse
 import ast
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -61,6 +62,7 @@ class Pulled:
 
     @property
     def right(self) -> bool:
+        """Whether rank and line are."""
         return self.right_rank and self.right_line
 
 
@@ -181,7 +183,7 @@ def measure_steps(python: str, ranks: int, budget: float) -> dict[str, float]:
         ended = time.time()
         assert done.returncode == 0, done.stderr
         times = step_times(folder)
-    steps = [(end, 1000 * (end - begin)) for begin, end in zip(times, times[1:], strict=False)]
+    steps = [(end, 1000 * (end - begin)) for begin, end in itertools.pairwise(times)]
     before = [ms for at, ms in steps if at < began][5:]
     during = [ms for at, ms in steps if began <= at <= ended]
     return {
@@ -196,6 +198,7 @@ def measure_steps(python: str, ranks: int, budget: float) -> dict[str, float]:
 
 
 def main() -> None:
+    """Run the exam, or measure the step."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch-python", required=True)
     parser.add_argument("--ranks", type=int, default=8)

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import faults
@@ -51,7 +52,7 @@ def train_step(model: torch.Tensor, batch: torch.Tensor) -> float:
     return loss.item()
 
 
-def batches(job: "faults.Job"):
+def batches(job: "faults.Job") -> Iterator[torch.Tensor]:
     """Batches from the loader's worker, as the job reads them."""
     return iter(DataLoader(Shards(job), batch_size=BATCH, num_workers=1, prefetch_factor=2))
 
@@ -92,20 +93,21 @@ def name_rank(rank: int) -> None:
 
 
 def main() -> None:
+    """Fork the ranks and wait for them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--fault", required=True)
     parser.add_argument("--culprit", type=int, required=True)
     parser.add_argument("--folder", type=Path, required=True)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     children = []
     for rank in range(int(os.environ["WORLD_SIZE"])):
         pid = os.fork()
         if pid == 0:
             name_rank(rank)
-            job = faults.Job(given.fault, rank, given.culprit, given.folder)
+            job = faults.Job(arguments.fault, rank, arguments.culprit, arguments.folder)
             code = 1
             try:
-                train(job, given.folder / f"steps_{rank}")
+                train(job, arguments.folder / f"steps_{rank}")
                 code = 0
             except BaseException as error:  # noqa: BLE001
                 sys.stderr.write(f"rank {rank}: {type(error).__name__}: {error}\n")

@@ -164,6 +164,6 @@ def test_one_node_writes_a_folder(start, tmp_path: Path, capsys) -> None:
 )
 def test_wrong_usage_is_one_sentence(arguments, words, capsys) -> None:
     assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.count("\n") == 1
