@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.analysis.live.stacks.host_activity import hosts_move
+from triage.analysis.live.stacks.host_activity import hosts_move, ranks_asleep
 from triage.domain.evidence import Stamp
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
@@ -50,3 +50,9 @@ def test_another_process_of_the_rank_says_nothing() -> None:
 def test_looks_without_a_time_say_nothing() -> None:
     assert not hosts_move([look(None, 1, 2, 3), look(None, 90, 90, 90)])
     assert not hosts_move([look(100, 90, 90, 90)])
+
+
+def test_who_does_not_wake_once_is_asleep() -> None:
+    assert ranks_asleep([look(100, 10, 20, 30), look(116, 10, 21, 30)]) == {0, 2}
+    assert ranks_asleep([look(100, 10, 20, 30), look(101, 10, 20, 30)]) == frozenset()
+    assert ranks_asleep([look(100, 10), look(116, 10, pid=900)]) == frozenset()

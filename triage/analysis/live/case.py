@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
 
-from triage.analysis.live.stacks.host_activity import hosts_move
+from triage.analysis.live.stacks.host_activity import hosts_move, ranks_asleep
 from triage.analysis.live.stacks.picture import StackPicture, picture_of
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement
@@ -102,6 +102,11 @@ class LiveCase:
     def hosts_move(self) -> bool:
         """Whether the main thread of every rank went to sleep and on again between two looks."""
         return hosts_move(self.looks)
+
+    @cached_property
+    def ranks_asleep(self) -> frozenset[int]:
+        """The ranks whose main thread did not wake once between two looks."""
+        return ranks_asleep(self.looks)
 
     @property
     def stacks(self) -> list[Look]:

@@ -37,6 +37,8 @@ UNSURE_TWICE: Final = {ProgramPoint.DISPATCH: 0.55, ProgramPoint.COMPILE: 0.65}
 MAX_REASONS: Final = 4
 # Late in two looks; the looks of a job that goes on may meet it there by chance.
 SLOW: Final = 0.7
+# It works while nobody else woke once; it may still come to its end.
+ALONE_AT_WORK: Final = 0.7
 
 
 class OddStack:
@@ -58,7 +60,7 @@ class OddStack:
             return
         stuck = [one for one in outside if not is_busy(one)]
         if not stuck:
-            yield from busy_ones(outside, waiting)
+            yield from busy_ones(outside, waiting, case.ranks_asleep)
             return
         if case.hosts_move:
             yield from slow_ones(stuck, waiting)
@@ -191,19 +193,25 @@ def slow_ones(stuck: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iter
     )
 
 
-def busy_ones(outside: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iterator[Finding]:
-    """Ranks that work on while the others stand: slow at most, since they move."""
+def busy_ones(
+    outside: Sequence[StackClass], waiting: Sequence[RankStack], asleep: frozenset[int]
+) -> Iterator[Finding]:
+    """Ranks that work on while the others stand: slow at most, since they move.
+
+    Where none of those that wait woke once in between, all wait for the one that works.
+    """
     one = outside[0]
     if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < LEAST_WAITING:
         return
+    alone = bool(one.ranks) and all(stack.rank in asleep for stack in waiting)
     yield Finding(
         detector="stacks.busy",
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
         ranks=one.ranks[:MAX_RANKS],
         nodes=() if one.ranks else one.nodes,
-        strength=0.45,
-        role=Role.POSSIBLE,
+        strength=ALONE_AT_WORK if alone else 0.45,
+        role=Role.CULPRIT if alone else Role.POSSIBLE,
         summary=f"moved between two looks, {where_text(one.example)}, while the others stood",
         because=tuple(reasons(one, waiting)),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},

@@ -15,7 +15,7 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.wait_counter import WaitCounter
 from triage.parsers.live.process_list import SWITCHES
 
-__all__ = ["hosts_move"]
+__all__ = ["hosts_move", "ranks_asleep"]
 
 # Of fewer ranks nothing is said of the job.
 LEAST_RANKS: Final = 3
@@ -23,10 +23,31 @@ LEAST_RANKS: Final = 3
 LEAST_SWITCHES: Final = 3
 LEAST_A_SECOND: Final = 0.5
 SECOND_NS: Final = 1_000_000_000
+LEAST_SLEEP_NS: Final = 3 * SECOND_NS
 
 
 def hosts_move(looks: Sequence[Look]) -> bool:
     """Whether every rank that was counted twice went on; False where fewer than 3 were."""
+    moves = [moved(rows) for rows in counts_of(looks).values()]
+    return len(moves) >= LEAST_RANKS and all(moves)
+
+
+def ranks_asleep(looks: Sequence[Look]) -> frozenset[int]:
+    """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
+    return frozenset(rank for rank, rows in counts_of(looks).items() if slept(rows))
+
+
+def slept(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
+    ordered = sorted(rows, key=lambda row: row[0])[-2:]
+    if len(ordered) < 2:
+        return False
+    (before_ns, before), (after_ns, after) = ordered
+    same = before.process.pid == after.process.pid and before.calls == after.calls
+    return same and after_ns - before_ns >= LEAST_SLEEP_NS
+
+
+def counts_of(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]]:
+    """The counters of each rank, with the time of their look."""
     counts: dict[int, list[tuple[int, WaitCounter]]] = defaultdict(list)
     for look in looks:
         at_ns = look.stamp.wall_ns
@@ -35,8 +56,7 @@ def hosts_move(looks: Sequence[Look]) -> bool:
         for counter in look.counters:
             if counter.name == SWITCHES and counter.process.rank is not None:
                 counts[counter.process.rank].append((at_ns, counter))
-    moves = [moved(rows) for rows in counts.values()]
-    return len(moves) >= LEAST_RANKS and all(moves)
+    return counts
 
 
 def moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
