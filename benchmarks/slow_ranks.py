@@ -56,12 +56,12 @@ def judged(
     chance = random.Random(f"{kind}/{seed}")
     tp, pp = chance.choice([some for some in SHAPES if options.ranks % (some[0] * some[1]) == 0])
     pp = max(pp, 2) if kind == "slow-stage" else pp
-    run_ahead, ahead = chance.random() < 0.8, {"delay_ms": 6.0 if kind == "straggler" else 60.0}
+    run_ahead, delay_ms = chance.random() < 0.8, 6.0 if kind == "straggler" else 60.0
     folder = scratch / "job"
     truth = simulate(
         kind, folder, ranks=options.ranks, tp=tp, pp=pp, seed=seed, frames=0, timing=True,
         skew_ms=chance.choice((0.0, 5.0, 500.0)), run_ahead=run_ahead, spread=options.spread,
-        slow_share=options.share, batched_p2p=chance.random() < 0.7, **ahead,
+        slow_share=options.share, batched_p2p=chance.random() < 0.7, delay_ms=delay_ms,
     )  # fmt: skip
     began = time.perf_counter()
     answer = triage.analyze(folder).answer
