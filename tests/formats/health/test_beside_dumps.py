@@ -197,3 +197,33 @@ def test_a_quoted_xid_on_no_node_makes_no_cause(fabric):
 
     assert report["verdict"]["cordon"] == []
     assert culprits(report) == set()
+
+
+@pytest.mark.parametrize(("days", "trouble"), [(-30, False), (-2, False), (0, True)])
+def test_a_schedulers_log_of_another_day_makes_no_stop_of_a_healthy_job(tmp_path, days, trouble):
+    hang = Healthy(tmp_path / "job")
+    node, at = hang.nodes[1], hang.last + timedelta(days=days, seconds=5)
+    stamp = f"[{at:%Y-%m-%dT%H:%M:%S}.203]"
+    lost = f"{stamp} Killing JobId=90211 on failed node {node}\n"
+    (hang.folder / "slurmctld.log").write_text(lost)
+    before = (at - timedelta(seconds=20)).isoformat()
+    text = json.dumps(health_event(nodeName=node, generatedTimestamp=before))
+    (hang.folder / "events").write_text(text)
+    report = triage.analyze(hang.folder).to_dict()
+
+    assert (report["verdict"]["kind"] != "healthy") is trouble
+    assert (culprits(report) == {node}) is trouble
+
+
+class Healthy:
+    """Dumps of a job that does well; ``last`` is its last operation."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        simulate("healthy", ranks=16, out=folder)
+        _, dumps, logs, facts, _ = gather(folder, None)
+        weighed = weigh_incident(dumps, logs, facts)
+        assert weighed.view is not None
+        last_ns = max(digest.last_created_ns or 0 for digest in dumps.digests)
+        self.last = datetime.fromtimestamp(last_ns / 1e9, UTC)
+        self.nodes = sorted(weighed.nodes)

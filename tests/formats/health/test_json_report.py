@@ -88,15 +88,15 @@ class Endless:
     """A document that goes on for 100 MB; how much of it was asked for is counted."""
 
     def __init__(self, begin: bytes, piece: bytes) -> None:
-        self.begin, self.piece, self.options = begin, piece, 0
+        self.begin, self.piece, self.num_bytes = begin, piece, 0
 
     def read(self, size: int) -> bytes:
-        if self.options >= 100 << 20:
+        if self.num_bytes >= 100 << 20:
             return b""
-        text = self.begin + self.piece * 3 if self.options == 0 else self.piece
-        start = 0 if self.options == 0 else (self.options - len(self.begin)) % len(self.piece)
+        text = self.begin + self.piece * 3 if self.num_bytes == 0 else self.piece
+        start = 0 if self.num_bytes == 0 else (self.num_bytes - len(self.begin)) % len(self.piece)
         data = text[start:] + self.piece * (size // len(self.piece) + 1)
-        self.options += size
+        self.num_bytes += size
         return data[:size]
 
 
@@ -120,6 +120,6 @@ def test_a_document_of_a_hundred_megabytes_is_read_at_its_beginning(begin, piece
     outcome = row.read(stream, lambda _stream: pytest.fail("its lines are no log"))
 
     assert time.monotonic() - begun < 20
-    assert source.options <= 18 << 20
+    assert source.num_bytes <= 18 << 20
     assert any("16 MiB" in note for note in outcome.file.notes)
     assert len(outcome.rows) <= 100_000

@@ -64,7 +64,8 @@ def find_stop(
     ``moved_ns`` is when the job last printed progress.
     """
     stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
-    failing = [row for row in evidence if is_failing(row)]
+    alive_ns = last_record(dumps.case, dumps.ahead_ns)
+    failing = [row for row in evidence if is_failing(row) and not is_long_before(row, alive_ns)]
     # A complaint that needs another source does not say when it began, where another line does.
     printed = sorted(dates_of(row for row in failing if not is_weak_root(row)) or dates_of(failing))
     newest = newest_of(printed, stuck, evidence)
@@ -97,6 +98,12 @@ def find_stop(
         given_up_lines=given_up_lines(evidence),
         after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,
     )
+
+
+def is_long_before(row: Evidence, alive_ns: int | None) -> bool:
+    """Whether a line is of a day on which the job of the dumps had not failed: they go on after."""
+    last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+    return alive_ns is not None and last_ns is not None and alive_ns - last_ns > DAY_S * SECOND
 
 
 def newest_of(

@@ -69,7 +69,7 @@ def read_sinfo(text: str, reading: Reading) -> None:
             reading.skip(index, str(error))
             continue
         for name in names:
-            told(name, reason, index, reading)
+            add_reason(name, reason, index, reading)
 
 
 def claimed_records(head: str) -> bool:
@@ -95,12 +95,12 @@ def finish(node: str, state: str, reason: str, line: int, reading: Reading) -> N
     if not node:
         return
     if any(word in state.upper() for word in OUT):
-        told(node, reason or f"state {state}", line, reading)
+        add_reason(node, reason or f"state {state}", line, reading)
     else:
         reading.add("slurm.drain", Outcome.PASS, node=node, detail=f"state {state}", line=line)
 
 
-def told(node: str, reason: str, line: int, reading: Reading) -> None:
+def add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
     """A node that is out of service, by the words of its reason."""
     reason = reason.strip()
     if reason.lower().startswith(OURS):

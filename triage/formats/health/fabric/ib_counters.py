@@ -65,7 +65,7 @@ def read(text: str, reading: Reading) -> None:
     entity = ""
     for index, line in lines_of(text):
         if (block := BLOCK.search(line)) is not None:
-            told(part, found, seen, reading)
+            add_port(part, found, seen, reading)
             part, found = f"lid {block[1]}/{block[2]}", {}
         elif (named := ENTITY.search(line)) is not None:
             entity = named[1]
@@ -74,10 +74,10 @@ def read(text: str, reading: Reading) -> None:
             listed(entity, place[1], cells, reading)
         elif part and (counter := COUNTER.match(line)) is not None:
             found[counter[1]] = (int(counter[2]), index)
-    told(part, found, seen, reading)
+    add_port(part, found, seen, reading)
 
 
-def told(part: str, found: Names, seen: dict[str, Names], reading: Reading) -> None:
+def add_port(part: str, found: Names, seen: dict[str, Names], reading: Reading) -> None:
     """One reading of one port, beside an earlier one of the same port."""
     if not part or not found:
         return
