@@ -63,4 +63,5 @@ class LiveOptions(NamedTuple):
     token_file: str | None = None
     ca_file: str | None = None
     every_s: float = 0.0
+    spool: str | None = None
     one_of_many: bool = False

@@ -45,7 +45,7 @@ def send_folder(
     if token.why:
         say(token.why)
         return 1
-    spool = Spool(default_folder(environment))
+    spool = Spool(options.spool or default_folder(environment))
     artifacts = [
         Artifact(JOB_LOG, member, path, MAX_FILE, False, None, True, False)
         for member, path in files_below(root)
