@@ -148,3 +148,18 @@ def test_several_jobs_are_named(start) -> None:
 def test_a_pid_that_is_not_there_is_said() -> None:
     with pytest.raises(Misuse, match="no process 4194304 runs here"):
         find_job(LiveOptions(pid=4_194_304), Deadline(60.0))
+
+
+def test_a_name_that_nothing_here_states_is_taken_for_the_only_job(monkeypatch) -> None:
+    """In a pod no process knows what its job is called; under torchrun a run may be named."""
+    bare = table(seen(10, environment={"RANK": "0", **MEETING}))
+    named = table(seen(10, environment=torchrun(0, 0)))
+    where = "triage.collectors.live.find_job.read_table"
+    monkeypatch.setattr(where, lambda *_: bare)
+    job = find_job(LiveOptions(job="space/train"), Deadline(60.0))
+
+    assert job.job_id == "space/train"
+    assert "the only one here was taken" in job.notes[0]
+    monkeypatch.setattr(where, lambda *_: named)
+    with pytest.raises(Misuse, match="no process of job space/train runs here, but of run7"):
+        find_job(LiveOptions(job="space/train"), Deadline(60.0))

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["find_job"]
 
-# Names that only a scheduler gives: one that differs is another job.
 SHOWN = 8
 
 
@@ -44,7 +43,9 @@ def find_job(options: LiveOptions, deadline: Deadline, proc: str = PROC) -> Job:
 
 
 def _is_scheduled(job: Job) -> bool:
-    return bool(job.environment.get("SLURM_JOB_ID"))
+    """Whether a scheduler or torchrun gave it a name: another one is another job."""
+    run = job.environment.get("TORCHELASTIC_RUN_ID", "")
+    return bool(job.environment.get("SLURM_JOB_ID")) or run not in {"", "none"}
 
 
 def _none_found(options: LiveOptions, jobs: list[Job], num_closed: int) -> str:
