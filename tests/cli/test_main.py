@@ -39,7 +39,7 @@ def test_the_first_screen_shows_the_one_command(capsys):
 
 
 EXAMPLES = (
-    "analyze", "explain", "parse", "collect", "simulate", "incidents", "show", "watch", "node",
+    "analyze", "explain", "parse", "collect", "live", "simulate", "incidents", "show", "watch", "node",
     "fleet report", "fleet nodes", "fleet plan", "fleet import",
 )  # fmt: skip
 NO_EXAMPLES = (
