@@ -39,8 +39,8 @@ def test_the_first_screen_shows_the_one_command(capsys):
 
 
 EXAMPLES = (
-    "analyze", "explain", "parse", "collect", "live", "simulate", "incidents", "show", "watch", "node",
-    "fleet report", "fleet nodes", "fleet plan", "fleet import",
+    "analyze", "explain", "parse", "collect", "live", "simulate", "incidents", "show", "watch",
+    "node", "fleet report", "fleet nodes", "fleet plan", "fleet import",
 )  # fmt: skip
 NO_EXAMPLES = (
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
