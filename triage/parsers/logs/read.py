@@ -17,6 +17,7 @@ import numpy as np
 
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
 from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps
@@ -139,6 +140,10 @@ class LogReader:
         self.last_stamp = NO_STAMP
         self.whole = bytearray()
         self.size_bytes = 0
+        self.dumps: DumpsInLog | None = None
+        self.above = b""
+        # Where in the buffer the first head of a stack stands, and in which line.
+        self.first_head: tuple[int, int] | None = None
 
     def read(self) -> Outcome:
         """Everything that the log gives."""
@@ -158,11 +163,14 @@ class LogReader:
             if self.size_bytes > self.bounds.counted:
                 self.templates = False
             cut = self.filled if ended else self.filled - self.bounds.ahead
+            begun = int(state[scan.LINE]) + 1
             self.scan_chunk(cut)
+            self.take_dumps(begun, self.filled if ended else int(state[scan.POS]))
             if ended:
                 self.look_at_tail()
                 break
             pos = int(state[scan.POS])
+            self.above = bytes(self.buffer[max(0, pos - ABOVE) : pos])
             self.buffer[: self.filled - pos] = self.buffer[pos : self.filled]
             self.filled -= pos
             state[scan.POS] = 0
@@ -175,6 +183,20 @@ class LogReader:
             status = self.scanner.run(self.bytes, self.filled, cut, wrap, self.templates)
             self.take_groups()
             self.progress.take(self.buffer)
+
+    def take_dumps(self, begun: int, end: int) -> None:
+        """Stacks among the lines of this chunk, which begins with line ``begun``."""
+        head, self.first_head = self.first_head, None
+        if self.dumps is not None and self.dumps.is_open:
+            head = 0, begun
+        if head is None:
+            return
+        if self.dumps is None:
+            self.dumps = DumpsInLog(self.stream.artifact, labelled=self.layout.labelled)
+        place, line = head
+        above = self.above if place < ABOVE else b""
+        above += self.buffer[max(0, place - ABOVE) : place]
+        self.dumps.take(bytes(self.buffer[place:end]), line, above)
 
     def take_groups(self) -> None:
         """Read the first lines of new groups; add to known ones."""
@@ -197,6 +219,9 @@ class LogReader:
                     self.harmless.add(first_line)
                 if same and self.is_noise(known) and not self.layout.relative:
                     self.chatter[same] = known
+            if known.rows[0].signature == HEAD_SIGNATURE:
+                head = first_start, first_line
+                self.first_head = min(self.first_head or head, head)
             known.count += lines
             later = last_line > known.last_line
             if later or (lines > 1 and last_line == known.last_line):
@@ -312,7 +337,8 @@ class LogReader:
         if not self.layout.kernel:
             file.progress = self.progress.result()
         rows = merged(under_their_headings(self.finished(node)), self.catalogue.each)
-        outcome = Outcome(file, rows, size_bytes=self.size_bytes)
+        looks = self.dumps.looks() if self.dumps is not None and kind is LogKind.JOB else ()
+        outcome = Outcome(file, rows, size_bytes=self.size_bytes, looks=looks)
         if self.templates:
             outcome.masks = self.masks()
             outcome.uncounted = int(state[scan.OTHER_LINES])

@@ -1,0 +1,155 @@
+"""Dumps of faulthandler that stand between the lines of a job log, by the rank that printed them.
+
+The scan of a log sees the head of a thread as it sees any known line; only from there on lines
+are looked at one by one, so that a log without dumps costs nothing. Lines of several ranks may be
+mixed: each goes to its rank's dump by the prefix in front of it (``[rank3]: ``, ``12: ``). Not
+read are crashes, which are events of the log, and dumps of whom nothing tells the rank.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Final
+
+from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process
+from triage.domain.live.stack import ThreadStack
+from triage.parsers.live.stacks.faulthandler import MARK, THREAD, faulthandler_rounds
+from triage.parsers.logs.envelope import clean, read_envelope
+
+__all__ = ["ABOVE", "HEAD_SIGNATURE", "DumpsInLog"]
+
+# The signature that knows the head of a thread.
+HEAD_SIGNATURE: Final = "crash.thread_head"
+HEAD: Final = MARK.encode()
+CRASH: Final = b"Fatal Python error: "
+# A crash is announced in the lines above the first thread.
+ABOVE: Final = 400
+# Lines of others between two lines of one dump.
+MOST_BETWEEN: Final = 2_000
+MOST_LINES: Final = 200_000
+MOST_ROUNDS: Final = 720
+LINE_BYTES: Final = 4096
+# "rank_3.log", "worker-rank3.out"
+RANK_IN_NAME: Final = re.compile(r"(?<![a-z])(?<!local[_-])rank[_.-]?(\d{1,7})(?!\d)", re.I)
+INSIDE: Final = ('File "', "File ???", "<", "Garbage-collecting", "...")
+
+
+@dataclass(slots=True)
+class RankLines:
+    """The lines of one rank's dumps, with their numbers; ``between`` counts those of others."""
+
+    process: Process
+    stamp: Stamp = NO_STAMP
+    texts: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    is_open: bool = False
+    is_crash: bool = False
+    between: int = 0
+
+    def add(self, number: int, text: str) -> None:
+        """Keep one line."""
+        self.texts.append(text)
+        self.numbers.append(number)
+
+
+class DumpsInLog:
+    """Collects the dumps of one log, chunk by chunk."""
+
+    def __init__(self, artifact: str, *, labelled: bool) -> None:
+        self.artifact = artifact
+        self.labelled = labelled
+        named = RANK_IN_NAME.search(artifact.rpartition("/")[2])
+        self.rank = int(named[1]) if named else None
+        self.ranks: dict[int, RankLines] = {}
+        self.lines = 0
+        # Whether a rank crashed just above; others that print at the same time do so too.
+        self.in_crash = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a dump goes on at the end of what was taken."""
+        return any(one.is_open for one in self.ranks.values())
+
+    def take(self, data: bytes, first_line: int, above: bytes = b"") -> None:
+        """Read on in lines of the log; the first has the number ``first_line``, from 1.
+
+        ``above`` are the last bytes before it.
+        """
+        place, number = 0, first_line
+        while place < len(data) and self.lines < MOST_LINES:
+            if not self.is_open:
+                head = data.find(HEAD, place)
+                if head < 0:
+                    return
+                begin = data.rfind(b"\n", place, head) + 1 or place
+                number += data.count(b"\n", place, begin)
+                place = begin
+                near = above[-max(1, ABOVE - begin) :] + data[max(0, begin - ABOVE) : begin]
+                self.in_crash = CRASH in near
+            end = data.find(b"\n", place)
+            end = len(data) if end < 0 else end
+            self.take_line(number, data[place : min(end, place + LINE_BYTES)])
+            place, number = end + 1, number + 1
+
+    def take_line(self, number: int, raw: bytes) -> None:
+        """Give one line to the dump that it is of."""
+        envelope = read_envelope(clean(raw.rstrip(b"\r")), labelled=self.labelled)
+        rank = envelope.rank if envelope.rank is not None else self.rank
+        text = envelope.text.lstrip()
+        mine = None if rank is None else self.ranks.get(rank)
+        for other in self.ranks.values():
+            if other is not mine and other.is_open:
+                other.between += 1
+                other.is_open = other.between < MOST_BETWEEN
+        if rank is None:
+            return
+        if text.startswith(CRASH.decode()):
+            self.in_crash = True
+        if THREAD.match(text):
+            if mine is None:
+                process = Process(rank=rank, node=envelope.node, pid=envelope.pid)
+                mine = self.ranks[rank] = RankLines(process, envelope.stamp)
+            if not mine.is_open:
+                mine.is_crash = self.in_crash
+                mine.add(number, "-")  # the dump before it has ended
+            mine.is_open = True
+        elif mine is None or not mine.is_open:
+            return
+        elif text.startswith(INSIDE):
+            text = text if text == "..." else f"  {text}"
+        elif text:
+            mine.is_open = False
+            return
+        mine.between = 0
+        if not mine.is_crash:
+            self.lines += 1
+            mine.add(number, text)
+
+    def looks(self) -> tuple[Look, ...]:
+        """One look for each time that ranks dumped; the stacks of all ranks of one time in one."""
+        rounds = zip_longest(*(rounds_of(self.ranks[rank]) for rank in sorted(self.ranks)))
+        stamps = [one.stamp for one in self.ranks.values() if one.stamp != NO_STAMP]
+        looks = [
+            Look(
+                self.artifact,
+                Tool.FAULTHANDLER,
+                stacks=tuple(stack for dump in dumps if dump for stack in dump),
+            )
+            for dumps in rounds
+        ]
+        if looks and stamps:
+            looks[0] = replace(looks[0], stamp=stamps[0], dated_by="content")
+        return tuple(looks[-MOST_ROUNDS:])
+
+
+def rounds_of(lines: RankLines) -> list[list[ThreadStack]]:
+    """The dumps of one rank, each thread with its line in the log."""
+    return [
+        [
+            replace(stack, line=None if stack.line is None else lines.numbers[stack.line - 1])
+            for stack in stacks
+        ]
+        for stacks in faulthandler_rounds(lines.texts, lines.process)
+    ]
