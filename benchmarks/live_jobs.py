@@ -106,7 +106,7 @@ def job(python: str, fault: str, ranks: int, culprit: int, folder: Path) -> Iter
             stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         try:
-            _until_met(folder, process)
+            _until_met(folder, process, GRACE_S * max(1.0, ranks / 8))
             yield
         finally:
             with suppress(ProcessLookupError):
@@ -114,13 +114,13 @@ def job(python: str, fault: str, ranks: int, culprit: int, folder: Path) -> Iter
             process.wait()
 
 
-def _until_met(folder: Path, process: subprocess.Popen[bytes]) -> None:
+def _until_met(folder: Path, process: subprocess.Popen[bytes], grace_s: float) -> None:
     ends = time.monotonic() + START_S
     while not any(folder.glob("stuck_*")) and len(step_times(folder)) < 12:
         if process.poll() is not None or time.monotonic() > ends:
             raise SystemExit(f"the job did not start: {(folder / 'out.log').read_text()[-2000:]}")
         time.sleep(0.1)
-    time.sleep(GRACE_S)
+    time.sleep(grace_s)  # until the others have come to where they wait
 
 
 def step_times(folder: Path) -> list[float]:
