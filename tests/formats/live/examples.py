@@ -13,6 +13,7 @@ LIVE_EXAMPLES = {
     "debug_server_page": "<!doctype html>\n<h1>Torch Distributed Debug Server</h1>\n"
     "<h2>Rank 0: http://gpu-n01:41701/handler/ping?</h2>\n<pre></pre>\n",
     "store_keys": "debug_server/rank0: b'http://gpu-n01:41701'\n",
+    "trace_tables": "=== FR Trace ===\n--- Groups ---\nid    desc          size\n",
     "wait_counters": '{"pytorch.wait_counter.a":{"active_count":0,"total_calls":2}}',
     "handler_refusal": "Handler ping_pong not found: Failed to find handler ping_pong",
     "py_spy": py_spy_text(4100),
@@ -20,6 +21,8 @@ LIVE_EXAMPLES = {
     "inspector": '{"header":{"id":"0x1f","comm_name":"default_pg","rank":2,"n_ranks":4,"nnodes":2},'
     '"metadata":{"inspector_output_format_version":"v4.0","hostname":"n3","pid":812},'
     '"coll_perf":{"coll":"AllReduce","coll_sn":36,"coll_exec_time_us":1494}}\n',
+    "inspector_metrics": 'nccl_bus_bandwidth_gbs{version="v5.1",node="n3",gpu="GPU0",'
+    'comm_name="default_pg",collective="AllReduce"} 16.482\n',
     "profiler": '[\n{"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812},\n',
     "replay": "{\n  version : 1,\n  CommInitRank : [size : 4, uniqueID : 99, rank : 0]],\n",
     "proxy_trace": "createT:17, lastT:18, postT:17, sendT:17, cntNm:1, <31:42:7>, 3->2(R)\n",

@@ -34,6 +34,7 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     Behind("ras.behind", Tool.RAS),
     Behind("comm_state.behind", Tool.COMM_STATE),
     Behind("replay.behind", Tool.REPLAY),
+    Behind("trace_table.behind", Tool.TRACE_TABLE),
     SetUp(),
 )
 

@@ -30,6 +30,7 @@ class Tool(StrEnum):
     REPLAY = "replay"
     PROFILER = "profiler"
     INSPECTOR = "inspector"
+    TRACE_TABLE = "trace_table"
     GPU_STATE = "gpu_state"
     PROCESSES = "processes"  # the list of a node's processes, and who answered what
 

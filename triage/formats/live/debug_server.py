@@ -12,12 +12,14 @@ from triage.parsers.live.debug_server.debug_server_looks import (
     refusal_looks,
     store_looks,
 )
+from triage.parsers.live.debug_server.trace_tables import table_looks
 
 __all__ = [
     "HANDLER_REFUSAL",
     "SERVER_FILE",
     "SERVER_PAGE",
     "STORE_KEYS",
+    "TRACE_TABLES",
     "WAIT_COUNTER_VALUES",
 ]
 
@@ -36,6 +38,15 @@ REFUSAL: Final = re.compile(rb"Handler \w{1,64} (?:not found|failed): [^\n]{0,20
 STORED: Final = re.compile(rb"(?:\A|\n)(?:\S{1,256}/)?debug_server/rank\d{1,7}: b?['\"]?https?://")
 # "default_pg/0//1//cpu//0/0: b'\x02...'"
 KEY: Final = re.compile(rb"[^\s:]{1,300}: (?:b['\"]|<)")
+
+
+# "=== FR Trace ===", the CPU recorder's tables, before "=== FR Trace NCCL ==="
+TABLES: Final = re.compile(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n")
+
+
+def begins_tables(head: Head) -> bool:
+    """The heading of the tables."""
+    return TABLES.match(head.data[:256]) is not None
 
 
 def begins_file(head: Head) -> bool:
@@ -72,4 +83,5 @@ SERVER_FILE: Final = LiveFormat("debug_server_file", begins_file, file_looks)
 SERVER_PAGE: Final = LiveFormat("debug_server_page", begins_page, page_looks)
 STORE_KEYS: Final = LiveFormat("store_keys", begins_store, store_looks)
 WAIT_COUNTER_VALUES: Final = LiveFormat("wait_counters", begins_counters, counter_looks)
+TRACE_TABLES: Final = LiveFormat("trace_tables", begins_tables, table_looks)
 HANDLER_REFUSAL: Final = LiveFormat("handler_refusal", begins_refusal, refusal_looks)

@@ -16,12 +16,12 @@ from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
 from triage.parsers.live.comm_state import looks_of_comm_state
-from triage.parsers.live.inspector import looks_of_inspector
+from triage.parsers.live.inspector import looks_of_inspector, looks_of_metrics
 from triage.parsers.live.profiler import looks_of_profiler
 from triage.parsers.live.proxy_trace import TRANSFER_LINE, looks_of_proxy_trace
 from triage.parsers.live.replay import looks_of_replay
 
-__all__ = ["COMM_STATE", "INSPECTOR", "PROFILER", "PROXY_TRACE", "REPLAY"]
+__all__ = ["COMM_STATE", "INSPECTOR", "INSPECTOR_METRICS", "PROFILER", "PROXY_TRACE", "REPLAY"]
 
 REPLAY_BEGINS: Final = re.compile(
     r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
@@ -33,6 +33,13 @@ PROFILER_BEGINS: Final = re.compile(
 INSPECTOR_BEGINS: Final = re.compile(
     r'\s{0,20}\{(?=[^\n]{0,2000}"inspector_output_format_version")'
     r'[^\n]{0,200}"(?:header|dump_stats|metadata)"'
+)
+
+# 'nccl_bus_bandwidth_gbs{version="v5.1",slurm_job_id="7",node="n1",gpu="GPU0",comm_name=...'
+METRICS_BEGIN: Final = re.compile(
+    r"\s{0,20}(?:#[^\n]{0,400}\n\s{0,20}){0,8}nccl_(?:p2p_)?"
+    r"(?:bus_bandwidth_gbs|collective_exec_time_microseconds|exec_time_microseconds)"
+    r"\{[^}\n]{0,400}comm_name="
 )
 
 
@@ -55,4 +62,9 @@ PROFILER: Final = LiveFormat(
 )
 INSPECTOR: Final = LiveFormat(
     "inspector", lambda head: INSPECTOR_BEGINS.match(head.text) is not None, looks_of_inspector
+)
+INSPECTOR_METRICS: Final = LiveFormat(
+    "inspector_metrics",
+    lambda head: METRICS_BEGIN.match(head.text) is not None,
+    looks_of_metrics,
 )

@@ -35,7 +35,7 @@ from triage.parsers.live.foreign_values import (
     whole_number,
 )
 
-__all__ = ["looks_of_inspector"]
+__all__ = ["looks_of_inspector", "looks_of_metrics"]
 
 MAX_LINE: Final = 256 << 10
 MAX_SERIES: Final = 8192
@@ -154,3 +154,14 @@ def communicator_of(key: tuple[int, int, str], one: FunctionTimes) -> Communicat
         function=function,
         numbers={rank: tuple(sorted(times))},
     )
+
+
+METRICS_SAY_LITTLE: Final = (
+    "metrics of NCCL Inspector: the newest bandwidths of one GPU, without rank and time, judge"
+    " nobody; its logs (NCCL_INSPECTOR_DUMP_DIR) do"
+)
+
+
+def looks_of_metrics(text: str, artifact: str) -> list[Look]:
+    """Inspector's metrics for Prometheus: known, and of no use for the question who is late."""
+    return [Look(artifact, Tool.INSPECTOR, notes=(METRICS_SAY_LITTLE,) if text else ())]
