@@ -81,7 +81,7 @@ def faults() -> list[Expected]:
         assert isinstance(call, ast.Call)
         function = ast.literal_eval(call.args[1])
         quiet = function is None or bool(call.keywords)
-        rows.append(Expected(key.value, function or "", quiet))
+        rows.append(Expected(str(key.value), function or "", quiet))
     return rows
 
 

@@ -54,6 +54,7 @@ def simulate(
 
 def _write(played: Played, folder: Folder, job_json: bool, *, dumps: bool) -> Truth:
     request, fault = played.request, played.fault
+    run = played.run(request.offsets())
     missing = {*request.missing, *fault.without_dump}
     stale = None
     if fault.strangers is Strangers.STALE:
@@ -62,7 +63,7 @@ def _write(played: Played, folder: Folder, job_json: bool, *, dumps: bool) -> Tr
     folder.create()
     here = [rank for rank in range(request.shape.ranks) if rank not in absent]
     if dumps:
-        folder.write(played.run(request.offsets()), here, request.lengths())
+        folder.write(run, here, request.lengths())
     if stale is not None and dumps:
         folder.write(earlier_attempt(request, played.normal), [stale], {})
     if fault.strangers is Strangers.FOREIGN and dumps:
