@@ -1,7 +1,7 @@
 """Patterns that begin with one of many words find the same as alternatives do, and cost little."""
 
 import re
-import time
+from re import _parser as parser
 
 import pytest
 from hypothesis import given
@@ -34,13 +34,33 @@ def test_what_a_first_letter_has_to_fulfil() -> None:
     ]
 
 
-def seconds(pattern: re.Pattern[bytes], text: bytes) -> float:
-    took = []
-    for _ in range(50):
-        began = time.perf_counter()
-        pattern.search(text)
-        took.append(time.perf_counter() - began)
-    return min(took)
+def begins_with_letters(pattern: re.Pattern[bytes]) -> bool:
+    """Whether a search may skip to bytes of one set: what has no such set, or ignores the case
+    there, is tried at every byte.
+    """
+    flags, parsed = pattern.flags, parser.parse(pattern.pattern, pattern.flags)
+    operator, argument = parsed[0]
+    while operator is parser.SUBPATTERN:
+        _, added, _, inside = argument
+        flags |= added
+        operator, argument = inside[0]
+    return operator in (parser.IN, parser.LITERAL) and not flags & re.IGNORECASE
+
+
+@pytest.mark.parametrize(
+    ("pattern", "skips"),
+    [
+        (rb"[PpTt](?:(?<=[Pp])(?i:assword)|(?<=[Tt])(?i:oken))=x", True),
+        (rb"(?P<name>[Pp](?i:assword))=x", True),
+        (rb"-(?i:password|token)=x", True),
+        (rb"(?i:password|passphrase|api key|secret|token)=x", False),
+        (rb"(?i:password)=x", False),
+        (rb"(?:password|token)=x", False),
+        (rb"(?<![a-z])[Pp]assword=x", False),
+    ],
+)
+def test_what_a_search_can_skip_to(pattern: bytes, skips: bool) -> None:
+    assert begins_with_letters(re.compile(pattern)) is skips
 
 
 @pytest.mark.parametrize("number", range(len(SECRETS)))
@@ -48,12 +68,8 @@ def test_no_pattern_that_a_list_of_settings_meets_tries_words_at_every_byte(numb
     """Programs print their arguments: such lines are long, and name what could be a secret."""
     settings = b" ".join(b"optimizer.group_%d.betas=(0.9, 0.95)" % k for k in range(100))
     line = b"[rank3]: config: db_password=None tokenizer_key: llama pad_token=0 " + settings
-    if not GATE.whole(line) >> number & 1:
-        return
-    words = re.compile(rb"(?i:password|passphrase|api key|secret|token)=x")
-    # At most 0.6; those that tried each word at each byte took 0.8 to 4.3 times as long.
-    pattern = SECRETS[number].pattern
-    assert any(seconds(pattern, settings) < 0.75 * seconds(words, settings) for _ in range(5))
+    if GATE.whole(line) >> number & 1:
+        assert begins_with_letters(SECRETS[number].pattern)
 
 
 def test_a_key_of_two_words_is_found_beside_another_secret() -> None:
