@@ -57,6 +57,9 @@ class LookPlan(NamedTuple):
     whole_job: bool
     search: str
 
+# How the text of py-spy and of faulthandler begins.
+STACKS = (b"Process ", b"Thread 0x", b"Current thread 0x")
+
 
 def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) -> list[Question]:
     """Ask, and write what comes; who answered what."""
@@ -208,6 +211,9 @@ class _Writer:
 
     def _write(self, one: RankProcess, what: str, ending: str, data: bytes) -> None:
         if data:
+            # Stacks say no time: two looks at a rank that stands would be one file to a service.
+            if data.startswith(STACKS):
+                data = f"# {what} of look {self.plan.number}, {self.stamp}\n".encode() + data
             self.folder.write(self._folder, f"{_name_of(one)}_{what}_{self.stamp}.{ending}", data)
 
 
