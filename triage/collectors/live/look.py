@@ -57,6 +57,7 @@ class LookPlan(NamedTuple):
     whole_job: bool
     search: str
 
+
 # How the text of py-spy and of faulthandler begins.
 STACKS = (b"Process ", b"Thread 0x", b"Current thread 0x")
 
