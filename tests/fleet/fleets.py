@@ -84,7 +84,7 @@ def fleet(
             category=tuple(of(row[0], Category.GPU) for row in told),
             part=tuple(row[3] if len(row) > 3 else None for row in told),
         ),
-        outages=Outages(
+        outages=Outages.of_reasons(
             node=np.array([node for node, _ in outages], dtype=np.int32),
             start_ns=np.array(
                 [SINCE_NS + round(day * DAY_NS) for _, day in outages], dtype=np.int64

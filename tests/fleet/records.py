@@ -84,7 +84,7 @@ def accusations(rows: Sequence[tuple[int, int]] = (), **given) -> Accusations:
 
 def outages(rows: Sequence[tuple[int, float, float]] = ()) -> Outages:
     """(node, from, to) in hours of the record."""
-    return Outages(
+    return Outages.of_reasons(
         node=np.array([node for node, _, _ in rows], np.int32),
         start_ns=np.array([ns(start) for _, start, _ in rows], np.int64),
         end_ns=np.array([ns(end) for _, _, end in rows], np.int64),

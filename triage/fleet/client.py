@@ -35,7 +35,7 @@ class Fleet(FleetView):
         self._transport = transport
         self._period = dict(period)
         ask = partial(self._asked, "", knobs)
-        super().__init__(ask, self.node_rows, self._run_rows)
+        super().__init__(ask, self.node_rows, self._run_rows, self.repair_facts)
 
     def node_rows(self, standing: str | None = None) -> list[Facts]:
         """How all nodes stand, the worst first; those of one standing where it is named."""
@@ -44,6 +44,11 @@ class Fleet(FleetView):
             f"{PATH}/nodes", {**query, "standing": standing}, NDJSON, silent_s=SILENT_S
         )
         return [orjson.loads(line) for line in found.splitlines()]
+
+    def repair_facts(self) -> Facts:
+        """Which repairs hold, and who is on probation, as the service says it."""
+        query = {key: self._period.get(key) for key in ("until", "cluster")}
+        return dict(self._transport.get(f"{PATH}/repairs", query, silent_s=SILENT_S))
 
     def plan(
         self,

@@ -16,6 +16,7 @@ from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_PARENT, LLAMA3_UNEXPECTED
 from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
+from triage.statistics.false_discovery import adjusted
 
 __all__ = ["CauseMix", "CauseRow", "cause_mix", "rows_of", "share"]
 
@@ -126,12 +127,8 @@ def _row_tests(ours: Mapping[str, int], total: int) -> dict[str, float]:
 
 
 def _discoveries(p_values: Mapping[str, float]) -> set[str]:
-    if not p_values:
-        return set()
-    from scipy.stats import false_discovery_control
-
-    adjusted = false_discovery_control(list(p_values.values()), method="bh")
-    return {row for row, p_value in zip(p_values, adjusted, strict=True) if p_value < ROW_FDR}
+    q_values = adjusted(np.array([*p_values.values()], np.float64)).tolist()
+    return {row for row, q_value in zip(p_values, q_values, strict=True) if q_value < ROW_FDR}
 
 
 def _whole_test(

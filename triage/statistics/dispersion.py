@@ -1,7 +1,9 @@
 """Over-dispersion: whether events come in clusters, and intervals that allow for it.
 
 Failures cluster after maintenance and power events. Then daily counts vary more than Poisson
-counts would, and a Poisson interval promises too much.
+counts would, and a Poisson interval promises too much. Bursts that last for weeks show in weeks
+and months alone: the variance over mean of longer windows is larger than that of days, and what a
+sum over the record varies by is that of the longest.
 """
 
 from collections.abc import Sequence
@@ -16,13 +18,23 @@ from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 from triage.statistics.rates import count_bounds, mtti, rate
 
-__all__ = ["Dispersion", "dispersion", "wider_bounds", "wider_mtti", "wider_rate"]
+__all__ = [
+    "Dispersion",
+    "dispersion",
+    "wider_bounds",
+    "wider_mtti",
+    "wider_rate",
+]
 
 # Below one expected event a window, the chi-square law of the test is no longer a good one.
 MIN_EXPECTED = 1.0
 MIN_WINDOWS = 5
 # Counts that are no clearer than this from Poisson keep the Poisson interval.
 CLEAR = 0.05
+# Longer windows are asked too, each twice as long as the one before, as long as there are so many.
+MIN_SLOW_WINDOWS = 8
+# All of them together raise a false alarm this often.
+CLEAR_SLOW = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +42,9 @@ class Dispersion(WireForm):
     """Variance over mean of the counts of windows: 1 for Poisson, above it in clusters.
 
     ``index`` and ``p_value`` are None where the windows are too few. ``window_days`` is how
-    long a window became, so that each expects at least one event. ``clustered`` says that the
-    intervals were widened by ``index``.
+    long a window became, so that each expects at least one event. ``slowest_index`` is the
+    largest of longer windows where it is clearly above ``index``: 2, 4, 8, ... of these, as long
+    as there are eight. ``clustered`` says that the intervals were widened, by the larger one.
     """
 
     index: float | None
@@ -40,11 +53,19 @@ class Dispersion(WireForm):
     window_days: float | None
     clustered: bool
     notes: tuple[str, ...] = ()
+    slowest_index: float | None = None
 
     @property
     def factor(self) -> float:
-        """What a variance is to be multiplied with: 1 where nothing is clustered."""
-        return self.index if self.clustered and self.index is not None else 1.0
+        """What the variance of a sum is to be multiplied with: 1 where nothing is clustered."""
+        return max(self.day_factor, self.slowest_index or 1.0)
+
+    @property
+    def day_factor(self) -> float:
+        """The same for the count of one window."""
+        if self.index is None or self.p_value is None or self.p_value >= CLEAR:
+            return 1.0
+        return max(1.0, self.index)
 
 
 def dispersion(
@@ -59,8 +80,6 @@ def dispersion(
     not given. Windows without exposure and events are left out. Neighbours are merged until
     each expects one event. Raises UsageError where the two differ in length.
     """
-    from scipy.stats import chi2
-
     number = np.asarray(counts, dtype=np.float64)
     exposed = np.ones(len(number)) if exposures is None else np.asarray(exposures, np.float64)
     if exposed.shape != number.shape:
@@ -75,13 +94,13 @@ def dispersion(
         return _too_little(f"only {len(number)} windows that expect an event")
     if not number.sum():  # all of them in the last, shorter window, which is left out
         return _too_little("no event in any whole window")
-    expected = number.sum() * exposed / exposed.sum()
-    statistic = float(((number - expected) ** 2 / expected).sum())
-    freedom = len(number) - 1
-    p_value = float(chi2.sf(statistic, freedom))
-    index = statistic / freedom
-    clustered = index > 1 and p_value < CLEAR
-    return Dispersion(index, p_value, len(number), merged * days_per_window, clustered)
+    index = _index(number, exposed)
+    p_value = _chance(index, len(number))
+    fast = index > 1 and p_value < CLEAR
+    slow = _slowest(number, exposed, index if fast else 1.0)
+    clustered = fast or slow is not None
+    days = merged * days_per_window
+    return Dispersion(index, p_value, len(number), days, clustered, slowest_index=slow)
 
 
 @lru_cache(maxsize=4096)
@@ -150,6 +169,33 @@ def _widened(factor: float) -> str:
 
 def _too_little(why: str) -> Dispersion:
     return Dispersion(None, None, 0, None, clustered=False, notes=(f"not tested: {why}",))
+
+
+def _index(number: F64, exposed: F64) -> float:
+    """Variance over mean against one rate."""
+    expected = number.sum() * exposed / exposed.sum()
+    return float(((number - expected) ** 2 / expected).sum()) / (len(number) - 1)
+
+
+def _chance(index: float, windows: int, usual: float = 1.0) -> float:
+    """How likely counts that vary as ``usual`` reach the index."""
+    from scipy.stats import chi2
+
+    return float(chi2.sf(index * (windows - 1) / usual, windows - 1))
+
+
+def _slowest(number: F64, exposed: F64, usual: float) -> float | None:
+    """The largest index of windows that are 2, 4, 8, ... times as long, if clear of ``usual``."""
+    found = []
+    while len(number) >= 2 * MIN_SLOW_WINDOWS:
+        number, exposed = _summed(number, 2), _summed(exposed, 2)
+        found.append((_index(number, exposed), len(number)))
+    clear = [
+        index
+        for index, windows in found
+        if index > usual and _chance(index, windows, usual) < CLEAR_SLOW / len(found)
+    ]
+    return max(clear, default=None)
 
 
 def _windows_to_merge(number: F64) -> int:

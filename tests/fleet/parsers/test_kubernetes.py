@@ -10,7 +10,7 @@ from tests.fleet.parsers.exports import passed, read, runs, unread
 from triage.domain.category import Category
 from triage.errors import Corrupt, Forbidden, UnknownFormat
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.parsers import kubernetes
+from triage.fleet.parsers import json_document
 from triage.fleet.parsers.rows import Options
 
 T0, T1, T2 = "2026-11-21T01:00:00Z", "2026-11-21T03:14:15Z", "2026-11-21T03:15:00Z"
@@ -18,10 +18,10 @@ START, END = (datetime.fromisoformat(text).astimezone(UTC) for text in (T0, T1))
 POD_SPEC = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}
 
 
-def job(name: str = "pretrain", **given: Any) -> dict[str, Any]:
-    status = {"startTime": T0, "conditions": [condition("Failed", T1)], **given.pop("status", {})}
+def job(name: str = "pretrain", **more: Any) -> dict[str, Any]:
+    status = {"startTime": T0, "conditions": [condition("Failed", T1)], **more.pop("status", {})}
     return {
-        "kind": "Job", "metadata": {"namespace": "research", "name": name, **given},
+        "kind": "Job", "metadata": {"namespace": "research", "name": name, **more},
         "spec": {"parallelism": 2, "template": {"spec": POD_SPEC}}, "status": status,
     }  # fmt: skip
 
@@ -188,9 +188,9 @@ def test_a_process_with_other_things_to_do_takes_less(monkeypatch: pytest.Monkey
         ("SPARING_BYTES", len(text), "bytes"), ("SPARING_OBJECTS", objects, "objects"),
     ):  # fmt: skip
         with monkeypatch.context() as patched:
-            patched.setattr(kubernetes, name, most)
+            patched.setattr(json_document, name, most)
             read(text, Options(sparing=True))
-            patched.setattr(kubernetes, name, most - 1)
+            patched.setattr(json_document, name, most - 1)
             read(text)
             with pytest.raises(Forbidden, match=words):
                 read(text, Options(sparing=True))

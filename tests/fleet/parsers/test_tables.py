@@ -18,6 +18,7 @@ from tests.fleet.parsers.exports import (
 )
 from triage.domain.category import Category
 from triage.errors import UnknownFormat
+from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.exposure import Ending, NodeFacts, Outage
 from triage.fleet.parsers.lines import MAX_LINE
 from triage.fleet.parsers.read import read_exposure
@@ -49,6 +50,11 @@ PLAIN = "4711,2026-11-21T01:00:00Z,2026-11-21T03:14:15Z"
         ("node,from,to,reason", "outages"),
         ("Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User", "outages"),
         ("REASON|USER|TIMESTAMP|NODELIST", "outages"),
+        ("node,from_day,to_day,cause", "outages"),
+        ("number,opened_at,short_description", "tickets"),
+        ("Summary;Created;Issue key", "tickets"),
+        ("System,nodenum,Prob Started (mm/dd/yy hh:mm),Prob Fixed,Human Error", "lanl"),
+        ("SN,location,insert,remove,duration,out,event", "titan"),
         ("REASON               USER         TIMESTAMP           NODELIST", "outages"),
     ],
 )
@@ -70,6 +76,11 @@ def test_a_table_is_known_by_its_header(header: str, known: str) -> None:
         "node,comment\n",
         "from,to,reason\n",
         "time,gpu,temperature\n",
+        "summary,description\n",
+        "created|summary\n",
+        "location,insert,remove\n",
+        "[2026-11-20 22:00:00] INFO started\n",
+        "Node Name is what it Starts with\n",
         "[  12.000] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n",
         "job_id started_at ended_at\n",
         "PK\x03\x04 job_id,started_at\n\x00",
@@ -267,7 +278,10 @@ def test_an_inventory_says_where_nodes_are() -> None:
 def test_outages_of_a_table_of_events_and_of_drains() -> None:
     from_at = datetime(2026, 11, 20, 22, tzinfo=UTC)
     to_at = datetime(2026, 11, 21, 6, tzinfo=UTC)
-    both = [Outage("n3", from_at, to_at, "HBM"), Outage("n7", from_at, None, "HBM")]
+    both = [
+        Outage("n3", from_at, to_at, "HBM", cause=OutageCause.GPU),
+        Outage("n7", from_at, None, "HBM", cause=OutageCause.GPU),
+    ]
     _, rows = read(
         table(
             "node,from,to,reason", "n3,2026-11-20T22:00Z,2026-11-21T06:00Z,HBM",

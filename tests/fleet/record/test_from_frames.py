@@ -104,11 +104,24 @@ def test_runs_are_cut_to_the_period():
 
 def test_outages_are_counted_and_those_that_last():
     out = pd.DataFrame(
-        {"node": ["n1", "n2"], "from_at": [DAY, DAY], "to_at": [DAY + pd.Timedelta(days=2), pd.NaT]}
+        {"node": ["n1", "n9"], "from_at": [DAY, DAY], "to_at": [DAY + pd.Timedelta(days=2), pd.NaT]}
     )
     repairs = fleet_report(record_from_frames(table(), outages=out)).repairs
 
     assert (repairs.outages, repairs.still_out) == (2, 1)
+
+
+def test_what_was_out_before_the_record_is_no_outage_that_began_in_it():
+    out = pd.DataFrame(
+        {
+            "node": ["n1", "n9"],
+            "from_at": [DAY - pd.Timedelta(days=3), DAY + pd.Timedelta(days=1)],
+            "to_at": [DAY + pd.Timedelta(days=2)] * 2,
+        }
+    )
+    repairs = fleet_report(record_from_frames(table(), outages=out, since=DAY)).repairs
+
+    assert (repairs.outages, repairs.began) == (2, 1)
 
 
 def test_an_empty_table_is_an_empty_record():

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from triage.fleet.record.columns import Runs
-from triage.fleet.record.node_exposure import NS_PER_DAY, days_since, decayed_days, time_in_runs
+from triage.fleet.record.node_exposure import (
+    NS_PER_DAY,
+    days_since,
+    decayed_days,
+    seen_in_runs,
+    time_in_runs,
+)
 
 
 def runs_of(rows):
@@ -80,3 +86,12 @@ def test_a_day_weighs_half_a_half_life_ago():
 
     assert cumulated[1] - cumulated[0] == pytest.approx((day_now[1] - day_now[0]) * 2 ** (-27 / 28))
     assert cumulated[3] == cumulated[2]  # what is to come counts nothing
+
+
+def test_a_node_is_seen_from_its_first_run_to_its_last():
+    rows = [(1, 2, [0, 1]), (0, 5, [1]), (3, 4, [0]), (2, 3, list(range(3, 200)))]
+    first, last = seen_in_runs(runs_of(rows), 200)
+    assert (first[:2] / NS_PER_DAY).tolist() == [1, 0]
+    assert (last[:2] / NS_PER_DAY).tolist() == [4, 5]
+    assert first[2] > last[2]
+    assert ((first[3:] == 2 * NS_PER_DAY) & (last[3:] == 3 * NS_PER_DAY)).all()

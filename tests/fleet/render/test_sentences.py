@@ -1,8 +1,13 @@
 """The answers in sentences: what is there is said with its interval, what is not is left out."""
 
+import numpy as np
+import pandas as pd
+import pytest
+
 from tests.fleet.render import fleets
 from triage.fleet.render.sentences import answers, is_empty, period_text, plan_answers
 from triage.fleet.report.what_if import spares_for
+from triage.reliability import fleet_report, fleet_standings, record_from_frames
 
 
 def texts(told):
@@ -25,7 +30,7 @@ def test_planned_interruptions_are_named_and_not_counted():
     [rate] = [one for one in answers(report, standings) if one.key == "rate"]
 
     assert "419 unexpected interruptions in 54 days" in rate.why
-    assert "47 planned ones are not counted" in rate.why
+    assert "47 planned ones not counted" in rate.why
 
 
 def test_lemons_come_by_name_and_an_accused_switch_before_them_all_by_its_own():
@@ -103,3 +108,19 @@ def test_a_plan_far_from_what_was_seen_carries_its_warning():
 
 def test_the_period_is_told_by_its_days():
     assert period_text(fleets.llama3()[0]) == "2 Mar 2026 to 25 Apr 2026 UTC (54 days), cluster a"
+
+
+@pytest.mark.parametrize(("number", "said"), [(3, "cannot tell: less than"), (80, "With ")])
+def test_spares_are_foretold_or_said_to_be_unknown(number: int, said: str) -> None:
+    days = np.linspace(1, 99, number)
+    rows = {"node": [f"n{k}" for k in range(number)], "from_day": days, "to_day": days + 0.5}
+    record = record_from_frames(
+        outages=pd.DataFrame(rows), nodes=100, since="2000-01-01", until="2000-04-10"
+    )
+    report = fleet_report(record).to_dict()
+
+    found = {one.key: one for one in answers(report, fleet_standings(record).to_dict())}
+    assert found["nodes"].text == "No node of 100 fails more often than chance has it."
+    answer = next(one for key, one in found.items() if key != "nodes")
+    assert said in answer.text
+    assert "outages" in answer.why

@@ -2,9 +2,9 @@
 
 import pytest
 
+from triage.domain.counts import count
 from triage.fleet.render.words import (
     by_unit,
-    count,
     duration,
     figure,
     hours,

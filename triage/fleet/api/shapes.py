@@ -5,15 +5,27 @@ from typing import Annotated, Any, Final
 from triage.api.description.shapes import selection, shape
 from triage.domain.standing import RepeatedPart, StandingsForm
 from triage.domain.wire import Count, Time
+from triage.fleet.repairs.answer import FleetRepairs
 from triage.fleet.report.report import FleetReport
 from triage.fleet.report.what_if import CheckpointAnswer, ProjectionAnswer, SparesAnswer
 from triage.fleet.services.health.due_list import CheckRow
 from triage.fleet.services.plans import PlanHead
 from triage.fleet.services.telemetry.overview import DailySwing
 from triage.fleet.services.telemetry.rollups import RackInlet
+from triage.fleet.store.hardware import PartStayView
 from triage.statistics.estimate import Estimate
 
-__all__ = ["CAUSES", "CHECKPOINT", "FLEET", "MTTI", "PARTS", "PROJECTION", "SPARES"]
+__all__ = [
+    "CAUSES",
+    "CHECKPOINT",
+    "FLEET",
+    "HARDWARE",
+    "MTTI",
+    "PARTS",
+    "PROJECTION",
+    "REPAIRS",
+    "SPARES",
+]
 
 HEAD: Final = ("since", "until", "cluster")
 TELEMETRY: Final = shape(
@@ -59,6 +71,20 @@ PARTS: Final = shape(
     cluster=str | None,
     parts=list[RepeatedPart],
     notes=list[str],
+)
+REPAIRS: Final = shape(
+    "FleetRepairsAnswer",
+    FleetRepairs,
+    doc="`triage.repairs/1`: which repairs hold, and which nodes are on probation.",
+    schema=str,
+)
+HARDWARE: Final = shape(
+    "FleetHardware",
+    doc="Stays of parts in nodes, the newest first.",
+    identity=str | None,
+    node=str | None,
+    stays=list[PartStayView],
+    more=bool,
 )
 PROJECTION: Final = shape(
     "FleetProjection", PlanHead, ProjectionAnswer, doc="A job of N GPUs at this fleet's rate."

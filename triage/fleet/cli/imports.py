@@ -18,16 +18,20 @@ from triage.render.words.clean import one_line
 __all__ = ["HELP", "import_files"]
 
 HELP = """
-Take in runs, outages and an inventory: what a rate rests on.
+Take in runs, outages, repairs and an inventory: what a rate rests on.
 
 \b
     sacct -aXPD -S now-30days -o JobIDRaw,Cluster,State,Start,End,NNodes,\\
         AllocTRES,NodeList | triage fleet import - --zone Europe/Berlin
     triage fleet import inventory.csv outages.csv --cluster a
-    triage fleet import trace_seren.csv --cluster seren
+    sacctmgr -P show event start=now-90days | triage fleet import -
+    cat slurmctld.log* | triage fleet import - --zone Europe/Berlin
+    triage fleet import tickets.csv --nodes 'gpu[001-512]'
+    triage fleet import fault_trace.json --day-zero 2024-03-30
 
-Files are known by their content: sacct --parsable2, kubectl get -o json, a job
-table of AcmeTrace, or a table of runs, nodes or outages; .gz and .zst are fine.
+Files are known by their content: tables of Slurm, its controller's log, lists
+of kubectl, tickets as CSV or JSON, public traces, or a table of runs, nodes or
+outages (docs/importing.md lists them); .gz, .zst, .xz and .bz2 are fine.
 A file that was imported before changes nothing. Goes into the configured
 database, or to a service with --url.
 """
@@ -45,13 +49,20 @@ def import_files(
     cluster: Annotated[
         str, typer.Option("--cluster", metavar="NAME", help="Of rows that name none.")
     ] = "",
+    day_zero: Annotated[
+        str, typer.Option("--day-zero", metavar="DATE", help="Of traces that count days.")
+    ] = "2000-01-01",
+    nodes: Annotated[
+        str, typer.Option("--nodes", metavar="HOSTS", help="That tickets name, besides known ones.")
+    ] = "",
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> int:
     """Import; the help stands in ``HELP``."""
     refused = 0
-    with taking(zone, cluster, url, token_file, ca_file) as take:
+    asked = {"zone": zone, "cluster": cluster, "day_zero": day_zero, "nodes": nodes}
+    with taking(asked, url, token_file, ca_file) as take:
         for name in files:
             try:
                 print_result(name, take(name))
@@ -64,27 +75,34 @@ def import_files(
 
 @contextmanager
 def taking(
-    zone: str, cluster: str, url: str, token_file: str | None, ca_file: str | None
+    asked: Mapping[str, str], url: str, token_file: str | None, ca_file: str | None
 ) -> Iterator[Take]:
     """What takes one file in: the service that is named, else the configured database."""
     if url or os.environ.get("TRIAGE_URL"):
         with asking(url, token_file, ca_file) as client:
             yield lambda name: client.import_exposure(
-                sys.stdin.buffer.read() if name == STDIN else Path(name),
-                zone=zone,
-                cluster=cluster or None,
+                sys.stdin.buffer.read() if name == STDIN else Path(name), **asked
             )
         return
     with service_packages():
-        from triage.fleet.services.exposure.imports import import_upload, zone_of
+        from triage.fleet.services.exposure.import_values import day_of, names_of, zone_of
+        from triage.fleet.services.exposure.imports import import_upload
 
-        known = zone_of(zone)
+        zone, day_zero = zone_of(asked["zone"]), day_of(asked["day_zero"])
+        nodes = names_of(asked["nodes"])
     with service_context() as ctx:
 
         def take(name: str) -> Mapping[str, Any]:
             with opened(name) as file:
-                found = import_upload(ctx, file.read, None, zone=known, cluster=cluster)
-                return found.to_dict()
+                return import_upload(
+                    ctx,
+                    file.read,
+                    None,
+                    zone=zone,
+                    cluster=asked["cluster"],
+                    day_zero=day_zero,
+                    nodes=nodes,
+                ).to_dict()
 
         yield take
 

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.options import Rows, since_time
+from triage.cli.options import Rows
 from triage.cli.output import columns, emit, print_lines
 from triage.errors import UsageError
-from triage.fleet.cli.source import Cluster, FleetQuery, FleetUrl, source
+from triage.fleet.cli.source import AsOf, Cluster, FleetQuery, FleetUrl, source
 
 __all__ = ["HELP", "nodes"]
 
@@ -41,10 +41,7 @@ def nodes(
         Standing | None,
         typer.Option("--standing", metavar="NAME", help="golden, normal, watch, lemon or unknown."),
     ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option("--until", metavar="TIME", help="As they stood then; now if left out."),
-    ] = None,
+    until: AsOf = None,
     cluster: Cluster = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")] = 50,
     format_: Annotated[
@@ -57,7 +54,7 @@ def nodes(
     """List the standings; the help stands in ``HELP``."""
     if limit < 1:
         raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
-    asked = FleetQuery(None, None if until is None else since_time(until), cluster)
+    asked = FleetQuery.as_of(until, cluster)
     wanted = None if standing is None else str(standing)
     with source(url, token_file, ca_file) as fleet:
         # A text tells how many there are of those that it does not name.

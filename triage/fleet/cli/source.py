@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from triage.services.context import Context
 
 __all__ = [
+    "AsOf",
     "Cluster",
     "Days",
     "FleetQuery",
@@ -45,6 +46,10 @@ Since = Annotated[
 Until = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="Its end; now if left out.")
 ]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="As they stood then; now if left out."),
+]
 Days = Annotated[
     float, typer.Option("--days", metavar="N", help="Days before the end, without --since.")
 ]
@@ -52,6 +57,7 @@ Cluster = Annotated[
     str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
 ]
 MAX_DAYS = 3_660.0
+MOST_STAYS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,11 @@ class FleetQuery:
     since: datetime | None = None
     until: datetime | None = None
     cluster: str | None = None
+
+    @classmethod
+    def as_of(cls, until: str | None, cluster: str | None) -> "FleetQuery":
+        """What stood at a time that somebody typed; now where it is None. Raises UsageError."""
+        return cls(None, None if until is None else since_time(until, "--until"), cluster)
 
     def of(self, cluster: str | None) -> "FleetQuery":
         """The same of that cluster."""
@@ -75,6 +86,12 @@ class FleetSource(Protocol):
 
     def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
         """``GET /v1/fleet/nodes``, the worst first; all where ``limit`` is None."""
+
+    def repairs(self, asked: FleetQuery) -> Facts:
+        """``GET /v1/fleet/repairs``."""
+
+    def hardware(self, asked: FleetQuery, identity: str | None, node: str | None) -> Facts:
+        """``GET /v1/fleet/hardware``: 200 stays at most."""
 
     def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
         """``projection``, ``checkpoint`` and ``spares`` of one plan."""
@@ -98,7 +115,7 @@ def period(since: str | None, until: str | None, days: float) -> FleetQuery:
     """The period that the options name. Raises UsageError."""
     if not 0 < days <= MAX_DAYS:
         raise UsageError(f"--days {days:g}: give more than 0 and at most {MAX_DAYS:,.0f}")
-    end = None if until is None else since_time(until)
+    end = None if until is None else since_time(until, "--until")
     if since is not None:
         return FleetQuery(since_time(since), end)
     if end is None and days == 30:
@@ -117,6 +134,12 @@ class OfService:
 
     def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
         return self.fleet(asked).node_rows(standing)[:limit]
+
+    def repairs(self, asked: FleetQuery) -> Facts:
+        return self.fleet(asked).repair_facts()
+
+    def hardware(self, asked: FleetQuery, identity: str | None, node: str | None) -> Facts:
+        return self.client.hardware_facts(identity, node=node, cluster=asked.cluster)
 
     def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
         return self.fleet(asked).plan(**knobs)
@@ -152,6 +175,20 @@ class OfDatabase:
         found = standings_of(self.ctx, until=asked.until, cluster=asked.cluster)
         wanted = (one for one in found.nodes if standing in (None, str(one.grade)))
         return [one.to_dict() for one in islice(wanted, limit)]
+
+    def repairs(self, asked: FleetQuery) -> Facts:
+        from triage.fleet.services.answers import period_of
+        from triage.fleet.services.repairs import repairs_of
+
+        until = period_of(None, asked.until).until
+        return repairs_of(self.ctx, until=until, cluster=asked.cluster).to_dict()
+
+    def hardware(self, asked: FleetQuery, identity: str | None, node: str | None) -> Facts:
+        from triage.fleet.services.hardware.answers import hardware_of
+
+        return hardware_of(
+            self.ctx, identity=identity, node=node, cluster=asked.cluster, limit=MOST_STAYS
+        ).to_dict()
 
     def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
         from triage.fleet.services.plans import plans_of

@@ -7,10 +7,26 @@ attempt of a job on one set of nodes, from its start to its end.
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from triage.domain.category import Category
+from triage.fleet.domain.cause import OutageCause
+from triage.fleet.domain.hardware import PartSeen
+from triage.fleet.domain.repair import RepairAction
 
-__all__ = ["Ending", "NodeFacts", "Outage", "Run", "weight"]
+__all__ = [
+    "FACTS",
+    "Ending",
+    "ExposureRow",
+    "NodeFacts",
+    "NodeRepair",
+    "Outage",
+    "Run",
+    "weight",
+]
+
+FACTS: Final = ("generation", "rack", "leaf_switch", "batch", "cage", "slot", "role")
+"""What an inventory may say of a node, as its columns are named."""
 
 
 class Ending(StrEnum):
@@ -55,21 +71,54 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A node out of service; ``to_at`` is None while it still is."""
+    """A node out of service; ``to_at`` is None while it still is.
+
+    ``cause`` is why, ``action`` what was done before it came back, None where nobody says.
+    A ``planned`` one (maintenance) is no fault.
+    """
 
     node: str
     from_at: datetime
     to_at: datetime | None
     reason: str = ""
     cluster: str = ""
+    cause: OutageCause = OutageCause.UNKNOWN
+    action: RepairAction | None = None
+    planned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRepair:
+    """What was done to a node, where nobody says when it went out of service and came back.
+
+    ``text`` is the note or the ticket that says so.
+    """
+
+    node: str
+    at: datetime
+    action: RepairAction
+    text: str = ""
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What an inventory says of a node; None where it does not."""
+    """What an inventory says of a node; None where it does not.
+
+    ``batch`` is the delivery that it came with, ``cage`` and ``slot`` where it sits in its rack.
+    ``role`` says that it does other work than most: front end, login, test stand.
+    """
 
     node: str
     generation: str | None = None
     rack: str | None = None
     leaf_switch: str | None = None
     cluster: str = ""
+    batch: str | None = None
+    cage: str | None = None
+    slot: str | None = None
+    role: str | None = None
+
+
+ExposureRow = Run | Outage | NodeRepair | NodeFacts | PartSeen
+"""Any of what is stored of a fleet's exposure."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from triage.fleet.parsers.rows import RowError
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "plain"]
 
 MAX_COLUMNS: Final = 1000
 
@@ -15,6 +15,7 @@ class Columns:
 
     def __init__(self, header: Sequence[str]) -> None:
         self.num_fields = len(header)
+        self.names = tuple(header[:MAX_COLUMNS])
         self.place: Mapping[str, int] = {
             plain(name): place for place, name in reversed([*enumerate(header[:MAX_COLUMNS])])
         }
@@ -30,12 +31,26 @@ class Columns:
         """Where the first of these stands that is there."""
         return next((self.place[key] for name in names if (key := plain(name)) in self.place), None)
 
-    def checked(self, fields: Sequence[str]) -> Sequence[str]:
-        """The fields of a row. Raises :class:`RowError` where there are too few or too many."""
-        if len(fields) != self.num_fields:
+    def begins(self, name: str) -> int | None:
+        """Where the first column stands whose name begins like this."""
+        start = plain(name)
+        return min((at for key, at in self.place.items() if key.startswith(start)), default=None)
+
+    def checked(self, fields: Sequence[str], free: int | None = None) -> Sequence[str]:
+        """The fields of a row. Raises :class:`RowError` where there are too few or too many.
+
+        Those too many are of the column ``free``, if it is said: a text that Slurm, which quotes
+        nothing, printed with a bar in it.
+        """
+        surplus = len(fields) - self.num_fields
+        if free is not None and surplus > 0:
+            text = "|".join(fields[free : free + surplus + 1])
+            return [*fields[:free], text, *fields[free + surplus + 1 :]]
+        if surplus:
             raise RowError(f"it has {len(fields)} fields, the header {self.num_fields}")
         return fields
 
 
 def plain(name: str) -> str:
+    """A name without case, blanks and underscores."""
     return name.strip().lower().replace("_", "").replace(" ", "")

@@ -1,29 +1,28 @@
-"""What an inventory says of nodes: generation, rack, leaf switch.
+"""What an inventory says of nodes: generation, rack, leaf switch, batch, cage, slot, role.
 
 ::
 
     node,generation,rack,leaf_switch,cluster
     gpu001,H100,r12,leaf03,a
 
+    node,batch,cage,slot,role
+    login1,2025-03,top,7,login
+
 ``node`` is a host list, so that a rack can be one row; of the others one is enough. The last
 inventory stands, for nodes move: what an earlier one said and this one leaves empty stays.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
-from triage.fleet.domain.exposure import NodeFacts
+from triage.fleet.domain.exposure import FACTS, NodeFacts
 from triage.fleet.parsers.columns import Columns
-from triage.fleet.parsers.rows import Options, Row, RowError, cluster_in, name_in
-from triage.fleet.parsers.run_table import hosts_in
+from triage.fleet.parsers.rows import Options, Row, RowError, cluster_in, hosts_in, name_in
 
 __all__ = ["InventoryReader"]
 
-FACTS: Final = ("generation", "rack", "leaf_switch")
-
 
 class InventoryReader:
-    """Claims a table that has ``node`` and one of generation, rack and leaf switch."""
+    """Claims a table that has ``node`` and one of the facts."""
 
     name = "inventory"
 
@@ -42,10 +41,11 @@ class InventoryReader:
         nodes = hosts_in(fields[self.node])
         if not nodes:
             raise RowError("node is empty")
-        generation, rack, leaf_switch = (
-            name_in(fields[place], name) if place is not None and fields[place].strip() else None
+        facts = {
+            name: name_in(fields[place], name)
             for place, name in zip(self.facts, FACTS, strict=True)
-        )
+            if place is not None and fields[place].strip()
+        }
         cluster = cluster_in("" if self.cluster is None else fields[self.cluster], self.options)
         for node in nodes:
-            yield NodeFacts(node, generation, rack, leaf_switch, cluster)
+            yield NodeFacts(node, cluster=cluster, **facts)

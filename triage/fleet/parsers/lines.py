@@ -6,13 +6,15 @@ cannot be read, and not the end of the file.
 
 import codecs
 import csv
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, Protocol
 
 from triage.errors import UnknownFormat
 from triage.fleet.parsers.rows import RowError
 
-__all__ = ["MAX_LINE", "Line", "Source", "delimiter_of", "fields_in", "lines_of"]
+__all__ = ["MAX_LINE", "Line", "Source", "delimiter_of", "fields_in", "lines_of", "whole_rows"]
 
 PIECE: Final = 1 << 18
 # A host list of 20,000 nodes is shorter.
@@ -55,6 +57,42 @@ def lines_of(source: Source) -> Iterator[Line]:
     rest += decoder.decode(b"", final=True)
     if rest or too_long:
         yield number + 1, None if too_long else rest.rstrip("\r")
+
+
+def whole_rows(lines: Iterable[Line]) -> Iterator[Line]:
+    """Lines joined to rows of CSV, whose fields in quotes may run over many lines.
+
+    A quote that nothing closes within a million characters is a row of its own line alone, which
+    cannot be read; the lines after it are rows again.
+    """
+    ahead: deque[Line] = deque()
+    source = iter(lines)
+    while (first := ahead.popleft() if ahead else next(source, None)) is not None:
+        number, text = first
+        if text is None or text.count('"') % 2 == 0:
+            yield first
+            continue
+        # All that was held was looked at for a closing quote already, unless it closes here.
+        parts, size, tail = [text], len(text), list(ahead)
+        ahead.clear()
+        closed = False
+        for line in chain(tail, source):
+            ahead.append(line)
+            if line[1] is None or (size := size + 1 + len(line[1])) > MAX_LINE:
+                break
+            parts.append(line[1])
+            if line[1].count('"') % 2:
+                closed = True
+                break
+        if closed:
+            num_more = len(parts) - 1
+            rest = tail[num_more:]
+            ahead.clear()
+            ahead.extend(rest)
+            yield number, "\n".join(parts)
+        else:
+            ahead.extend(tail[len(ahead) :])
+            yield first
 
 
 def delimiter_of(header: str) -> str | None:

@@ -5,31 +5,55 @@
     node,from,to,reason,cluster
     gpu003,2026-11-20T22:00:00Z,2026-11-21T06:00:00Z,HBM replaced,a
 
-    $ sacctmgr --parsable2 show event format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason
-    Cluster|NodeName|TimeStart|TimeEnd|State|Reason
-    a|gpu003|2026-11-20T22:00:00|2026-11-21T06:00:00|DRAIN|HBM
+    node,from,to,cause,detail,action,planned
+    gpu003,2026-11-20T22:00:00Z,2026-11-21T06:00:00Z,Hardware,GPU,GPU 3 replaced,no
+
+    node,from_day,to_day,cause,detail
+    gpu003,12.5,12.75,Hardware,GPU
+
+    $ sacctmgr --parsable2 show event
+    Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
+    a|gpu003|2026-11-20T22:00:00|2026-11-21T06:00:00|DRAIN|HBM|root(0)
 
     $ sinfo -R -o '%E|%U|%H|%N'
     REASON|USER|TIMESTAMP|NODELIST
     HBM|root(0)|2026-11-20T22:00:00|gpu[003,007]
 
-An end that is empty or Unknown: it lasts. ``sinfo`` never says an end; the events do.
+An end that is empty or Unknown: it lasts. ``sinfo`` never says an end; the events do. Days are
+counted from the day zero of the options. A state of Slurm that takes no node out (powered down to
+save power, planned for a job) is no outage, and maintenance is a planned one.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
+from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.exposure import Outage
+from triage.fleet.domain.repair import RepairAction, action_of
 from triage.fleet.parsers.columns import Columns
-from triage.fleet.parsers.rows import Options, Passed, Row, RowError, both_times, cluster_in
-from triage.fleet.parsers.run_table import hosts_in
+from triage.fleet.parsers.rows import (
+    MAX_REASON,
+    NOTHING,
+    Options,
+    Passed,
+    Row,
+    RowError,
+    both_days,
+    both_times,
+    cluster_in,
+    hosts_in,
+    without_names,
+)
+from triage.fleet.parsers.slurm.node_state import is_maintenance, is_node_state, is_out
 
 __all__ = ["OutageReader"]
 
 OF_THE_CLUSTER: Final = Passed("events of the cluster as a whole")
-MAX_REASON: Final = 500
+IN_SERVICE: Final = Passed("events of nodes that were not out of service")
+YES: Final = frozenset({"yes", "true", "1", "y", "planned"})
 NODES: Final = ("node", "NodeName", "NodeList")
-STARTS: Final = ("from", "TimeStart", "Timestamp", "from_at")
+STARTS: Final = ("from", "TimeStart", "Timestamp", "from_at", "from_day")
 
 
 class OutageReader:
@@ -41,8 +65,12 @@ class OutageReader:
         self.options = options
         first = columns.first
         self.node, self.start = first(*NODES) or 0, first(*STARTS) or 0
-        self.end, self.reason = first("to", "TimeEnd", "to_at"), first("reason")
+        self.in_days = first(*STARTS[:-1]) is None
+        self.end = first("to_day") if self.in_days else first("to", "TimeEnd", "to_at")
+        self.reason = first("reason")
         self.state, self.cluster = first("State"), first("Cluster")
+        self.cause, self.detail = first("cause"), first("detail", "description")
+        self.action, self.planned = first("action", "repair", "resolution"), first("planned")
 
     @staticmethod
     def claims(columns: Columns, delimiter: str) -> bool:  # noqa: ARG004 - any will do
@@ -59,7 +87,8 @@ class OutageReader:
         def at(place: int | None) -> str:
             return "" if place is None else fields[place]
 
-        start, end = both_times(at(self.start), at(self.end), self.options, "the start", "the end")
+        both = both_days if self.in_days else both_times
+        start, end = both(at(self.start), at(self.end), self.options, "the start", "the end")
         nodes = hosts_in(at(self.node))
         if not nodes and self.state is not None:
             yield OF_THE_CLUSTER
@@ -68,7 +97,40 @@ class OutageReader:
             raise RowError("node is empty")
         if start is None:
             raise RowError("it does not say since when")
-        reason = (at(self.reason) or at(self.state)).strip()[:MAX_REASON]
-        cluster = cluster_in(at(self.cluster), self.options)
+        state = at(self.state)
+        if is_node_state(state) and not is_out(state):
+            yield IN_SERVICE
+            return
+        words = [at(self.cause), at(self.detail), at(self.reason)]
+        reason = "; ".join(dict.fromkeys(filter(None, map(str.strip, words)))) or state
+        texts = tuple(without_names(text, nodes)[:MAX_REASON] for text in words)
+        cause, action = cause_and_action(texts, at(self.action).strip()[:MAX_REASON])
+        planned = at(self.planned).strip().lower()
+        upkeep = cause is OutageCause.MAINTENANCE or is_maintenance(state)
+        meant = upkeep if planned in NOTHING else planned in YES
+        cluster = cluster_in(self.whole_cluster(at(self.cluster)), self.options)
         for node in nodes:
-            yield Outage(node, start, end, reason, cluster)
+            yield Outage(
+                node, start, end, reason.strip()[:MAX_REASON], cluster, cause, action, meant
+            )
+
+    def whole_cluster(self, name: str) -> str:
+        """The name of a cluster that ``sacctmgr`` cut to its column (``long_name+``), whole.
+
+        Raises :class:`RowError` where the options do not say it.
+        """
+        if self.state is None or not name.endswith("+"):
+            return name
+        whole = self.options.cluster
+        if not whole.startswith(name[:-1]):
+            raise RowError(f"the cluster {name} is cut: print with -P, or say --cluster")
+        return whole
+
+
+# A year of events has some hundred reasons.
+@lru_cache(maxsize=2048)
+def cause_and_action(
+    texts: tuple[str, ...], action: str
+) -> tuple[OutageCause, RepairAction | None]:
+    """What words say of why, and of what was done; ``action`` is what a column of its own says."""
+    return cause_of(*texts), action_of(action or "; ".join(filter(None, texts)))

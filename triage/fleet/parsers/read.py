@@ -1,29 +1,47 @@
 """Any export of exposure, known by its content: its format, and its rows one after the other.
 
-A table is known by the names in its first line, a Kubernetes list by its first character and
-its kind. The name of a file says nothing.
+A table is known by the names in its first line, a log and a listing by how their first line
+begins, a JSON document by the keys of its objects. The name of a file says nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from itertools import chain
+from typing import Final, Protocol, runtime_checkable
 
 from triage.errors import UnknownFormat
 from triage.fleet.parsers.acme import AcmeReader
 from triage.fleet.parsers.columns import Columns
+from triage.fleet.parsers.hardware import HardwareReader
 from triage.fleet.parsers.inventory import InventoryReader
-from triage.fleet.parsers.kubernetes import kubernetes_rows
-from triage.fleet.parsers.lines import Line, Source, delimiter_of, fields_in, lines_of
+from triage.fleet.parsers.json_document import read_document
+from triage.fleet.parsers.kubernetes import object_list
+from triage.fleet.parsers.lines import (
+    Line,
+    Source,
+    delimiter_of,
+    fields_in,
+    lines_of,
+    whole_rows,
+)
 from triage.fleet.parsers.outage_table import OutageReader
 from triage.fleet.parsers.rows import Options, Row, RowError, Unread, short
 from triage.fleet.parsers.run_table import RunReader
 from triage.fleet.parsers.sacct import SacctReader
+from triage.fleet.parsers.slurm import controller_log, node_list
+from triage.fleet.parsers.slurm.padded import PaddedTable, is_padded_header
+from triage.fleet.parsers.tickets import document
+from triage.fleet.parsers.tickets.table import TicketReader
+from triage.fleet.parsers.traces import infinite_hbd
+from triage.fleet.parsers.traces.lanl import LanlReader
+from triage.fleet.parsers.traces.titan import TitanReader
 
 __all__ = ["FORMATS", "Reading", "read_exposure"]
 
 HEAD: Final = 4096
-KUBERNETES: Final = "kubernetes"
+# A list of objects; a log's first line begins with a bracket as well.
+JSON: Final = re.compile(rb"\s*(?:\{|\[\s*(?:\{|\]|\Z))")
 BARE_SINFO: Final = re.compile(r"REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*")
 # Not responding       root      2026-11-20T22:00:00 gpu[003,007]
 SINFO_ROW: Final = re.compile(r"(.*?)\s+(\S+)\s+(\d{4}-\d\d-\d\dT\S+|Unknown)\s+(\S+)\s*")
@@ -46,12 +64,31 @@ class Reader(Protocol):
         ...
 
 
+@runtime_checkable
+class Gathering(Protocol):
+    """A reader that has more to say once it has seen all rows."""
+
+    def finish(self) -> Iterable[Row]:
+        """What all rows together say."""
+        ...
+
+
 # The first that claims a header has it: the narrower ones come first.
 READERS: Final[tuple[type[Reader], ...]] = (
-    *(SacctReader, AcmeReader, RunReader),
-    *(InventoryReader, OutageReader),
+    *(SacctReader, AcmeReader, LanlReader, TitanReader, RunReader),
+    *(HardwareReader, InventoryReader, OutageReader, TicketReader),
 )
-FORMATS: Final = (*(reader.name for reader in READERS), KUBERNETES)
+Claims = Callable[[object], bool]
+Rows = Callable[[object, Options], Iterator["Row"]]
+DOCUMENTS: Final[tuple[tuple[str, Claims, Rows], ...]] = (
+    (infinite_hbd.NAME, infinite_hbd.claims, infinite_hbd.rows),
+    (object_list.NAME, object_list.claims, object_list.rows),
+    (document.NAME, document.claims, document.rows),
+)
+LISTINGS: Final = (controller_log.NAME, node_list.NAME)
+FORMATS: Final = tuple(
+    dict.fromkeys((*(one.name for one in READERS), *(one[0] for one in DOCUMENTS), *LISTINGS))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +118,68 @@ def read_exposure(source: Source, options: Options | None = None) -> Reading:
     """The format of an export, and its rows.
 
     Raises :class:`UnknownFormat` for what is none, and :class:`Corrupt` or :class:`Forbidden`
-    for a Kubernetes list that is broken or too long.
+    for JSON that is broken or too long.
     """
     options = options or Options()
     head = b""
     while len(head) < HEAD and (piece := source.read(HEAD - len(head))):
         head += piece
     whole = Ahead(head, source)
-    if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
-        return Reading(KUBERNETES, kubernetes_rows(whole, options))
+    if JSON.match(head.removeprefix(b"\xef\xbb\xbf")):
+        return read_objects(whole, options)
     lines = lines_of(whole)
     number, header = first_line(lines)
+    return read_listing((number, header), lines, options) or read_table(
+        (number, header), lines, options
+    )
+
+
+def read_objects(source: Source, options: Options) -> Reading:
+    value = read_document(source, sparing=options.sparing)
+    for name, claims, rows in DOCUMENTS:
+        if claims(value):
+            return Reading(name, rows(value, options))
+    raise UnknownFormat(
+        "it is JSON, and neither a list of Kubernetes objects (kubectl get ... -o json) nor tickets"
+        " with a title and a time nor InfiniteHBD's fault trace"
+    )
+
+
+def read_listing(first: tuple[int, str], lines: Iterator[Line], options: Options) -> Reading | None:
+    """What is no table: the controller's log, nodes block by block, columns that are padded."""
+    header = first[1]
+    if controller_log.is_controller_log(header):
+        rows = controller_log.log_rows(chain((first,), lines), options)
+        return Reading(controller_log.NAME, rows)
+    if node_list.is_node_list(header):
+        return Reading(node_list.NAME, node_list.node_rows(chain((first,), lines), options))
     if BARE_SINFO.fullmatch(header):
-        reader: Reader = OutageReader(Columns(["reason", "user", "timestamp", "nodelist"]), options)
+        reader = OutageReader(Columns(["reason", "user", "timestamp", "nodelist"]), options)
         return Reading(reader.name, sinfo_rows(reader, lines))
+    if is_padded_header(header):
+        table = PaddedTable(header, (next(lines, (0, ""))[1]) or "")
+        columns = Columns(table.names)
+        if OutageReader.claims(columns, ""):
+            events = OutageReader(columns, options)
+            return Reading(events.name, padded_rows(events, columns, table, lines))
+    return None
+
+
+def read_table(first: tuple[int, str], lines: Iterator[Line], options: Options) -> Reading:
+    number, header = first
     delimiter = delimiter_of(header)
     columns = Columns(names_in(header, delimiter))
     for kind in READERS:
         if delimiter is not None and kind.claims(columns, delimiter):
             table = kind(columns, options)
-            return Reading(table.name, table_rows(table, columns, delimiter, lines))
+            rows = whole_rows(lines) if kind is TicketReader else lines
+            return Reading(table.name, table_rows(table, columns, delimiter, rows))
     raise UnknownFormat(
         f"line {number}: {short(header)} is no header that we know: sacct --parsable2 with JobID,"
-        " State, Start and End; a table with job_id and started_at, with node and rack, or with"
-        " node and from; a job table of AcmeTrace; or kubectl get -o json"
+        " State, Start and End; a table with job_id and started_at, with node and rack, with"
+        " node and gpu_uuid, with node and from, or of tickets with a title and a time; a job"
+        " table of AcmeTrace; a table of LANL or Titan; slurmctld.log; scontrol show node; or"
+        " kubectl get -o json"
     )
 
 
@@ -128,14 +203,30 @@ def names_in(header: str, delimiter: str | None) -> list[str]:
 def table_rows(
     reader: Reader, columns: Columns, delimiter: str, lines: Iterator[Line]
 ) -> Iterator[Row]:
+    free = reader.reason if isinstance(reader, OutageReader) and delimiter == "|" else None
     for number, text in lines:
         if text is None:
             yield Unread(number, "the line is too long")
         elif text.strip():
             try:
-                yield from reader.rows(columns.checked(fields_in(text, delimiter)))
+                yield from reader.rows(columns.checked(fields_in(text, delimiter), free))
             except RowError as error:
                 yield Unread(number, str(error))
+    if isinstance(reader, Gathering):
+        yield from reader.finish()
+
+
+def padded_rows(
+    reader: Reader, columns: Columns, table: PaddedTable, lines: Iterator[Line]
+) -> Iterator[Row]:
+    for number, fields in table.rows(lines):
+        if fields is None:
+            yield Unread(number, "the line is too long")
+            continue
+        try:
+            yield from reader.rows(columns.checked(fields))
+        except RowError as error:
+            yield Unread(number, str(error))
 
 
 def sinfo_rows(reader: Reader, lines: Iterator[Line]) -> Iterator[Row]:

@@ -6,36 +6,54 @@ is none of a run (a step, a job that waits) is :class:`Passed`.
 """
 
 import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated, Final
 
-from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, Run
+from triage.domain.hosts import expand
+from triage.fleet.domain.exposure import Ending, ExposureRow
 from triage.fleet.domain.job_states import JobState
 
 __all__ = [
+    "DAY_ZERO",
     "MAX_GPUS",
+    "MAX_REASON",
+    "NOTHING",
     "Options",
     "Passed",
     "Row",
     "RowError",
     "Unread",
+    "both_days",
     "both_times",
     "cluster_in",
     "count_in",
+    "day_in",
+    "hosts_in",
     "how_it_ended",
     "name_in",
     "short",
     "time_in",
+    "without_names",
 ]
 
 MAX_NAME: Final = 256
+MAX_REASON: Final = 500
 MAX_NODES: Final = 1_000_000
 MAX_GPUS: Final = 10_000_000
 # Nobody trained on GPUs before; Slurm prints 1970 for a job that never started.
 FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+# No trace that counts days from its own first one says when that was.
+DAY_ZERO: Final = FIRST
+# Beyond, a number of days is none.
+MOST_DAYS: Final = 36_525
 CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 WHOLE: Final = re.compile(r"\d{1,12}(?:\.0+)?", re.ASCII)
+# Most lists are one name, and need no grammar.
+PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+# 174.5, 0
+DAYS: Final = re.compile(r"\d{1,6}(?:\.\d{1,12})?", re.ASCII)
 # 1763694855, 1763694855.25
 EPOCH: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
 # 2026-11-21T03:14:15, with a fraction and a zone or without: "Z", "+08:00", "+0800"
@@ -52,13 +70,16 @@ class Options:
 
     Times beyond ``last`` cannot be: whoever wrote them has a wrong clock, or a wrong zone.
     ``sparing`` is for a process that has other things to do: JSON, which is held whole, may be
-    a quarter as long.
+    a quarter as long. ``day_zero`` is the day from which traces that name no date count theirs.
+    ``nodes`` gives the names of the nodes that a text without a column of nodes may name.
     """
 
     zone: tzinfo = UTC
     cluster: str = ""
     last: datetime | None = None
     sparing: bool = False
+    day_zero: datetime = DAY_ZERO
+    nodes: Callable[[], Collection[str]] = frozenset
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +92,13 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A row that is well, and is not what we count; ``what`` names its kind in the plural."""
+    """Rows that are well, and are not what we count; ``what`` names their kind in the plural."""
 
     what: str
+    number: int = 1
 
 
-Row = Run | Outage | NodeFacts | Unread | Passed
+Row = ExposureRow | Unread | Passed
 
 
 class RowError(ValueError):
@@ -153,6 +175,41 @@ def both_times(
     return from_at, to_at
 
 
+def day_in(text: str, what: str, options: Options) -> datetime | None:
+    """A number of days since day zero as a time. Raises :class:`RowError`."""
+    text = text.strip()
+    if text.lower() in NOTHING:
+        return None
+    if not DAYS.fullmatch(text) or float(text) > MOST_DAYS:
+        raise RowError(f"{what} {short(text)} is no number of days from 0 to {MOST_DAYS:,}")
+    at = options.day_zero + timedelta(days=float(text))
+    if options.last is not None and at > options.last:
+        raise RowError(f"{what} {short(text)} is in the future: say an earlier day zero")
+    return at
+
+
+def both_days(
+    start: str, end: str, options: Options, start_name: str = "from_day", end_name: str = "to_day"
+) -> tuple[datetime | None, datetime | None]:
+    """Start and end, in their order. Raises :class:`RowError` where the end is before."""
+    from_at, to_at = day_in(start, start_name, options), day_in(end, end_name, options)
+    if from_at is not None and to_at is not None and to_at < from_at:
+        raise RowError(f"{end_name} {short(end)} is before {start_name} {short(start)}")
+    return from_at, to_at
+
+
+def hosts_in(text: str) -> tuple[str, ...]:
+    """The names of a host list, blanks between them or commas. Raises :class:`RowError`."""
+    if PLAIN.fullmatch(text):
+        return (text,)
+    try:
+        return tuple(name_in(name, "a node") for name in expand(",".join(text.split())))
+    except RowError:
+        raise
+    except ValueError as error:
+        raise RowError(f"nodes: {error}") from error
+
+
 def how_it_ended(state: JobState, word: str, ended_at: datetime | None) -> Ending:
     """The ending of a run in this state. Raises :class:`RowError` for an end without its time."""
     if ended_at is not None:
@@ -166,3 +223,16 @@ def short(text: str) -> str:
     """A foreign text as a reason may quote it."""
     clean = CONTROL.sub("\ufffd", text.strip())
     return repr(clean if len(clean) <= 60 else clean[:59] + "…")
+
+
+def without_names(text: str, nodes: Iterable[str]) -> str:
+    """A text without these names: a node called ``gpu003`` says nothing of a GPU.
+
+    >>> without_names("Node gpu003 has been rebooted, gpu0031 not", ["gpu003"])
+    'Node  has been rebooted, gpu0031 not'
+    """
+    lowered = text.lower()
+    for node in nodes:
+        if node.lower() in lowered:
+            text = re.sub(rf"(?<!\w){re.escape(node)}(?!\w)", "", text, flags=re.IGNORECASE)
+    return text

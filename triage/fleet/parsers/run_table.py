@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.hosts import expand
 from triage.fleet.domain.exposure import Ending, Run
 from triage.fleet.domain.job_states import JobState, state_of
 from triage.fleet.parsers.columns import Columns
@@ -27,12 +26,13 @@ from triage.fleet.parsers.rows import (
     both_times,
     cluster_in,
     count_in,
+    hosts_in,
     how_it_ended,
     name_in,
     short,
 )
 
-__all__ = ["RunReader", "hosts_in"]
+__all__ = ["RunReader"]
 
 NEVER_STARTED: Final = Passed("jobs that never started")
 
@@ -102,13 +102,3 @@ def cause_in(text: str) -> Category | None:
     if text not in set(Category):
         raise RowError(f"cause {short(text)} is no category")
     return Category(text)
-
-
-def hosts_in(text: str) -> tuple[str, ...]:
-    """The names of a host list, blanks between them or commas. Raises :class:`RowError`."""
-    try:
-        return tuple(name_in(name, "a node") for name in expand(",".join(text.split())))
-    except RowError:
-        raise
-    except ValueError as error:
-        raise RowError(f"nodes: {error}") from error

@@ -13,10 +13,14 @@ import numpy.typing as npt
 
 from triage.domain.category import Category
 from triage.domain.health import CheckResult
+from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.record.hardware.moved_parts import MovedPart
 
 __all__ = [
     "Accusation",
     "Accusations",
+    "CounterDays",
     "Flags",
     "FleetRecord",
     "Floats",
@@ -24,6 +28,7 @@ __all__ = [
     "Ints",
     "NodeSignals",
     "Outages",
+    "RepairNotes",
     "Runs",
     "Small",
 ]
@@ -117,12 +122,45 @@ class Accusations:
 
 @dataclass(frozen=True, slots=True)
 class Outages:
-    """Nodes out of service; ``end_ns`` of one that still is, is the end of the record."""
+    """Nodes out of service; ``end_ns`` of one that still is, is the end of the record.
+
+    ``cause`` is why and ``action`` what was done before the node came back; ``planned`` ones
+    (maintenance) are no faults.
+    """
 
     node: Small
     start_ns: Ints
     end_ns: Ints
     reason: tuple[str, ...]
+    cause: tuple[OutageCause, ...]
+    action: tuple[RepairAction | None, ...]
+    planned: Flags
+
+    @classmethod
+    def of_reasons(
+        cls, node: Small, start_ns: Ints, end_ns: Ints, reason: Sequence[str]
+    ) -> "Outages":
+        """Outages of which nothing is known but a reason in words."""
+        causes = tuple(cause_of(text) for text in reason)
+        return cls(
+            node=node,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            reason=tuple(reason),
+            cause=causes,
+            action=tuple(action_of(text) for text in reason),
+            planned=np.array([cause is OutageCause.MAINTENANCE for cause in causes], np.bool_),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RepairNotes:
+    """What notes say was done to nodes, by time, whether or not an outage is known around it."""
+
+    node: Small
+    at_ns: Ints
+    action: tuple[RepairAction, ...]
+    text: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +177,36 @@ class NodeSignals:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterDays:
+    """Growth of error counters: one row per node and day (whole, in UTC) on which any grew.
+
+    ``node`` and ``seen_node`` are indices into the record's nodes; ``day`` counts from the one in
+    which the record begins. ``growth`` is by counter, parallel to ``day``. Telemetry of
+    ``seen_node[i]`` is known from ``first_day[i]`` to ``last_day[i]``; a day between without a
+    row is one without growth.
+    """
+
+    node: Small
+    day: Small
+    growth: Mapping[str, Floats]
+    seen_node: Small
+    first_day: Small
+    last_day: Small
+
+
+@dataclass(frozen=True, slots=True)
 class FleetRecord:
     """Everything known of a fleet between two times.
 
     ``nodes`` are sorted names; ``generation``, ``rack`` and ``leaf_switch`` are parallel to
-    them. ``gpus_per_node`` is what most runs had, None where no run says it. ``notes`` say what
-    is missing (incidents without a run, runs without nodes).
+    them, and so are ``batch`` (the delivery), ``cage``, ``slot`` and ``role`` (what work a node
+    does, None for that of most), which are empty where no inventory says any.
+    ``gpus_per_node`` is what most runs had, None where no run says it. ``repairs`` are notes that
+    came apart from the outage that they are about, None where there are none. ``counters`` is
+    growth of error counters by node and day, None where nobody sends telemetry. ``notes`` say
+    what is missing (incidents without a run, runs without nodes). ``moved`` are parts that were
+    in several nodes; ``machine_notes``, also among the notes, say which nodes were renamed or
+    replaced, and ``gone`` are machines whose name another one has now.
     """
 
     since_ns: int
@@ -161,3 +223,12 @@ class FleetRecord:
     gpus_per_node: int | None = None
     cluster: str | None = None
     notes: tuple[str, ...] = ()
+    batch: tuple[str | None, ...] = ()
+    cage: tuple[str | None, ...] = ()
+    slot: tuple[str | None, ...] = ()
+    role: tuple[str | None, ...] = ()
+    repairs: RepairNotes | None = None
+    counters: CounterDays | None = None
+    moved: tuple[MovedPart, ...] = ()
+    machine_notes: tuple[str, ...] = ()
+    gone: frozenset[str] = frozenset()

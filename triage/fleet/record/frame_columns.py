@@ -8,18 +8,22 @@ import numpy.typing as npt
 from triage.domain.category import Category
 from triage.domain.hosts import expand
 from triage.errors import UsageError
+from triage.fleet.parsers.rows import DAY_ZERO
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
+    "FIRST_DAY_NS",
     "NONE_NS",
     "causes",
+    "days",
     "flags",
     "given",
     "instant",
     "known",
     "members",
+    "names",
     "numbers",
     "times",
 ]
@@ -27,6 +31,9 @@ __all__ = [
 Ints = npt.NDArray[np.int64]
 NONE_NS: Final = np.iinfo(np.int64).min
 """Stands for a time that is not told."""
+DAY_NS: Final = 86_400 * 10**9
+FIRST_DAY_NS: Final = round(DAY_ZERO.timestamp()) * 10**9
+MOST_DAYS: Final = 36_600.0
 
 
 def given(frame: "DataFrame", name: str) -> list[Any]:
@@ -34,6 +41,11 @@ def given(frame: "DataFrame", name: str) -> list[Any]:
     if name not in frame:
         return [None] * len(frame)
     return [value if known(value) else None for value in frame[name]]
+
+
+def names(frame: "DataFrame") -> list[str | None]:
+    """The column ``node``; None where it names none."""
+    return [None if one is None else str(one).strip() or None for one in given(frame, "node")]
 
 
 def known(value: object) -> bool:
@@ -56,6 +68,24 @@ def times(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> 
         if value is None and needed:
             raise UsageError(f"{table}, row {row}: {name} is missing")
         found.append(NONE_NS if value is None else instant(value, f"{table}, row {row}: {name}"))
+    return np.array(found, np.int64)
+
+
+def days(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> Ints:
+    """A column of days since a day that nobody names, in ns since ``FIRST_DAY_NS``."""
+    if name not in frame:
+        if needed:
+            raise UsageError(f"{table}: there is no column {name}")
+        return np.full(len(frame), NONE_NS)
+    found = []
+    for row, value in enumerate(given(frame, name)):
+        try:
+            day = None if value is None and not needed else float(value)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{table}, row {row}: {name} {value!r:.60} is no number") from error
+        if day is not None and not abs(day) < MOST_DAYS:
+            raise UsageError(f"{table}, row {row}: {name} cannot be {day}")
+        found.append(NONE_NS if day is None else FIRST_DAY_NS + round(day * DAY_NS))
     return np.array(found, np.int64)
 
 

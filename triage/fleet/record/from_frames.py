@@ -4,7 +4,8 @@ For notebooks: what the service joins out of its database is here said by two or
 Times that name no zone are in UTC.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,13 +13,12 @@ import numpy.typing as npt
 
 from triage.domain.category import Category
 from triage.errors import UsageError
-from triage.fleet.domain.exposure import Ending
+from triage.fleet.domain.exposure import FACTS, Ending
 from triage.fleet.record.columns import (
     Accusation,
     Accusations,
     FleetRecord,
     Interruptions,
-    Outages,
     Runs,
 )
 from triage.fleet.record.frame_columns import (
@@ -28,9 +28,12 @@ from triage.fleet.record.frame_columns import (
     given,
     instant,
     members,
+    names,
     numbers,
     times,
 )
+from triage.fleet.record.frame_outages import OutageTable
+from triage.fleet.record.frame_repairs import repairs_from_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,7 +46,7 @@ SLACK_NS: Final = 60 * 1_000_000_000
 
 
 def record_from_frames(
-    runs: "DataFrame",
+    runs: "DataFrame | None" = None,
     interruptions: "DataFrame | None" = None,
     outages: "DataFrame | None" = None,
     *,
@@ -51,6 +54,9 @@ def record_from_frames(
     until: object = None,
     leaf_switch: Mapping[str, str] | None = None,
     cluster: str | None = None,
+    nodes: int | Iterable[str] = (),
+    inventory: "DataFrame | None" = None,
+    repairs: "DataFrame | None" = None,
 ) -> FleetRecord:
     """``runs``: one row per attempt of a job: ``started_at``, ``ended_at`` (missing: it still
     runs) and ``num_gpus``; where known ``num_nodes``, ``nodes`` (names, or a Slurm host list),
@@ -58,12 +64,30 @@ def record_from_frames(
 
     ``interruptions``: ``at``; where known ``cause``, ``planned``, ``resolved``, ``job_id`` (joins
     it to the run of that job at that time), ``node`` (who is to blame) and ``score``. Without
-    this table each run that ended unexpectedly, or as planned, is one. ``outages``: ``node``,
-    ``from_at``, ``to_at`` (missing: still out). ``since`` and ``until`` are the first start and
-    the last time that is told, where not given; runs are cut to them.
+    this table each run that ended unexpectedly, or as planned, is one.
+
+    ``outages``: ``node``, ``from`` or ``from_at``, ``to`` or ``to_at`` (missing: still out), or
+    ``from_day`` and
+    ``to_day``, days since a day that nobody names; where known ``cause``, ``detail``, ``reason``,
+    ``action`` and ``planned``. A record of outages alone is a record. What is still out, and has
+    runs that began later, was out until the first of them. Rows of one node and start are
+    reports of one outage; rows that end before they begin, or name no node, are left out. The
+    notes count both.
+
+    ``repairs``: notes that came apart from their outage: ``node``, ``at``, and ``action`` or
+    ``text``.
+
+    ``nodes`` are those of the fleet that no table names, or how many it has in all.
+    ``inventory``: ``node`` and any of ``generation``, ``rack``, ``leaf_switch``, ``batch``,
+    ``cage``, ``slot``, ``role``. ``since`` and ``until`` are the first start and the last time
+    that is told, where not given; runs are cut to them.
 
     Raises :class:`UsageError` with the table, the row and the column that cannot be.
     """
+    import pandas as pd
+
+    if runs is None:
+        runs = pd.DataFrame({"started_at": [], "ended_at": [], "num_gpus": []})
     start = times(runs, "runs", "started_at")
     end = times(runs, "runs", "ended_at", needed=False)
     at = (
@@ -71,7 +95,13 @@ def record_from_frames(
         if interruptions is None
         else times(interruptions, "interruptions", "at")
     )
-    first, last = period(since, until, start, np.concatenate([end[end != NONE_NS], start, at]))
+    away = OutageTable.of(outages)
+    told = np.concatenate([end[end != NONE_NS], start, at])
+    if not len(start):
+        start_of = told = np.concatenate([told, away.told()])
+    else:
+        start_of = start
+    first, last = period(since, until, start_of, told)
     end = np.where(end == NONE_NS, np.maximum(last, start), end)
     if len(backwards := np.flatnonzero(end < start)):
         raise UsageError(f"runs, row {int(backwards[0])}: it ends before it begins")
@@ -79,11 +109,11 @@ def record_from_frames(
     order = order[np.argsort(start[order], kind="stable")]
     kept = runs.iloc[order]
     of_runs = members(kept, "runs")
-    blamed = [] if interruptions is None else given(interruptions, "node")
-    out = [] if outages is None else given(outages, "node")
-    told = {str(one) for one in (*blamed, *out) if one is not None}
-    nodes = tuple(sorted(told.union(*of_runs)))
-    place = {name: number for number, name in enumerate(nodes)}
+    tables = [table for table in (interruptions, inventory, repairs) if table is not None]
+    named = {node for table in tables for node in names(table) if node is not None}
+    named.update(row.node for row in away.rows)
+    every = all_nodes(named.union(*of_runs), nodes)
+    place = {name: number for number, name in enumerate(every)}
     ran = runs_of(
         kept, np.maximum(start[order], first), np.minimum(end[order], last), of_runs, place
     )
@@ -94,20 +124,51 @@ def record_from_frames(
         within = (at >= first) & (at <= last)
         interruptions, at = interruptions[within], at[within]
         stops = stops_of_table(interruptions, at, kept, ran)
+    facts = facts_of(inventory, every)
+    leaves = tuple((leaf_switch or {}).get(name) for name in every)
     return FleetRecord(
         since_ns=first,
         until_ns=last,
-        nodes=nodes,
-        generation=(None,) * len(nodes),
-        rack=(None,) * len(nodes),
-        leaf_switch=tuple((leaf_switch or {}).get(name) for name in nodes),
+        nodes=every,
+        generation=facts["generation"],
+        rack=facts["rack"],
+        leaf_switch=tuple(a or b for a, b in zip(leaves, facts["leaf_switch"], strict=True)),
+        batch=facts["batch"],
+        cage=facts["cage"],
+        slot=facts["slot"],
+        role=facts["role"],
         runs=ran,
         interruptions=stops,
         accusations=accusations_of(interruptions, stops, place),
-        outages=outages_of(outages, place, first, last),
+        outages=away.columns(place, first, last, ran),
         gpus_per_node=usual_gpus_per_node(ran),
         cluster=cluster,
+        notes=away.notes,
+        repairs=None if repairs is None else repairs_from_frame(repairs, place, first, last),
     )
+
+
+def all_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
+    """All names, sorted; nodes that are only counted get names that no table has."""
+    if not isinstance(nodes, int):
+        return tuple(sorted(named.union(map(str, nodes))))
+    if nodes < len(named):
+        raise UsageError(f"nodes: the tables name {len(named)} nodes, and {nodes} were said")
+    free = (name for number in count() if (name := f"unnamed{number:05d}") not in named)
+    return tuple(sorted([*named, *islice(free, nodes - len(named))]))
+
+
+def facts_of(
+    inventory: "DataFrame | None", nodes: Sequence[str]
+) -> dict[str, tuple[str | None, ...]]:
+    """Each fact of the inventory for all nodes; of two rows of a node the later one stands."""
+    facts: dict[str, tuple[str | None, ...]] = {}
+    listed = [] if inventory is None else names(inventory)
+    for fact in FACTS:
+        values = [] if inventory is None else given(inventory, fact)
+        of = {n: str(v) for n, v in zip(listed, values, strict=True) if v is not None}
+        facts[fact] = tuple(of.get(node) for node in nodes)
+    return facts
 
 
 def period(since: object, until: object, start: Ints, told: Ints) -> tuple[int, int]:
@@ -193,31 +254,12 @@ def accusations_of(
     rows: list[Accusation] = []
     if interruptions is not None:
         scores: list[Any] = given(interruptions, "score")
-        for row, node in enumerate(given(interruptions, "node")):
+        for row, node in enumerate(names(interruptions)):
             if node is not None and not stops.planned[row]:
                 score = 1.0 if scores[row] is None else float(scores[row])
                 category = stops.cause[row] or Category.GPU
-                rows.append(Accusation(row, place[str(node)], 1, score, True, category, None))
+                rows.append(Accusation(row, place[node], 1, score, True, category, None))
     return Accusations.of_rows(rows)
-
-
-def outages_of(
-    outages: "DataFrame | None", place: Mapping[str, int], first: int, last: int
-) -> Outages:
-    none = np.zeros(0, np.int64)
-    if outages is None:
-        return Outages(none.astype(np.int32), none, none, ())
-    start = times(outages, "outages", "from_at")
-    end = times(outages, "outages", "to_at", needed=False)
-    end = np.where(end == NONE_NS, last, end)
-    within = np.flatnonzero((start < last) & (end >= first))
-    names, reasons = given(outages, "node"), given(outages, "reason")
-    return Outages(
-        node=np.array([place[str(names[row])] for row in within], np.int32),
-        start_ns=np.maximum(start[within], first),
-        end_ns=np.maximum(np.minimum(end[within], last), np.maximum(start[within], first)),
-        reason=tuple(str(reasons[row] or "") for row in within),
-    )
 
 
 def usual_gpus_per_node(ran: Runs) -> int | None:

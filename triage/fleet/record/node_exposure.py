@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from triage.fleet.record.columns import Floats, Ints, Runs
 
-__all__ = ["NS_PER_DAY", "days_since", "decayed_days", "time_in_runs"]
+__all__ = ["NS_PER_DAY", "days_since", "decayed_days", "seen_in_runs", "time_in_runs"]
 
 NS_PER_DAY: Final = 86_400 * 10**9
 # Runs on fewer nodes are summed many at a time.
@@ -63,6 +63,24 @@ def time_in_runs(
             total[nodes] += np.maximum(measure(np.maximum(ends, begins)) - measure(begins), 0.0)
         busy_until[nodes] = np.maximum(ends, before)
     return totals
+
+
+def seen_in_runs(runs: Runs, num_nodes: int) -> tuple[Ints, Ints]:
+    """When each node was first and last in a run, in ns; the first is after the last of one that
+    no run names.
+    """
+    limits = np.iinfo(np.int64)
+    first_ns, last_ns = np.full(num_nodes, limits.max), np.full(num_nodes, limits.min)
+    counts = np.diff(runs.node_at)
+    for first, last in blocks(runs, counts):
+        nodes = runs.node[runs.node_at[first] : runs.node_at[last]]
+        each = slice(first, last)
+        single = last - first == 1
+        starts = runs.start_ns[first] if single else np.repeat(runs.start_ns[each], counts[each])
+        ends = runs.end_ns[first] if single else np.repeat(runs.end_ns[each], counts[each])
+        first_ns[nodes] = np.minimum(first_ns[nodes], starts)
+        last_ns[nodes] = np.maximum(last_ns[nodes], ends)
+    return first_ns, last_ns
 
 
 def blocks(runs: Runs, counts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:

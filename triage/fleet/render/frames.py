@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
-    "FLEET_CAUSES", "FLEET_CHECKPOINTS", "FLEET_LEAVES", "FLEET_MTTI", "FLEET_NODES", "FLEET_PARTS",
-    "FLEET_PROJECTION", "FLEET_RUNS", "FLEET_SIZES", "FLEET_SPARES",
-    "causes", "checkpoints", "leaves", "mtti", "nodes", "parts", "projection", "runs", "sizes",
-    "spares",
+    "FLEET_AWAY", "FLEET_CAUSES", "FLEET_CHECKPOINTS", "FLEET_LEAVES", "FLEET_MTTI", "FLEET_NODES",
+    "FLEET_PARTS", "FLEET_PLACES", "FLEET_PROBATION", "FLEET_PROJECTION", "FLEET_REPAIRS",
+    "FLEET_RETURNS", "FLEET_RUNS", "FLEET_SIZES", "FLEET_SPARES", "FLEET_SPARES_COST",
+    "away", "causes", "checkpoints", "leaves", "mtti", "nodes", "parts", "places", "probation",
+    "projection", "repairs", "returns", "runs", "sizes", "spares", "spares_cost",
 ]  # fmt: skip
 
 _BOUNDS: Final = {"": "value", "_low": "low", "_high": "high"}
@@ -67,11 +68,23 @@ FLEET_SPARES: Final = _columns(
     "at_95 int64, at_99 int64, at_999 int64"
 )
 """One row per reason for a node to be away, and time that it is."""
+FLEET_SPARES_COST: Final = _columns(
+    "spares int64, in_sample float64, forecast float64, node_days float64,"
+    "idle_node_days float64, node_hours_short float64, hours_short float64,"
+    "gpu_hours_short Float64"
+)
+"""One row per number of spares, a month of them; empty without outages."""
+FLEET_AWAY: Final = _columns(
+    "kind string, name string, num_nodes int64, outages int64, mean_away float64,"
+    "in_sample int64, forecast estimate"
+)
+"""One row per generation, rack and cause, the most node-days away first."""
 FLEET_NODES: Final = _columns(
     "node string, grade string, strikes int64, blame float64, expected Float64,"
     "exposure_days float64, p_value Float64, q_value Float64, score Float64,"
     "rate_per_1000_node_days Float64, rate_low Float64, rate_high Float64, part string,"
-    "reasons object"
+    "reasons object, forecast_faults_56_days Float64, forecast_low Float64, forecast_high Float64,"
+    "times Float64, special string, saved_gpu_hours_per_node_day Float64, pays boolean"
 )
 """One row per node, the worst first."""
 FLEET_PARTS: Final = _columns(
@@ -79,11 +92,35 @@ FLEET_PARTS: Final = _columns(
     "expected Float64, q_value Float64, text string"
 )
 """One row per part, or leaf switch, that several interruptions name."""
+FLEET_PLACES: Final = _columns(
+    "kind string, name string, nodes int64, faults int64, rate_per_1000_node_days Float64,"
+    "rate_of_rest Float64, ratio Float64, ratio_low Float64, ratio_high Float64, p_value Float64,"
+    "q_value Float64, found boolean, text string"
+)
+"""One row per generation, delivery, rack, cage, slot and leaf, the surest to differ first."""
 FLEET_RUNS: Final = _columns(
     "job_id string, cluster string, started_at time, ended_at time, ending string,"
     "cause string, num_nodes int64, num_gpus int64, source string"
 )
 """One row per run, newest first; ``ended_at`` is missing while nobody has told the end."""
+
+
+FLEET_PROBATION: Final = _columns(
+    "node string, returned_at time, days_back float64, cause string, action string,"
+    "within_7 float64, low_7 float64, high_7 float64, within_30 float64, next_7 float64,"
+    "next_30 float64, usual_7 float64, num_returns int64, until time, check string, text string"
+)
+"""One row per node on probation, the likeliest to fail first."""
+FLEET_REPAIRS: Final = _columns(
+    "cause string, action string, num_returns int64, failed_7 estimate, failed_30 estimate,"
+    "others_30 estimate, p_value Float64, q_value Float64, verdict string"
+)
+"""One row per cause and repair; shares of returns that failed again."""
+FLEET_RETURNS: Final = _columns(
+    "node string, out_at time, returned_at time, cause string, action string,"
+    "failed_after_days Float64, watched_days float64, within_7 float64, within_30 float64"
+)
+"""One row per return, the newest first, with the chances said on its day."""
 
 
 def causes(report: Wire) -> "DataFrame":
@@ -143,6 +180,20 @@ def spares(report: Wire) -> "DataFrame":
     return table(rows, FLEET_SPARES)
 
 
+def spares_cost(report: Wire) -> "DataFrame":
+    """``FLEET_SPARES_COST``."""
+    return table((report["away"] or {}).get("costs", ()), FLEET_SPARES_COST)
+
+
+def away(report: Wire) -> "DataFrame":
+    """``FLEET_AWAY``."""
+    rows = (
+        {**row, **_spread("forecast", row["forecast"])}
+        for row in (report["away"] or {}).get("groups", ())
+    )
+    return table(rows, FLEET_AWAY)
+
+
 def nodes(standings: Iterable[Wire]) -> "DataFrame":
     """``FLEET_NODES``."""
     return table(standings, FLEET_NODES)
@@ -151,6 +202,32 @@ def nodes(standings: Iterable[Wire]) -> "DataFrame":
 def parts(standings: Wire) -> "DataFrame":
     """``FLEET_PARTS``."""
     return table(standings["parts"], FLEET_PARTS)
+
+
+def places(standings: Wire) -> "DataFrame":
+    """``FLEET_PLACES``."""
+    return table(standings["places"], FLEET_PLACES)
+
+
+def probation(repairs: Wire) -> "DataFrame":
+    """``FLEET_PROBATION``."""
+    return table(repairs["probation"], FLEET_PROBATION)
+
+
+def repairs(facts: Wire) -> "DataFrame":
+    """``FLEET_REPAIRS``."""
+    shares = ("failed_7", "failed_30", "others_30")
+    rows = (
+        {key: value for name in shares for key, value in _spread(name, row[name]).items()}
+        | {key: value for key, value in row.items() if key not in shares}
+        for row in facts["by_repair"]
+    )
+    return table(rows, FLEET_REPAIRS)
+
+
+def returns(repairs: Wire) -> "DataFrame":
+    """``FLEET_RETURNS``."""
+    return table(repairs["returns"], FLEET_RETURNS)
 
 
 def runs(rows: Iterable[Wire]) -> "DataFrame":

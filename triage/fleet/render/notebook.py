@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from triage.errors import UsageError
 from triage.fleet.render import frames
 from triage.fleet.render.plots.figures import FleetPlots
 from triage.fleet.render.sentences import EMPTY, STANDS_OUT, answers, is_empty, period_text
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from triage.domain.standing import FleetStandings
+    from triage.fleet.repairs.answer import FleetRepairs
     from triage.fleet.report.report import FleetReport
 
 __all__ = ["FleetView"]
@@ -27,7 +29,8 @@ class FleetView:
     """What a record says; shows itself in a notebook.
 
     ``read`` gives the wire form ``triage.fleet/1`` with its ``standings``, ``read_nodes`` those
-    of all nodes and ``read_runs`` the runs; each is asked once, when it is needed.
+    of all nodes, ``read_runs`` the runs and ``read_repairs`` the wire form
+    ``triage.repairs/1``; each is asked once, when it is needed.
     """
 
     def __init__(
@@ -35,17 +38,25 @@ class FleetView:
         read: Callable[[], dict[str, Any]],
         read_nodes: Callable[[], Sequence[Wire]],
         read_runs: Callable[[], Sequence[Wire]],
+        read_repairs: Callable[[], Wire] | None = None,
     ) -> None:
         self._read = read
+        self._read_repairs = read_repairs
         self._read_nodes = read_nodes
         self._read_runs = read_runs
 
     @classmethod
-    def of(cls, report: "FleetReport", standings: "FleetStandings") -> "FleetView":
+    def of(
+        cls,
+        report: "FleetReport",
+        standings: "FleetStandings",
+        repairs: "FleetRepairs | None" = None,
+    ) -> "FleetView":
         """The view of a report that was made here; its runs are in the frames of its record."""
         facts = {**report.to_dict(), "standings": standings.to_dict(), "num_checks": 0}
         rows = facts["standings"]["nodes"]
-        return cls(lambda: facts, lambda: rows, list)
+        read_repairs = None if repairs is None else repairs.to_dict
+        return cls(lambda: facts, lambda: rows, list, read_repairs)
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
@@ -98,6 +109,16 @@ class FleetView:
         """How many spare nodes to keep."""
         return frames.spares(self._facts)
 
+    @property
+    def spares_cost(self) -> "DataFrame":
+        """Spares against what is short without them, a month."""
+        return frames.spares_cost(self._facts)
+
+    @property
+    def away(self) -> "DataFrame":
+        """Nodes away at once and spares for them, by generation, rack and cause."""
+        return frames.away(self._facts)
+
     @cached_property
     def nodes(self) -> "DataFrame":
         """How every node stands, the worst first."""
@@ -108,10 +129,36 @@ class FleetView:
         """Parts and leaf switches that are named again and again."""
         return frames.parts(self._facts["standings"])
 
+    @property
+    def places(self) -> "DataFrame":
+        """How often each place fails beside the rest of its kind, the surest first."""
+        return frames.places(self._facts["standings"])
+
     @cached_property
     def runs(self) -> "DataFrame":
         """The runs that the rates rest on, newest first."""
         return frames.runs(self._read_runs())
+
+    @cached_property
+    def _repairs(self) -> Wire:
+        if self._read_repairs is None:
+            raise UsageError("this view has no repairs: make it with FleetView.of(..., repairs)")
+        return self._read_repairs()
+
+    @property
+    def probation(self) -> "DataFrame":
+        """Nodes that came back lately and are likelier to fail than others."""
+        return frames.probation(self._repairs)
+
+    @property
+    def repairs(self) -> "DataFrame":
+        """Which repair holds for which cause."""
+        return frames.repairs(self._repairs)
+
+    @property
+    def returns(self) -> "DataFrame":
+        """The newest returns: out, repaired, back, and what came after."""
+        return frames.returns(self._repairs)
 
     @property
     def notes(self) -> list[str]:

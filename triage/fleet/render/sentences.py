@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from triage.domain.counts import count
 from triage.fleet.render.charts.over_time import reference_job
-from triage.fleet.render.charts.plan import BASIS
+from triage.fleet.render.charts.plan import BASIS, MEASURED
 from triage.fleet.render.page.nodes import names_of
 from triage.fleet.render.words import (
     Wire,
     by_unit,
-    count,
     day_of,
     duration,
     figure,
@@ -34,6 +34,7 @@ __all__ = [
     "Headline",
     "answers",
     "is_empty",
+    "nothing_ran",
     "period_text",
     "plan_answers",
     "trend_words",
@@ -69,9 +70,14 @@ class Headline(NamedTuple):
 
 
 def is_empty(report: Wire, standings: Wire | None = None) -> bool:
-    """Whether there is nothing to show: neither a run nor an interruption."""
-    nothing = not report["exposure"]["runs"] and not report["stops"]["unexpected"]
+    """Whether there is nothing to show: no run, no interruption and no outage."""
+    nothing = not report["repairs"]["outages"] and nothing_ran(report)
     return nothing and not report["stops"]["planned"] and not (standings or {}).get("parts")
+
+
+def nothing_ran(report: Wire) -> bool:
+    """Whether no job is known, running or interrupted."""
+    return not report["exposure"]["runs"] and not report["stops"]["unexpected"]
 
 
 def period_text(report: Wire) -> str:
@@ -135,12 +141,16 @@ def _spares_for(answer: Wire) -> Iterator[Headline]:
     spares = with_interval(row["spares"], lambda value: count(value, "spare"))
     text = f"With {spares}, {nodes} are there {per_cent(answer['confidence'])} of the time."
     away = mark(answer["repair_days"] * _DAY_H)
-    yield Headline("spares", text, f"Where {_takes_out(row)}, for {away} each.")
+    why = f"Where {_takes_out(row)}, for {away} each."
+    if row["basis"] == "forecast":
+        why = "By the outages on record, in bursts and batches and as long as they came."
+    yield Headline("spares", text, why)
 
 
 def _best_founded(rows: list[Wire]) -> Wire | None:
-    """Of the rows of spares that by the outages on record; without outages the first."""
-    return next((row for row in rows if row["basis"] == "outages"), rows[0] if rows else None)
+    """Of the rows of spares the forecast, or that by the outages on record; else the first."""
+    bases = {row["basis"]: row for row in rows}
+    return bases.get("forecast") or bases.get("outages") or (rows[0] if rows else None)
 
 
 def _takes_out(row: Wire) -> str:
@@ -149,13 +159,15 @@ def _takes_out(row: Wire) -> str:
 
 
 def _rate(report: Wire) -> Iterator[Headline]:
+    if nothing_ran(report):
+        return
     mtti, stops, exposure = report["reference_mtti"], report["stops"], report["exposure"]
     counted = count(stops["counted"], "unexpected interruption")
     rests = f"{counted} in {mark(round(exposure['days'] * _DAY_H))}"
     if exposure["gpu_hours"]:
         rests += f" and {_many(exposure['gpu_hours'])} GPU-hours"
     if stops["planned"]:
-        rests += f"; {stops['planned']:,} planned ones are not counted"
+        rests += f"; {count(stops['planned'], 'planned one')} not counted"
     between = report["rates"]["gpu_hours_between"]
     if between["value"]:
         rests += f". One for every {figure(between['value'], 3)} GPU-hours"
@@ -172,19 +184,39 @@ def _nodes(stops: Wire, standings: Wire) -> Iterator[Headline]:
     lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
     also = f"{count(watched, 'node')} under watch: {names_of(standings, 'watch', _NAMES)}."
     if lemons:
-        text = f"{count(lemons, 'lemon')} to take out: {names_of(standings, 'lemon', _NAMES)}."
-        yield Headline("nodes", text, also if watched else "", "bad")
+        rows = [row for row in standings["nodes"] if row["grade"] == "lemon"]
+        # Where it is known of each that it does not pay, nobody is told to take any out.
+        loss = rows and all(row.get("pays") is False for row in rows)
+        text = f"{count(lemons, 'lemon')}{'' if loss else ' to take out'}:"
+        text = f"{text} {names_of(standings, 'lemon', _NAMES)}."
+        why = "Taking them out costs more than it saves. " if loss else ""
+        yield Headline("nodes", text, f"{why}{also if watched else ''}".strip(), "bad")
     elif watched:
         yield Headline("nodes", f"No lemon. {also}", tone="may")
     elif stops["counted"] and not stops["triaged"]:
         text = f"None of {count(stops['counted'], 'interruption')} was triaged: whether a node"
         yield Headline("nodes", f"{text} is to blame, the record does not say.", tone="may")
     elif standings["num_tested"]:
-        text = f"No node of {standings['num_tested']:,} interrupts jobs more than chance does."
+        outages = standings.get("basis") == "outages"
+        does = (
+            "fails more often than chance has it"
+            if outages
+            else ("interrupts jobs more than chance does")
+        )
+        text = f"No node of {standings['num_tested']:,} {does}."
         yield Headline("nodes", text, tone="good")
+    yield from _probation(standings)
     leaves = [part["text"] for part in standings["parts"] if part["kind"] == "leaf_switch"]
     for text in leaves[:3]:
         yield Headline("leaves", f"{text[:1].upper()}{text[1:]}.", tone="bad")
+
+
+def _probation(standings: Wire) -> Iterator[Headline]:
+    rows = [row["probation"] for row in standings["nodes"] if row.get("probation")]
+    if rows:
+        first = max(rows, key=lambda row: row["next_7"])
+        text = f"{count(len(rows), 'repaired node')} on probation."
+        yield Headline("nodes", text, f"{first['node']} {first['text']}.", "may")
 
 
 def _causes(report: Wire) -> Iterator[Headline]:
@@ -241,6 +273,12 @@ def _spares(report: Wire) -> Iterator[Headline]:
     row = _best_founded(report["spares"])
     if row is None:
         return
+    absent = report["away"]
+    if absent is not None and absent["outages"] and absent["forecast"]["value"] is None:
+        most = with_interval(absent["forecast"], lambda value: count(value + 1, "spare"))
+        text = f"How many spares suffice, the record cannot tell: {most} do."
+        yield Headline("spares", text, f"{absent['forecast']['notes'][0]}.".capitalize())
+        return
     spares = row["spares"]
     text = (
         f"With {count(spares['at_99'], 'spare')}, {count(spares['num_nodes'], 'node')} are there"
@@ -248,8 +286,12 @@ def _spares(report: Wire) -> Iterator[Headline]:
     )
     away = row["repair_days"] * _DAY_H
     why = f"Where {_takes_out(row)}, for {mark(away)}."
-    if row["basis"] == "outages":
+    if row["basis"] in MEASURED:
         why = f"By the outages on record, {hours(away)} each on average."
+    if row["basis"] == "forecast":
+        sufficed = count(report["away"]["in_sample"], "spare")
+        bounds = with_interval(report["away"]["forecast"], lambda value: f"{value:,.0f}")
+        why += f" {sufficed} sufficed in the record; the next one needs {bounds}."
     yield Headline("spares", text, why)
 
 

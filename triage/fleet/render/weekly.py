@@ -7,9 +7,10 @@ of the week and the grades at its begin. Names are not neutralised: that is each
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from triage.domain.counts import count
 from triage.fleet.render.charts.over_time import reference_job
 from triage.fleet.render.sentences import EMPTY, answers, is_empty, trend_words
-from triage.fleet.render.words import Wire, count, day_of, duration
+from triage.fleet.render.words import Wire, day_of, duration
 
 __all__ = ["headline", "sentences"]
 
@@ -42,6 +43,7 @@ def sentences(
     return [
         *stops(week, trend),
         *nodes(standings, before),
+        *probation(standings),
         *parts(standings),
         *causes(week),
         *to_check(checks),
@@ -81,6 +83,19 @@ def nodes(standings: Wire, before: Mapping[str, str]) -> Iterator[str]:
     once = (node for node, grade in before.items() if grade == "lemon")
     if mended := sorted(node for node in once if now.get(node) != "lemon"):
         yield f"No longer a lemon: {listed(mended, MAX_NAMES)}."
+
+
+def probation(standings: Wire) -> Iterator[str]:
+    """Who came back from a repair lately, the likeliest to fail first."""
+    rows = [row for row in standings["nodes"] if row.get("probation")]
+    rows.sort(key=lambda row: -row["probation"]["next_7"])
+    if rows:
+        names = [f"{row['node']} ({100 * row['probation']['next_7']:.0f} %)" for row in rows]
+        number = count(len(rows), "repaired node")
+        yield (
+            f"{number} on probation, with the chance to fail again within a week:"
+            f" {listed(names, MAX_NAMES)}."
+        )
 
 
 def parts(standings: Wire) -> Iterator[str]:

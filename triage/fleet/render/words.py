@@ -14,7 +14,6 @@ __all__ = [
     "Wire",
     "by_unit",
     "clock",
-    "count",
     "day_of",
     "duration",
     "figure",
@@ -53,11 +52,6 @@ def day_of(at: datetime | str, *, with_year: bool = True) -> str:
     """``1 Oct 2026``: the day in UTC of a time, or of one as the wire has it."""
     moment = (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone(UTC)
     return f"{moment.day} {moment:%b %Y}" if with_year else f"{moment.day} {moment:%b}"
-
-
-def count(number: float, noun: str, many: str = "") -> str:
-    """``1 node``, ``16,384 nodes``; ``many`` is a plural that does not end in a mere s."""
-    return f"{number:,.0f} {noun if number == 1 else many or f'{noun}s'}"
 
 
 def figure(value: float | None, digits: int = 2) -> str:

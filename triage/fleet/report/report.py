@@ -14,6 +14,7 @@ import numpy as np
 from triage.domain.wire import UNSENT, Count, Key, SentAs, WireForm, as_wire, iso_utc
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed, exposed
+from triage.fleet.report.away import NextPeriod, NodesAway, next_period, nodes_away
 from triage.fleet.report.causes import CauseCount, OriginCount, by_cause, by_origin
 from triage.fleet.report.notes import notes_of, runs_without_nodes
 from triage.fleet.report.options import FleetOptions
@@ -155,6 +156,8 @@ class FleetReport(WireForm):
     ``ettr``            :class:`EttrPlan`: expected, valid, measured, budget_min
     ``repairs``         :class:`Repairs`: outages, mean_days, availability
     ``spares``          list of :class:`SpareRow`: basis, repair_days, spares at 95/99/99.9 %
+    ``away``            :class:`NodesAway`: in_sample, forecast, methods, drift, costs, groups
+    ``next_period``     :class:`NextPeriod`: stops and outages that it is expected to see
     ``availability``    :class:`AvailabilitySpares`, null without outages
     ``limits``          list of :class:`LimitRow`: GPUs at which saving takes all the time
     ``hours_of_day``    :class:`HoursOfDay`: counts (24), strength, peak_hour, p_value
@@ -187,6 +190,8 @@ class FleetReport(WireForm):
     ettr: EttrPlan
     repairs: Repairs
     spares: tuple[SpareRow, ...]
+    away: NodesAway | None
+    next_period: NextPeriod | None
     availability: AvailabilitySpares | None
     limits: tuple[LimitRow, ...]
     hours_of_day: HoursOfDay
@@ -242,10 +247,11 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
     same = size_test(table, factor)
     mending = repairs(record, seen)
     num_nodes = _fleet_size(record, reference)
-    spares, availability = spare_rows(seen, origins, mending, num_nodes, options)
+    absent = nodes_away(record)
+    spares, availability = spare_rows(seen, origins, mending, num_nodes, absent, options)
     exposure = _exposure(record, seen, sizes, reference)
     quiet = silent_days(
-        seen.events_between(edges), np.diff(seen.exposure_before(edges)), factor=factor
+        seen.events_between(edges), np.diff(seen.exposure_before(edges)), factor=spread.day_factor
     )
     return FleetReport(
         cluster=record.cluster,
@@ -271,6 +277,8 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         ettr=ettr_plan(seen, mtti, reference, options),
         repairs=mending,
         spares=spares,
+        away=absent,
+        next_period=next_period(seen, absent),
         availability=availability,
         limits=limit_rows(figures, reference, options),
         hours_of_day=_hours_of_day(record, seen, options, spread),

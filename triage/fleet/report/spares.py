@@ -7,11 +7,17 @@ import numpy.typing as npt
 
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed
+from triage.fleet.report.away import NodesAway
 from triage.fleet.report.causes import Origin, OriginCount
 from triage.fleet.report.options import FleetOptions
 from triage.statistics.estimate import Estimate
 from triage.statistics.rates import mtti
-from triage.statistics.spares import Spares, spares_for_availability, spares_in_repair
+from triage.statistics.spares import (
+    CONFIDENCES,
+    Spares,
+    spares_for_availability,
+    spares_in_repair,
+)
 
 __all__ = ["AvailabilitySpares", "Repairs", "SpareRow", "repairs", "spare_rows"]
 
@@ -36,10 +42,13 @@ class Repairs:
 
 @dataclass(frozen=True, slots=True)
 class SpareRow:
-    """Spares by the repair pipeline; ``basis`` is what takes a node out of service.
+    """Spares; ``basis`` is what they rest on.
 
-    ``every stop``, ``hardware`` (stops with a cause in hardware), or ``outages``: as often and
-    as long as nodes were out of service.
+    ``forecast`` is the one to plan by: from the record's own outages, in clusters and as long as
+    they were; left out where the record cannot tell. ``record`` is what sufficed in it. The
+    others are Palm's, of nodes that leave on their own: ``every stop`` takes a node out,
+    ``hardware`` (stops with a cause in hardware) does, or ``outages``: as often and as long as
+    nodes were out of service.
     """
 
     basis: str
@@ -70,11 +79,28 @@ def repairs(record: FleetRecord, seen: Exposed) -> Repairs:
     fleet_days = len(record.nodes) * seen.period_h / 24
     return Repairs(
         len(start),
-        int((start >= 0).sum()),
+        int((start > 0).sum()),
         lasting,
         mtti(len(start) - lasting, days, unit="d"),
         max(0.0, 1 - days / fleet_days) if len(start) and fleet_days else None,
     )
+
+
+def own_rows(absent: NodesAway, mending: Repairs) -> list[SpareRow]:
+    """What will suffice, and what did, by the record's own outages; nothing without one."""
+    found, nodes = absent.found, absent.num_nodes
+    if not found.outages:
+        return []
+    rate = len(found.began) / (nodes * found.seen.days) * 1e3
+    foretold = [int(found.at(one).value or 0) for one in CONFIDENCES]
+    sufficed = [found.seen.quantile(one) for one in CONFIDENCES]
+    known = found.forecast.value is not None
+    rows = [("forecast", foretold), ("record", sufficed)] if known else [("record", sufficed)]
+    each, down = mending.mean_days.value or 0.0, found.mean_away
+    return [
+        SpareRow(basis, each, rate, Spares(nodes, down, at_95, at_99, at_999, 100 * at_99 / nodes))
+        for basis, (at_95, at_99, at_999) in rows
+    ]
 
 
 def _merged(node: Ints, start: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -95,12 +121,13 @@ def spare_rows(
     origins: tuple[OriginCount, ...],
     mending: Repairs,
     num_nodes: int,
+    absent: NodesAway | None,
     options: FleetOptions,
 ) -> tuple[tuple[SpareRow, ...], AvailabilitySpares | None]:
-    """Spares for ``num_nodes``: by rate and days of repair, and by availability measured."""
+    """Spares for ``num_nodes``: foretold, by rate and days of repair, and by availability."""
     if num_nodes < 1:
         return (), None
-    rows = []
+    rows = [] if absent is None else own_rows(absent, mending)
     hardware = sum(one.count for one in origins if one.origin is Origin.HARDWARE)
     for basis, events in (("every stop", seen.events), ("hardware", hardware)):
         if not seen.node_days or not events:

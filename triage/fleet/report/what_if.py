@@ -4,6 +4,7 @@ Each is worked out from the rate that the report holds, and from its bounds: a p
 interval too. Assumes that the nodes to come fail as those of the record did.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,6 +12,7 @@ from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
 from triage.fleet.report.causes import Origin, thinned
 from triage.fleet.report.report import FleetReport
+from triage.statistics.away.cost import SparesCost
 from triage.statistics.checkpoint import CheckpointPlan, checkpoint_plan
 from triage.statistics.dispersion import wider_rate
 from triage.statistics.estimate import NO_EXPOSURE, Estimate
@@ -31,6 +33,7 @@ __all__ = [
 
 DEFAULT_CONFIDENCE: Final = 0.99
 DEFAULT_REPAIR_DAYS: Final = 7.0
+PER_NODE_DAY: Final = "per 1,000 node-days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,12 @@ class CheckpointAnswer(WireForm):
 class SparesBy:
     """Spares when nodes go away as often as ``basis`` says.
 
-    ``every stop`` counts each unexpected stop as a node that is away, ``hardware`` those with a
-    cause in hardware, ``outages`` the nodes that were out of service. ``mean_down`` is how many
-    are away at once on average; ``spares`` has the bounds of the rate.
+    ``forecast`` is the one to plan by, from the outages of the record as they came and lasted:
+    its bounds are those of what the next period will have needed. ``record`` is what sufficed in
+    the record. The others take each node to leave on its own: ``every stop`` counts each
+    unexpected stop as a node that is away, ``hardware`` those with a cause in hardware,
+    ``outages`` the nodes that were out of service. ``mean_down`` is how many are away at once on
+    average; ``spares`` has the bounds of the rate.
     """
 
     basis: str
@@ -97,7 +103,8 @@ class SparesBy:
 class SparesAnswer(WireForm):
     """Spares for ``num_nodes`` that are away for ``repair_days`` each, at ``confidence``.
 
-    ``measured_repair_days`` is what the outages of the record took.
+    ``measured_repair_days`` is what the outages of the record took. ``costs`` weighs spares
+    against what is short without them; empty where the plan is not of the record's own nodes.
     """
 
     num_nodes: Count
@@ -105,6 +112,7 @@ class SparesAnswer(WireForm):
     confidence: Share
     rows: tuple[SparesBy, ...]
     measured_repair_days: Estimate
+    costs: tuple[SparesCost, ...]
     notes: tuple[str, ...]
 
 
@@ -183,15 +191,55 @@ def spares_for(
         notes.append("no outage has ended in the record: a repair is taken to be 7 days")
     if nodes < 1:
         notes.append("no node is known: say for how many nodes")
-        return SparesAnswer(nodes, days, confidence, (), measured, tuple(notes))
-    rows = tuple(
-        spares_by(basis, rate, nodes * days / 1e3, confidence)
-        for basis, rate in node_rates(report)
-        if rate.high is not None
+        return SparesAnswer(nodes, days, confidence, (), measured, (), tuple(notes))
+    own = [] if repair_days is not None else own_spares(report, nodes, confidence)
+    rows = (
+        *own,
+        *(
+            spares_by(basis, rate, nodes * days / 1e3, confidence)
+            for basis, rate in node_rates(report)
+            if rate.high is not None
+        ),
     )
     if not rows:
         notes.append("no run with nodes and no outage is known: no rate to plan spares by")
-    return SparesAnswer(nodes, days, confidence, rows, measured, tuple(notes))
+    costs = report.away.costs if own and report.away and nodes == report.away.num_nodes else ()
+    notes += [text for row in own for text in row.spares.notes if text not in notes]
+    return SparesAnswer(nodes, days, confidence, rows, measured, costs, tuple(notes))
+
+
+def own_spares(report: FleetReport, nodes: int, confidence: float) -> list[SparesBy]:
+    """What will suffice and what did, by the record's outages; for other fleets in proportion."""
+    absent = report.away
+    if absent is None or not absent.outages:
+        return []
+    found, scale = absent.found, nodes / absent.num_nodes
+    rate = outage_rate(report)
+    forecast = found.at(confidence)
+    if scale != 1:
+        said = f"taken in proportion from the {absent.num_nodes:,} nodes of the record"
+        forecast = replace(
+            forecast.growing(lambda one: float(math.ceil(one * scale)), forecast.unit),
+            notes=(*forecast.notes, said),
+        )
+    sufficed = float(math.ceil(found.seen.quantile(confidence) * scale))
+    record = Estimate(sufficed, None, None, absent.departures, forecast.unit, forecast.level)
+    down = absent.mean_away * scale
+    return [
+        SparesBy("forecast", rate, down, forecast),
+        SparesBy("record", rate, down, record),
+    ]
+
+
+def outage_rate(report: FleetReport) -> Estimate:
+    """Outages per 1,000 node-days; the bounds hold that of the next period too."""
+    days = report.exposure.num_nodes * report.exposure.days
+    plain = plain_rate(report.repairs.outages, days, unit=PER_NODE_DAY, per=1e3)
+    said = report.next_period.outages if report.next_period else None
+    if plain.value is None or said is None or not said.value or not said.low or not said.high:
+        return plain
+    low, high = plain.value * said.low / said.value, plain.value * said.high / said.value
+    return replace(plain, low=low, high=high, notes=said.notes)
 
 
 def spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
@@ -240,8 +288,7 @@ def node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
         days = report.exposure.node_days
         rows.append(("hardware", wider_rate(hardware, days, wide, unit=every.unit, per=1e3)))
     if report.repairs.outages:
-        days = report.exposure.num_nodes * report.exposure.days
-        rows.append(("outages", plain_rate(report.repairs.outages, days, unit=every.unit, per=1e3)))
+        rows.append(("outages", outage_rate(report)))
     return rows
 
 

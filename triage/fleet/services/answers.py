@@ -19,8 +19,12 @@ from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import newest_results, open_checks
 from triage.fleet.services.record.record import record_of
 from triage.fleet.services.record.signals import with_signals
+from triage.fleet.services.repairs import probations_at
+from triage.fleet.services.telemetry.counter_days import with_counters
 from triage.fleet.services.telemetry.overview import FleetTelemetry, telemetry_of
 from triage.fleet.services.telemetry.rollups import node_telemetry
+from triage.fleet.standings.hardware import with_hardware
+from triage.fleet.standings.probation import with_probation
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
 from triage.services.context import Context
@@ -44,9 +48,9 @@ MAX_DAYS: Final = 3_660.0
 # Beyond, ns since the epoch do not fit, nor do ten years before it.
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
-# Four half-lives of a standing: what is older weighs less than a sixteenth. So a node stands
-# the same whatever period is looked at.
-STANDING_DAYS: Final = 112
+# The tests of a standing look back over 112 days, four half-lives; forecasts learn from what came
+# true of earlier ones, and from twice as long they have learned enough.
+STANDING_DAYS: Final = 224
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class FleetAnswer:
     """One look at a fleet.
 
     ``report`` is of the period; ``standings`` are as of its end, whatever its length (they look
-    back over 112 days at least). ``checks`` are the rows of ``GET /v1/fleet/checks`` that are
+    back over 224 days at least). ``checks`` are the rows of ``GET /v1/fleet/checks`` that are
     due or failing; ``telemetry`` is what the last 28 days before the end measured: each node's
     roll-up (``throttled_hours``, ``ecc_growth`` ...), the racks, the daily swing. ``clusters``
     are the names to choose among.
@@ -79,12 +83,15 @@ class FleetAnswer:
     def to_dict(self, top: int = 50) -> dict[str, Any]:
         """The wire form ``triage.fleet/1``: the report, beside it the ``top`` worst standings.
 
-        Nodes of grade ``normal`` and ``unknown`` are in ``standings.counts`` alone.
+        Nodes of grade ``normal`` and ``unknown`` that are not on probation are in
+        ``standings.counts`` alone.
         """
         standings = self.standings.to_dict()
         report = self.report.to_dict()
         told = {str(Grade.LEMON), str(Grade.WATCH), str(Grade.GOLDEN)}
-        standings["nodes"] = [one for one in standings["nodes"] if one["grade"] in told][:top]
+        standings["nodes"] = [
+            one for one in standings["nodes"] if one["grade"] in told or one["probation"]
+        ][:top]
         return {
             **report,
             "mtti": report["rates"]["mtti"],
@@ -141,13 +148,14 @@ def fleet_of(
         record = record_of(session, since=period.since, until=period.until, cluster=cluster)
         telemetry = telemetry_of(session, period.until, cluster)
         lately = for_standings(session, period, cluster, telemetry.nodes, record)
+        probations = probations_at(session, period.until, cluster)
         checks = open_checks(session, min(period.until, utc_now()), cluster=cluster)
         names = sorted(name for name in stored.clusters(session) if name)
     return FleetAnswer(
         period=period,
         cluster=cluster,
         report=fleet_report(record, options=options),
-        standings=fleet_standings(lately),
+        standings=with_probation(with_hardware(fleet_standings(lately), lately), probations),
         checks=tuple(checks),
         telemetry=telemetry,
         clusters=tuple(names),
@@ -162,7 +170,8 @@ def standings_of(
     with ctx.database.reading() as session:
         telemetry = node_telemetry(session, period.until, cluster=cluster)
         lately = for_standings(session, period, cluster, telemetry)
-    return fleet_standings(lately)
+        probations = probations_at(session, period.until, cluster)
+    return with_probation(with_hardware(fleet_standings(lately), lately), probations)
 
 
 def for_standings(
@@ -172,10 +181,11 @@ def for_standings(
     telemetry: Mapping[str, Mapping[str, float]],
     record: FleetRecord | None = None,
 ) -> FleetRecord:
-    """The record that standings rest on: ``record`` itself where it reaches back far enough."""
+    """The record that standings rest on: of the same days, whatever period is looked at."""
     since = period.until - STANDING_DAYS * DAY
-    if record is None or period.since > since:
+    if record is None or period.since != since:
         record = record_of(session, since=since, until=period.until, cluster=cluster)
+    record = with_counters(session, record)
     return with_signals(record, newest_results(session, cluster=cluster), telemetry)
 
 

@@ -1,18 +1,32 @@
 """The columns of a simulated record while they are filled; times come in days."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from triage.domain.category import Category
+from triage.fleet.domain.cause import OutageCause
+from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import Accusation, Accusations, Interruptions, Outages, Runs
 
-__all__ = ["Columns"]
+__all__ = ["DAY_NS", "Columns", "OutageRow"]
 
 DAY_NS: Final = 86_400 * 10**9
 GPUS_PER_NODE: Final = 8
 Ints = npt.NDArray[np.int64]
+
+
+class OutageRow(NamedTuple):
+    """A node out of service."""
+
+    node: int
+    start: float
+    end: float
+    reason: str = "drained after an interruption"
+    cause: OutageCause = OutageCause.UNKNOWN
+    action: RepairAction | None = None
+    planned: bool = False
 
 
 class Columns:
@@ -25,7 +39,8 @@ class Columns:
         self.interrupted: list[bool] = []
         self.stops: list[tuple[float, int, Category, int | None]] = []
         self.accused: list[Accusation] = []
-        self.outages: list[tuple[int, float, float]] = []
+        self.outages: list[OutageRow] = []
+        self.planned: set[int] = set()
 
     def add_run(self, start: float, end: float, nodes: Ints, *, interrupted: bool) -> int:
         """A run; its number."""
@@ -60,7 +75,7 @@ class Columns:
 
     def add_outage(self, node: int, start: float, end: float) -> None:
         """A node out of service."""
-        self.outages.append((node, start, end))
+        self.outages.append(OutageRow(node, start, end))
 
     def arrays(
         self, days: float, since_ns: int
@@ -83,7 +98,7 @@ class Columns:
             num_nodes=num_nodes,
             num_gpus=num_nodes * GPUS_PER_NODE,
             interrupted=interrupted,
-            planned=np.zeros(len(nodes), dtype=bool),
+            planned=np.array([run in self.planned for run in by_start.tolist()], dtype=bool),
             node_at=np.concatenate(([0], np.cumsum(num_nodes, dtype=np.int64))),
             node=np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int32),
         )
@@ -103,10 +118,13 @@ class Columns:
             ),
             self.accusations(order),
             Outages(
-                node=np.array([node for node, _, _ in self.outages], dtype=np.int32),
-                start_ns=ns([start for _, start, _ in self.outages]),
-                end_ns=ns([end for _, _, end in self.outages]),
-                reason=("drained after an interruption",) * len(self.outages),
+                node=np.array([row.node for row in self.outages], dtype=np.int32),
+                start_ns=np.maximum(ns([row.start for row in self.outages]), since_ns),
+                end_ns=ns([row.end for row in self.outages]),
+                reason=tuple(row.reason for row in self.outages),
+                cause=tuple(row.cause for row in self.outages),
+                action=tuple(row.action for row in self.outages),
+                planned=np.array([row.planned for row in self.outages], dtype=bool),
             ),
             [culprit for _, _, _, culprit in stops],
         )

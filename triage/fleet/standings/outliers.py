@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from triage.fleet.record.columns import Flags, Floats
+from triage.statistics.false_discovery import adjusted
 
-__all__ = ["Excess", "adjusted", "chance_of", "standing_out"]
+__all__ = ["Excess", "chance_of", "standing_out"]
 
 MAX_ROUNDS: Final = 20
 # A fleet in which nobody else was ever blamed still has a rate: less than one event is known.
@@ -74,13 +75,3 @@ def chance_of(blame: Floats, expected: Floats) -> Floats:
     p = np.ones(len(blame))
     p[some] = gammainc(blame[some], expected[some])
     return p
-
-
-def adjusted(p: Floats) -> Floats:
-    """p-values after Benjamini and Hochberg: the rate of false discoveries at which each is one."""
-    num = len(p)
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * num / np.arange(1, num + 1)
-    q = np.empty(num)
-    q[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return q

@@ -4,7 +4,7 @@ A generation that fails three times as often as the others is no list of lemons.
 its rate wild, so it counts as if it had seen some interruptions more at the fleet's rate.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,8 +12,9 @@ import numpy as np
 
 from triage.fleet.record.columns import Floats, Ints
 
-__all__ = ["Groups", "groups_of"]
+__all__ = ["GENERATION", "Groups", "groups_of"]
 
+GENERATION: Final = "generation"
 # So many interruptions at the fleet's rate weigh as much as a generation's own.
 SHRUNK_BY: Final = 5.0
 NOTED_TIMES: Final = 2.0
@@ -23,10 +24,14 @@ UNSEEN: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """``names`` of generations, None for nodes of none; ``of`` says which is each node's."""
+    """``names`` of generations, None for nodes of none; ``of`` says which is each node's.
+
+    ``kinds`` says of each what it is: a generation, or a place that fails unlike the rest.
+    """
 
     names: tuple[str | None, ...]
     of: Ints
+    kinds: tuple[str, ...]
 
     def rates(self, blame: Floats, exposure: Floats, weight: Floats) -> tuple[float, Floats]:
         """The fleet's rate per unit of exposure, and for each node that of its group.
@@ -48,7 +53,9 @@ class Groups:
         """
         for number, name in enumerate(self.names):
             own, others = self.of == number, (self.of != number) & (exposure > 0)
-            if name is None or not exposure[own].any() or not others.any():
+            # A place that stands out has a note of its own.
+            whole = self.kinds[number] == GENERATION
+            if name is None or not whole or not exposure[own].any() or not others.any():
                 continue
             mine = float(rate[own][0])
             theirs = float((rate * exposure)[others].sum() / exposure[others].sum())
@@ -60,8 +67,18 @@ class Groups:
                 )
 
 
-def groups_of(generation: Sequence[str | None]) -> Groups:
-    """Nodes by generation; one group where no inventory tells any apart."""
-    names = sorted(set(generation), key=lambda name: (name is None, name or ""))
-    place = {name: number for number, name in enumerate(names)}
-    return Groups(tuple(names), np.array([place[one] for one in generation], dtype=np.int64))
+def groups_of(
+    generation: Sequence[str | None], places: Mapping[int, tuple[str, str]] | None = None
+) -> Groups:
+    """Nodes by generation; one group where no inventory tells any apart.
+
+    ``places`` are (kind, name) of nodes whose place stands out, and are groups of their own.
+    """
+    of_node = [(places or {}).get(node, (GENERATION, name)) for node, name in enumerate(generation)]
+    every = sorted(set(of_node), key=lambda one: (one[1] is None, one[0], one[1] or ""))
+    number = {one: place for place, one in enumerate(every)}
+    return Groups(
+        tuple(name for _, name in every),
+        np.array([number[one] for one in of_node], dtype=np.int64),
+        tuple(kind for kind, _ in every),
+    )

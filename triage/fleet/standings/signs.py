@@ -6,13 +6,14 @@ maintenance takes all nodes out and a software bug prints the same Xid everywher
 make a lemon.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from triage.domain.health import CheckResult, Outcome
+from triage.domain.precursor import PrecursorFlag
 from triage.fleet.record.columns import FleetRecord, Floats, NodeSignals
 from triage.fleet.record.node_exposure import NS_PER_DAY
 
@@ -45,9 +46,20 @@ class Sign:
     grave: bool = False
 
 
-def signs_of(record: FleetRecord, from_ns: int) -> dict[str, tuple[Sign, ...]]:
-    """The signs against each node that has any; drains count from ``from_ns`` on."""
+def signs_of(
+    record: FleetRecord,
+    from_ns: int,
+    flags: Iterable[PrecursorFlag] = (),
+    *,
+    drains: bool = True,
+) -> dict[str, tuple[Sign, ...]]:
+    """The signs against each node that has any; ``drains`` count from ``from_ns`` on.
+
+    ``flags`` are of counters that announce faults in this very record, so they are grave.
+    """
     found: dict[str, list[Sign]] = {}
+    for flag in flags:
+        found.setdefault(flag.node, []).append(Sign(flag.text, grave=True))
     for node, signals in record.signals.items():
         if failing := [one for one in signals.checks if one.outcome is Outcome.FAIL]:
             found.setdefault(node, []).append(Sign(words_of_checks(failing), grave=True))
@@ -55,6 +67,8 @@ def signs_of(record: FleetRecord, from_ns: int) -> dict[str, tuple[Sign, ...]]:
     signals_of = [record.signals[name] for name in names]
     for values, least, words in measures(signals_of):
         add(found, names, values, least, words, len(record.nodes))
+    if not drains:
+        return {node: tuple(signs) for node, signs in found.items()}
     since = record.outages.start_ns >= from_ns
     taken_out = np.bincount(record.outages.node[since], minlength=len(record.nodes))
     words = "it was taken out of service {:.0f} times"

@@ -1,67 +1,43 @@
-"""Node standings: who interrupts jobs more than chance explains, and who has a clean record.
+"""Node standings: who is to fail more than its peers, and who has a clean record.
 
-Each node is held against the rate of its own generation over its own time in runs. The test
-counts a window; the score and the shrunk rate decay, blame and exposure alike, so that what was
-mended is forgotten. A grade of ``lemon`` rests on interruptions alone: signs such as Xid kinds,
-drains and telemetry may put a node under watch, but they never convict it. Sources: Meta's lemon
-detection ("Revisiting Reliability in Large-Scale ML Research Clusters", HPCA 2025), mixtures of
-two kinds of nodes with a Bayesian false-discovery rate, and empirical Bayes shrinkage.
+Where the record shows that faults come back to the same nodes, the forecast of the next 56 days
+decides who is a lemon. Where it is too short for that, a test does: more blame within a window
+than chance and the rate of the node's own generation explain. Both rest on interruptions, or on
+outages where no run is known: signs such as Xid kinds, drains and telemetry may put a node under
+watch, but they never convict it. Sources: Meta's lemon detection ("Revisiting Reliability in
+Large-Scale ML Research Clusters", HPCA 2025), mixtures of two kinds of nodes with a Bayesian
+false-discovery rate, and empirical Bayes shrinkage.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from triage.domain.standing import FleetStandings, Grade, RepeatedPart, Standing
-from triage.errors import UsageError
-from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
-from triage.fleet.record.node_exposure import NS_PER_DAY, days_since, decayed_days, time_in_runs
-from triage.fleet.standings.node_kinds import Kinds, split_kinds
-from triage.fleet.standings.own_rates import Groups, groups_of
-from triage.fleet.standings.repeated_part import OfLeaves, leaves_standing_out, parts_of_nodes
-from triage.fleet.standings.shrinkage import GammaPrior, fit_prior, posterior
-from triage.fleet.standings.signs import Sign, passed_stress, signs_of
-from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of, summed
-from triage.fleet.standings.words import Figures, Words, reasons_of
+from triage.domain.counts import count
+from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, Standing
+from triage.fleet.record.columns import FleetRecord
+from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measured
+from triage.fleet.standings.own_rates import GENERATION
+from triage.fleet.standings.places import PlaceRate, words_of_place
+from triage.fleet.standings.precursors.judge import precursors_of
+from triage.fleet.standings.repeated_part import parts_of_nodes
+from triage.fleet.standings.saving import Cost, saved, words_of_saving
+from triage.fleet.standings.signs import Sign, passed_stress
+from triage.fleet.standings.words import Ahead, Figures, Words, reasons_of
 
-__all__ = ["StandingOptions", "fleet_standings", "standings"]
+__all__ = ["StandingOptions", "fleet_standings", "place_of", "standings"]
 
 PER: Final = 1000.0
-# What is older weighs less than a sixteenth: a node stands the same in a record of any length.
-LOOK_BACK: Final = 4.0
+# Racks are many; the surest come first.
+MOST_PLACES: Final = 100
 WITHOUT_EXPOSURE: Final = "no run of the window names it: without exposure there is no standing"
+AWAY_THROUGHOUT: Final = "it was out of service throughout: without exposure there is no standing"
+UNKNOWN_COST: Final = (
+    "whether taking it out pays cannot be told: no run says how many GPUs a job and a node have"
+)
+CHANCE: Final = 0.05
 ORDER: Final = (Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True)
-class StandingOptions:
-    """What decides; times in days and hours.
-
-    A lemon needs, besides the test, ``lemon_strikes`` and a score of ``lemon_times``: what is sure
-    and small, or long ago, is no reason to replace a node. (The shrunk rate is shown and decides
-    nothing: one Gamma holds a single lemon among equals for chance.) A watched node needs
-    ``watch_strikes``: one is noise in a fleet of any size. Strikes of one node within
-    ``episode_h`` of each other are one. A golden node was in runs for ``golden_days`` without
-    any blame, and passed a stress check in the last ``stress_days``.
-    """
-
-    half_life_days: float = 28.0
-    window_days: float = 56.0
-    false_discovery_rate: float = 0.05
-    episode_h: float = 1.0
-    lemon_strikes: int = 3
-    lemon_times: float = 3.0
-    watch_strikes: int = 2
-    golden_days: float = 28.0
-    stress_days: float = 30.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.false_discovery_rate < 1:
-            raise UsageError("a false-discovery rate lies between 0 and 1; 0.05 is usual")
-        if min(self.half_life_days, self.window_days) <= 0:
-            raise UsageError("half-life and window are days, and more than none")
 
 
 def standings(
@@ -79,10 +55,11 @@ def fleet_standings(
     A node that no run names has no exposure: its grade is ``unknown``, and it says so.
     """
     options = options or StandingOptions()
-    seen = measured(record, options)
-    parts = parts_of_nodes(record, seen.strikes)
+    precursors = precursors_of(record)
+    seen = measured(record, options, precursors.flags)
+    parts = parts_of_nodes(record, seen.strikes) if seen.basis != OUTAGES else {}
     rows = list(graded(record, seen, options, parts))
-    rows.sort(key=lambda row: (ORDER.index(row.grade), -(row.score or 0.0), row.node))
+    rows.sort(key=lambda row: rank_of(row, seen))
     found = [part for node in sorted(parts) for part in parts[node]]
     found.sort(key=lambda part: (-part.interruptions, part.node or "", part.name))
     return FleetStandings(
@@ -96,90 +73,80 @@ def fleet_standings(
         half_life_days=options.half_life_days,
         false_discovery_rate=options.false_discovery_rate,
         notes=tuple(notes_of(seen, options)),
+        precursors=precursors,
+        basis=seen.basis,
+        walked=seen.calls.walked if seen.calls is not None else None,
+        places=tuple(place_of(row) for row in seen.places[:MOST_PLACES]),
     )
 
 
-def notes_of(seen: "Measures", options: StandingOptions) -> Iterator[str]:
-    """What is missing, in words."""
-    if left_out := seen.strikes.num_left_out:
+def place_of(row: PlaceRate) -> Place:
+    """A place in the form that is sent."""
+    ratio = row.ratio
+    return Place(
+        row.kind, row.name, row.members, row.events, row.rate.value, row.rate_of_rest.value,
+        ratio.value, ratio.low, ratio.high, row.p_value, row.q_value, row.found,
+        words_of_place(row),
+    )  # fmt: skip
+
+
+def rank_of(row: Standing, seen: Measures) -> tuple[int, float, str]:
+    """The worst first: by grade, then by what decides."""
+    decides = row.times if seen.calls is not None and seen.calls.decided else row.score
+    return ORDER.index(row.grade), -(decides or 0.0), row.node
+
+
+def notes_of(seen: Measures, options: StandingOptions) -> Iterator[str]:
+    """What is missing, what counts, and how calls of the past came out, in words."""
+    if left_out := seen.num_left_out:
         yield (
-            f"{left_out} accusation{'' if left_out == 1 else 's'} not counted: no run is known"
+            f"{count(left_out, 'accusation')} not counted: no run is known"
             " with that node in it, so there is no exposure to hold"
             f" {'it' if left_out == 1 else 'them'} against"
         )
+    if seen.basis == OUTAGES:
+        yield ("no interruption names a node: unplanned outages count, over the time in service")
+    elif seen.calls is not None and len(seen.history) and not len(seen.strikes.node):
+        yield "no interruption names a node: forecasts rest on unplanned outages alone"
     if unknown := int(np.count_nonzero(seen.days <= 0)):
+        why = "they were out of service" if seen.basis == OUTAGES else "no run"
+        names = "" if seen.basis == OUTAGES else " names them"
         yield (
-            f"{unknown} of {len(seen.days)} nodes without a standing: no run of the last"
-            f" {options.window_days:g} days names them"
+            f"{unknown} of {len(seen.days)} nodes without a standing: {why} of the last"
+            f" {options.window_days:g} days{names}"
         )
+    if aside := len(seen.special):
+        yield (
+            f"{count(aside, 'node')} set aside:"
+            f" {'it does' if aside == 1 else 'they do'} other work than the rest"
+        )
+    yield from (words_of_place(row) for row in seen.places if row.found and row.kind != GENERATION)
     yield from seen.groups.notes(seen.kinds.rate, seen.days, PER)
+    yield from notes_of_calls(seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """Everything that grades are made from; arrays have one value per node.
-
-    ``strikes`` look back over ``LOOK_BACK`` half-lives, without those of a leaf that stands out;
-    so do ``decayed`` and ``decayed_days``. ``num``, ``blame`` and ``days`` are of the window.
-    """
-
-    strikes: Strikes
-    leaves: OfLeaves
-    num: Ints
-    blame: Floats
-    days: Floats
-    decayed: Floats
-    decayed_days: Floats
-    ever: Flags
-    kinds: Kinds
-    groups: Groups
-    prior: GammaPrior | None
-    rate: tuple[Floats, Floats, Floats] | None
-    signs: Mapping[str, tuple[Sign, ...]]
-    num_tested: int
-
-
-def measured(record: FleetRecord, options: StandingOptions) -> Measures:
-    num_nodes, until_ns = len(record.nodes), record.until_ns
-    half_life = options.half_life_days
-    from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
-    back_ns = max(record.since_ns, until_ns - int(LOOK_BACK * half_life * NS_PER_DAY))
-    back_ns = min(back_ns, from_ns)
-    runs = record.runs
-    days, weighed_days = time_in_runs(
-        runs,
-        num_nodes,
-        (
-            lambda at_ns: days_since(at_ns, from_ns),
-            lambda at_ns: decayed_days(np.maximum(at_ns, back_ns), until_ns, half_life),
-        ),
-    )
-    everything = strikes_of(record)
-    everything = everything.where(everything.at_ns >= back_ns)
-    leaves = leaves_standing_out(record, everything, from_ns, days, options.false_discovery_rate)
-    strikes = episodes(everything.where(~leaves.explained), int(options.episode_h * NS_PER_HOUR))
-    now = strikes.at_ns >= from_ns
-    blame = summed(strikes.node[now], strikes.blame[now], num_nodes)
-    age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
-    weights = strikes.blame * np.exp2(-age_days / half_life)
-    decayed = summed(strikes.node, weights, num_nodes)
-    prior = fit_prior(blame, days)
-    groups = groups_of(record.generation)
-    return Measures(
-        strikes=strikes,
-        leaves=leaves,
-        num=np.bincount(strikes.node[now], minlength=num_nodes),
-        blame=blame,
-        days=days,
-        decayed=decayed,
-        decayed_days=weighed_days,
-        ever=np.bincount(everything.node, minlength=num_nodes) > 0,
-        kinds=split_kinds(strikes.node[now], strikes.blame[now], days, groups),
-        groups=groups,
-        prior=prior,
-        rate=None if prior is None else posterior(prior, decayed, weighed_days),
-        signs=signs_of(record, from_ns),
-        num_tested=int(np.count_nonzero(days > 0)),
+def notes_of_calls(seen: Measures) -> Iterator[str]:
+    """What decides, and how calls of the past came out."""
+    calls = seen.calls
+    if calls is None:
+        return
+    if not calls.decided:
+        if calls.came_back > CHANCE and (seen.basis == OUTAGES or calls.now.learned_from):
+            yield (
+                "faults come back to the same nodes no more than by chance"
+                f" (p = {calls.came_back:.2g}): forecasts call no node a lemon"
+            )
+        return
+    if calls.walked is None:
+        yield "no call of the past is over yet: how often calls are right cannot be told"
+        return
+    walked = calls.walked
+    yield (
+        f"of {walked.calls} nodes called lemons before, {walked.failed} failed within"
+        f" {walked.days:g} days: {walked.precision:.0%} (95 %: {walked.precision_low:.0%} to"
+        f" {walked.precision_high:.0%}); a called node had {walked.faults_per_call:.2f} faults, any"
+        f" node {walked.faults_per_node:.2f}, as many by the {walked.best_count}"
+        f" {walked.faults_per_best_count:.2f}"
     )
 
 
@@ -191,10 +158,14 @@ def graded(
 ) -> Iterator[Standing]:
     """The standing of each node, in the order of the record."""
     for node, (name, figures) in enumerate(zip(record.nodes, figures_of(seen), strict=True)):
-        if figures.exposure_days <= 0:
-            leaf, rack = record.leaf_switch[node], record.rack[node]
-            reasons = (WITHOUT_EXPOSURE,)
-            yield Standing(name, Grade.UNKNOWN, reasons, leaf_switch=leaf, rack=rack)
+        leaf, rack = record.leaf_switch[node], record.rack[node]
+        ahead = ahead_of(seen, node)
+        if figures.exposure_days <= 0 or node in seen.special:
+            why = AWAY_THROUGHOUT if seen.basis == OUTAGES else WITHOUT_EXPOSURE
+            special = seen.special.get(node)
+            yield Standing(
+                name, Grade.UNKNOWN, (special or why,), leaf_switch=leaf, rack=rack, special=special
+            )
             continue
         words = Words(
             PER * float(seen.kinds.rate[node]),
@@ -205,12 +176,68 @@ def graded(
             seen.leaves.behind(record, node),
             passed_stress(record, name, options.stress_days),
             whose_rate(seen, node),
+            seen.basis == OUTAGES,
+            ahead,
         )
         clean = not seen.ever[node] and not words.signs and words.stressed is not None
-        grade = grade_of(figures, words.signs, seen.num_tested, options, clean=clean)
+        grade = grade_of(figures, words.signs, seen.num_tested, options, ahead, clean=clean)
         part = words.parts[0].name if words.parts else None
-        where_it_is = (record.leaf_switch[node], record.rack[node])
-        yield Standing(name, grade, reasons_of(grade, figures, words), *figures, part, *where_it_is)
+        reasons = reasons_of(grade, figures, words)
+        if ahead is None:
+            yield Standing(name, grade, reasons, *figures, part, leaf, rack)
+            continue
+        yield Standing(
+            name,
+            grade,
+            (*reasons, *whether_it_pays(grade, ahead, seen.cost)),
+            *figures,
+            part,
+            leaf,
+            rack,
+            forecast=ahead.faults,
+            forecast_low=ahead.low,
+            forecast_high=ahead.high,
+            times=ahead.times,
+            saved_gpu_hours=(per_day := saving_of(ahead, seen.cost)),
+            pays=None if seen.cost is None or per_day is None else per_day > seen.cost.node_day,
+        )
+
+
+def saving_of(ahead: Ahead, cost: Cost | None) -> float | None:
+    """GPU-hours for each node-day out of service.
+
+    None where nothing says what a fault costs, or where forecasts decide nothing.
+    """
+    if cost is None or not ahead.decided:
+        return None
+    return saved(cost, ahead.faults, ahead.times)
+
+
+def whether_it_pays(grade: Grade, ahead: Ahead, cost: Cost | None) -> tuple[str, ...]:
+    """Of a lemon that a forecast names, whether taking it out pays."""
+    if grade is not Grade.LEMON or not ahead.decided:
+        return ()
+    if cost is None:
+        return (UNKNOWN_COST,)
+    return (words_of_saving(cost, saved(cost, ahead.faults, ahead.times)),)
+
+
+def ahead_of(seen: Measures, node: int) -> Ahead | None:
+    """What the forecast says of a node; None where there is none."""
+    calls = seen.calls
+    if calls is None:
+        return None
+    low, high = seen.bounds
+    now = calls.now
+    return Ahead(
+        float(now.faults[node]),
+        float(low[node]),
+        float(high[node]),
+        float(calls.times[node]),
+        float(now.look.in_service[node]),
+        bool(calls.called[node]),
+        calls.decided,
+    )
 
 
 def whose_rate(seen: Measures, node: int) -> str | None:
@@ -218,7 +245,8 @@ def whose_rate(seen: Measures, node: int) -> str | None:
     if len(seen.groups.names) < 2:
         return None
     name = seen.groups.names[seen.groups.of[node]]
-    return "nodes of no known generation" if name is None else f"its generation ({name})"
+    kind = seen.groups.kinds[seen.groups.of[node]].replace("_", " ")
+    return "nodes of no known generation" if name is None else f"its {kind} ({name})"
 
 
 def figures_of(seen: Measures) -> Iterator[Figures]:
@@ -238,13 +266,19 @@ def grade_of(
     signs: Sequence[Sign],
     num_tested: int,
     options: StandingOptions,
+    ahead: Ahead | None = None,
     *,
     clean: bool,
 ) -> Grade:
     """The grade of a node with exposure; ``clean`` says that it may be golden."""
+    decided = ahead is not None and ahead.decided
+    if ahead is not None and ahead.called:
+        return Grade.LEMON
     found = figures.q_value <= options.false_discovery_rate
     if found and figures.strikes >= options.lemon_strikes and figures.score >= options.lemon_times:
-        return Grade.LEMON
+        return Grade.WATCH if decided else Grade.LEMON
+    if ahead is not None and decided and ahead.times >= options.call_times and figures.strikes:
+        return Grade.WATCH
     # Fewer than one node of this fleet would have come so far by chance.
     unlikely = figures.p_value * num_tested < 1.0
     if figures.strikes >= options.watch_strikes and unlikely:

@@ -1,12 +1,16 @@
 """Why a node stands as it stands: sentences with figures."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from triage.domain.counts import count
+from triage.domain.probation import Probation
 from triage.domain.standing import Grade, Prior, RepeatedPart, Standing
 from triage.fleet.standings.signs import Sign
 
-__all__ = ["Figures", "Words", "prior_of", "reasons_of"]
+__all__ = ["Ahead", "Figures", "Words", "prior_of", "reasons_of"]
+
+GRADES_AGAINST: Final = (Grade.LEMON, Grade.WATCH)
 
 
 class Figures(NamedTuple):
@@ -24,13 +28,29 @@ class Figures(NamedTuple):
     rate_high: float | None
 
 
+class Ahead(NamedTuple):
+    """What the next 56 days are to bring one node: faults with their 95 % interval, ``times``
+    those of its peers, the part of the time that it is in service. ``called`` says that it is
+    named for that; ``decided`` that forecasts decide at all.
+    """
+
+    faults: float
+    low: float
+    high: float
+    times: float
+    in_service: float
+    called: bool
+    decided: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """What the reasons of one node are made from, besides its figures.
 
     ``leaf`` is the switch that accusations of it are put down to, ``stressed`` the stress check
     that it passed lately; ``rate`` is what it is held against, per 1,000 node-days, and
-    ``whose`` rate that is, None for the fleet's.
+    ``whose`` rate that is, None for the fleet's. ``outages`` says that these are what counts;
+    ``ahead`` is the forecast, None where there is none.
     """
 
     rate: float
@@ -41,17 +61,22 @@ class Words:
     leaf: RepeatedPart | None = None
     stressed: str | None = None
     whose: str | None = None
+    outages: bool = False
+    ahead: Ahead | None = None
 
 
 def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
-    """The reasons of a grade; the test comes first."""
+    """The reasons of a grade; the counts come first, and before them what decided."""
     reasons = [counted(one, words)]
+    if words.ahead is not None and words.ahead.decided and (one.strikes or words.ahead.called):
+        at = 0 if words.ahead.called else 1
+        reasons.insert(at, forecast_of(words.ahead))
     if one.strikes and one.rate is not None:
         reasons.append(
             f"rate, shrunk towards the fleet and decayed: {one.rate:.3g} per 1,000 node-days"
             f" (95 %: {one.rate_low:.3g} to {one.rate_high:.3g})"
         )
-    if one.strikes > 1:
+    if one.strikes > 1 and not (words.ahead is not None and words.ahead.decided):
         reasons.append(chance(grade, one, words))
     reasons += [part.text for part in words.parts]
     if words.leaf is not None:
@@ -63,15 +88,40 @@ def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
 
 
 def counted(one: Figures, words: Words) -> str:
-    times = f"{one.strikes} interruption{'' if one.strikes == 1 else 's'}"
+    called = words.ahead is not None and words.ahead.called
+    if called and not one.strikes and not words.outages:
+        return (
+            f"no suspect of the last {words.window_days:g} days: the forecast rests on its outages"
+        )
+    times = count(one.strikes, "interruption")
     stood = f"a suspect in {times}" if one.strikes else "no suspect"
     share = f" (blame {one.blame:.2g})" if one.strikes else ""
     per = f"{words.rate:.3g} per 1,000"
     usual = f"the fleet's {per}" if words.whose is None else f"the {per} of {words.whose}"
+    if words.outages:
+        out = count(one.strikes, "unplanned outage")
+        stood, share = out if one.strikes else "no unplanned outage", ""
+    where = "in service" if words.outages else "in runs"
     return (
         f"{stood} of the last {words.window_days:g} days{share}, where {one.expected:.2g} is"
-        f" expected of {one.exposure_days:.1f} node-days in runs at {usual}"
+        f" expected of {one.exposure_days:.1f} node-days {where} at {usual}"
     )
+
+
+def forecast_of(ahead: Ahead) -> str:
+    away = ""
+    if ahead.in_service < 1:
+        away = f"; it is out now, and in service for {ahead.in_service:.0%} of that time"
+    return (
+        f"{number(ahead.faults)} faults are expected of it in the next 56 days (95 %:"
+        f" {number(ahead.low)} to {number(ahead.high)}), {ahead.times:.1f} times as many as of its"
+        f" peers{away}"
+    )
+
+
+def number(expected: float) -> str:
+    """An expected number, which "1" would make look like a count."""
+    return f"{expected:.1f}" if expected >= 1 else f"{expected:.2g}"
 
 
 def chance(grade: Grade, one: Figures, words: Words) -> str:
@@ -89,11 +139,19 @@ def chance(grade: Grade, one: Figures, words: Words) -> str:
 
 def prior_of(one: Standing, window_days: float) -> Prior | None:
     """What an analysis is told of a node; None where its standing says nothing against it."""
-    if one.grade not in (Grade.LEMON, Grade.WATCH):
+    said = [] if one.grade not in GRADES_AGAINST else [grade_text(one, window_days)]
+    if one.probation is not None:
+        said.append(probation_text(one.probation))
+    if not said:
         return None
+    text = f"before this incident the node was {'; and it was '.join(said)} (a prior, no evidence)"
+    return Prior(one.grade, text, one.probation is not None)
+
+
+def grade_text(one: Standing, window_days: float) -> str:
     word = "a lemon" if one.grade is Grade.LEMON else "under watch"
     if one.strikes:
-        times = f"{one.strikes} interruption{'' if one.strikes == 1 else 's'}"
+        times = count(one.strikes, "interruption")
         why = (
             f"a suspect in {times} of the {window_days:g} days before, where {one.expected:.2g}"
             " is expected"
@@ -101,6 +159,14 @@ def prior_of(one: Standing, window_days: float) -> Prior | None:
     else:
         why = one.reasons[-1] if one.reasons else "of its record"
     part = f"; {one.part} is named again and again" if one.part else ""
-    return Prior(
-        one.grade, f"before this incident the node was {word}: {why}{part} (a prior, no evidence)"
+    return f"{word}: {why}{part}"
+
+
+def probation_text(one: Probation) -> str:
+    """Short, for a reason has 300 characters."""
+    after = f"{one.cause}, {one.action}" if one.action else one.cause
+    return (
+        f"on probation: back since {one.returned_at:%Y-%m-%d} ({after}), of such returns"
+        f" {100 * one.within_7:.0f} % ({100 * one.low_7:.0f} to {100 * one.high_7:.0f}) fail again"
+        f" within a week, by {one.num_returns:,} returns"
     )

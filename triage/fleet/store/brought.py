@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, Text, delete, func, select, type_coerce, update
 from sqlalchemy.orm import Session
 
-from models import HealthCheck, Outage, Run, TelemetryDay, TelemetryPack
+from models import HealthCheck, Outage, PartSighting, Run, TelemetryDay, TelemetryPack
 from triage.fleet.store.checks import BROUGHT_BY, Entry, row_of
 
 __all__ = ["num_brought", "withdraw"]
@@ -24,13 +24,18 @@ def outages(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
     return [Outage.key_id == key_id, *([] if since is None else [Outage.from_at >= since])]
 
 
+def parts(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+    first = [] if since is None else [PartSighting.first_at >= since]
+    return [PartSighting.key_id == key_id, *first]
+
+
 def days(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
     first = [] if since is None else [TelemetryDay.day >= int(since.timestamp() // DAY_S)]
     return [TelemetryDay.key_id == key_id, *first]
 
 
 def num_brought(session: Session, key_id: str, since: datetime | None) -> dict[str, int]:
-    """How many runs, outages, results of checks and days of telemetry: those of that time."""
+    """How many runs, outages, parts, results of checks and days of telemetry, of that time."""
 
     def count(query: Select[Any]) -> int:
         return session.scalar(select(func.count()).select_from(query.subquery())) or 0
@@ -38,6 +43,7 @@ def num_brought(session: Session, key_id: str, since: datetime | None) -> dict[s
     return {
         "runs": count(select(Run.id).where(*runs(key_id, since))),
         "outages": count(select(Outage.id).where(*outages(key_id, since))),
+        "parts": count(select(PartSighting.id).where(*parts(key_id, since))),
         "checks": sum(len(mine) for _, _, mine in checks(session, key_id, since)),
         "telemetry_days": count(select(TelemetryDay.id).where(*days(key_id, since))),
     }
@@ -75,6 +81,7 @@ def withdraw(session: Session, key_id: str, since: datetime | None) -> dict[str,
             session.execute(delete(HealthCheck).where(HealthCheck.id == row.id))
     session.execute(delete(Run).where(*runs(key_id, since)))
     session.execute(delete(Outage).where(*outages(key_id, since)))
+    session.execute(delete(PartSighting).where(*parts(key_id, since)))
     ids = session.scalars(select(TelemetryDay.id).where(*days(key_id, since))).all()
     for start in range(0, len(ids), AT_ONCE):
         part = ids[start : start + AT_ONCE]

@@ -4,22 +4,24 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Node, Outage
+from triage.fleet.domain.exposure import FACTS
+from triage.fleet.domain.same_outage import ahead, completed, contradict
 from triage.fleet.store.merged_rows import Tally, keep_merged
 
-__all__ = ["FACTS", "NewOutage", "keep_facts", "keep_outages"]
+__all__ = ["NewOutage", "keep_facts", "keep_outages"]
 
 CHUNK: Final = 1000
-FACTS: Final = ("generation", "rack", "leaf_switch")
 
 
 class NewOutage(NamedTuple):
     """An outage before it is stored; its fields are the columns.
 
-    ``key_id`` is the token that told the reason that stands.
+    ``cause``, ``action`` and ``planned`` are as :class:`triage.fleet.domain.exposure.Outage`
+    has them. ``key_id`` is the token that told the reason that stands.
     """
 
     node_id: int
@@ -28,6 +30,9 @@ class NewOutage(NamedTuple):
     reason: str
     source: str
     key_id: str | None = None
+    cause: str | None = None
+    action: str | None = None
+    planned: bool | None = None
 
     @property
     def key(self) -> tuple[int, datetime]:
@@ -35,19 +40,28 @@ class NewOutage(NamedTuple):
         return self.node_id, self.from_at
 
 
-def keep_outages(session: Session, outages: Iterable[NewOutage]) -> Tally:
+def keep_outages(session: Session, outages: Iterable[NewOutage]) -> tuple[Tally, int]:
     """Store these outages; a stored one gets an end that is reported now.
 
-    Of two different ends the earlier one stands, in whichever order they come.
+    Two reports of one are merged as ``same_outage`` says, in whichever order they come. The
+    second number counts reports that contradict another one of the same node and start.
     """
-    return keep_merged(
+    contradictions = 0
+
+    def merge(one: NewOutage, other: NewOutage) -> NewOutage:
+        nonlocal contradictions
+        contradictions += contradict(one, other)
+        return _merge(one, other)
+
+    tally = keep_merged(
         session,
         Outage,
         outages,
         stored_among=_stored_outages,
-        merge=_merge,
+        merge=merge,
         columns_of=NewOutage._asdict,
     )
+    return tally, contradictions
 
 
 def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tally:
@@ -56,7 +70,7 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
     keys = sorted(facts)
     for start in range(0, len(keys), CHUNK):
         rows = session.execute(
-            select(Node.id, Node.generation, Node.rack, Node.leaf_switch).where(
+            select(Node.id, *(getattr(Node, name) for name in FACTS)).where(
                 Node.id.in_(keys[start : start + CHUNK])
             )
         )
@@ -73,21 +87,20 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
 def _stored_outages(
     session: Session, wanted: Iterable[NewOutage]
 ) -> dict[tuple[int, datetime], tuple[int, NewOutage]]:
-    keys = {outage.key for outage in wanted}
-    nodes = sorted({node for node, _ in keys})
+    keys = sorted({outage.key for outage in wanted})
     columns = (getattr(Outage, name) for name in NewOutage._fields)
     query = select(Outage.id, *columns).order_by(Outage.id).with_for_update()
     found: dict[tuple[int, datetime], tuple[int, NewOutage]] = {}
-    for start in range(0, len(nodes), CHUNK):
-        chunk = nodes[start : start + CHUNK]
-        for row_id, *values in session.execute(query.where(Outage.node_id.in_(chunk))):
+    for start in range(0, len(keys), CHUNK):
+        chunk = keys[start : start + CHUNK]
+        same = tuple_(Outage.node_id, Outage.from_at).in_(chunk)
+        for row_id, *values in session.execute(query.where(same)):
             outage = NewOutage._make(values)
-            if outage.key in keys:
-                found[outage.key] = row_id, outage
+            found[outage.key] = row_id, outage
     return found
 
 
 def _merge(one: NewOutage, other: NewOutage) -> NewOutage:
-    ends = [end for end in (one.to_at, other.to_at) if end is not None]
-    first = min(one, other, key=lambda outage: (not outage.reason, outage.reason, outage.source))
-    return first._replace(to_at=min(ends, default=None))
+    # By an order of all that is told, so that three reports give the same in any order.
+    first, last = sorted((one, other), key=lambda row: (*ahead(row), row.source))
+    return first._replace(**completed(first, last))

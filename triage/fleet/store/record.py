@@ -5,7 +5,7 @@ All take the clusters they are about as keys; a year of 2,048 nodes is some thou
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -32,6 +32,7 @@ from models import (
     Node,
     NodeSet,
     Outage,
+    Repair,
     Resolution,
     Run,
     Suspect,
@@ -42,6 +43,7 @@ from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.facts import FactsState
 from triage.domain.states import ArtifactState, IncidentState
+from triage.fleet.domain.exposure import FACTS
 from triage.fleet.store.runs import REPORTED
 from triage.store.incidents.past import past_stops, past_suspects
 from triage.store.incidents.repeats import accused
@@ -49,17 +51,22 @@ from triage.store.incidents.repeats import accused
 __all__ = [
     "NodeRow",
     "OutageRow",
+    "RepairNote",
     "RunRow",
     "StopRow",
     "SuspectRow",
     "clusters",
     "nodes",
     "outages",
+    "repairs",
     "runs",
     "stops",
     "suspects",
     "xids",
 ]
+
+
+OF_OUTAGES: Final = ("node_id", "from_at", "to_at", "reason", "cause", "action", "planned")
 
 
 class NodeRow(NamedTuple):
@@ -71,6 +78,10 @@ class NodeRow(NamedTuple):
     generation: str | None
     rack: str | None
     leaf_switch: str | None
+    batch: str | None
+    cage: str | None
+    slot: str | None
+    role: str | None
     last_seen_at: datetime
 
 
@@ -126,6 +137,18 @@ class OutageRow(NamedTuple):
     from_at: datetime
     to_at: datetime | None
     reason: str
+    cause: str | None
+    action: str | None
+    planned: bool | None
+
+
+class RepairNote(NamedTuple):
+    """What somebody did to a node."""
+
+    node: int
+    at: datetime
+    action: str
+    text: str
 
 
 def clusters(session: Session) -> dict[str, int]:
@@ -135,7 +158,7 @@ def clusters(session: Session) -> dict[str, int]:
 
 def nodes(session: Session, of: Sequence[int]) -> list[NodeRow]:
     """All nodes of these clusters."""
-    facts = (Node.generation, Node.rack, Node.leaf_switch)
+    facts = (getattr(Node, name) for name in FACTS)
     rows = session.execute(
         select(Node.id, Node.cluster_id, Node.name, *facts, Node.last_seen_at)
         .where(Node.cluster_id.in_(of))
@@ -209,7 +232,7 @@ def outages(
 ) -> list[OutageRow]:
     """Outages that lie within the time at least in part."""
     rows = session.execute(
-        select(Outage.node_id, Outage.from_at, Outage.to_at, Outage.reason)
+        select(*(getattr(Outage, name) for name in OF_OUTAGES))
         .join(Node, Outage.node_id == Node.id)
         .where(
             Node.cluster_id.in_(of),
@@ -219,6 +242,19 @@ def outages(
         .order_by(Outage.node_id, Outage.from_at)
     )
     return [OutageRow(*row) for row in rows]
+
+
+def repairs(
+    session: Session, of: Sequence[int], since: datetime, until: datetime
+) -> list[RepairNote]:
+    """Notes of repairs within the time, by time."""
+    rows = session.execute(
+        select(Repair.node_id, Repair.at, Repair.action, Repair.text)
+        .join(Node, Repair.node_id == Node.id)
+        .where(Node.cluster_id.in_(of), Repair.at >= since, Repair.at < until)
+        .order_by(Repair.at, Repair.id)
+    )
+    return [RepairNote(*row) for row in rows]
 
 
 def xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, int]]:

@@ -5,23 +5,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy import delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from models import Node, TelemetryDay, TelemetryPack
+from models import Cluster, Node, TelemetryDay, TelemetryPack
 from models.base import stored_name
 from triage.fleet.store.clusters import within_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
 __all__ = [
+    "COUNTERS",
     "LockedDay",
     "NodeSums",
     "drop_before",
+    "grown_days",
     "hours_since",
     "inlets",
     "lock_days",
     "packs",
+    "seen_days",
     "set_racks",
     "store_days",
     "sums",
@@ -47,6 +50,12 @@ class NodeSums(NamedTuple):
     nvlink_growth: float
     ib_growth: float
 
+
+COUNTERS: Final = (
+    "link_recovery_growth", "ecc_corrected_growth", "ecc_growth", "remap_growth",
+    "nvlink_growth", "ib_growth",
+)  # fmt: skip
+"""The columns of a day that hold by how much a counter grew."""
 
 NO_DAY: Final[Mapping[str, Any]] = {
     "num_samples": 0,
@@ -184,6 +193,38 @@ def sums(
         query = query.where(day.node == stored_name(node))
     rows = session.execute(within_cluster(query, day.cluster_id, cluster))
     return [NodeSums._make(row) for row in rows]
+
+
+def grown_days(
+    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
+) -> Sequence[tuple[Any, ...]]:
+    """Node, day and growth, in the order of ``COUNTERS``, of days on which any counter grew."""
+    columns = [getattr(TelemetryDay, name) for name in COUNTERS]
+    query = (
+        select(TelemetryDay.node, TelemetryDay.day, *(func.coalesce(one, 0.0) for one in columns))
+        .where(TelemetryDay.day >= since_day, TelemetryDay.day < until_day)
+        .where(TelemetryDay.node != "", or_(*(one > 0 for one in columns)))
+        .order_by(TelemetryDay.node, TelemetryDay.day)
+    )
+    if cluster is not None:
+        query = query.join(Cluster, TelemetryDay.cluster_id == Cluster.id)
+        query = query.where(Cluster.name == cluster)
+    return [tuple(row) for row in session.execute(query)]
+
+
+def seen_days(
+    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
+) -> list[tuple[str, int, int]]:
+    """Node, first and last day with telemetry."""
+    day = TelemetryDay
+    query = (
+        select(day.node, func.min(day.day), func.max(day.day))
+        .where(day.day >= since_day, day.day < until_day, day.node != "")
+        .group_by(day.node)
+        .order_by(day.node)
+    )
+    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
+    return [(node, first, last) for node, first, last in rows]
 
 
 def inlets(

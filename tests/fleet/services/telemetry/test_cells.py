@@ -162,7 +162,19 @@ class TestDay:
             ),
             {},
         )
-        assert (day.nvlink_growth, day.ib_growth) == (3, 4)
+        assert (day.nvlink_growth, day.ib_growth, day.link_recovery_growth) == (3, 4, 0)
+
+    def test_links_that_were_trained_again_count_by_themselves_too(self):
+        day = day_of(
+            *self.named(
+                ("nvlink_errors_recovery", "0", [1, 2], [0, 2]),
+                ("nvlink_errors_replay", "1", [1, 2], [0, 700]),
+                ("ib_link_downed", "mlx5_0/1", [1, 2], [0, 1]),
+                ("ib_link_error_recovery", "mlx5_0/1", [1, 2], [0, 3]),
+            ),
+            {},
+        )
+        assert (day.nvlink_growth, day.ib_growth, day.link_recovery_growth) == (702, 4, 6)
 
     @pytest.mark.parametrize(
         ("minutes", "values", "wanted"),

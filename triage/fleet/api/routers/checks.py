@@ -36,8 +36,8 @@ reading = Routes("/v1/fleet", "fleet", Scope.READ)
     "Send results of checks of nodes",
     {200: ("What was read, and what was news.", TakenChecks)},
     body=binary_body(
-        "What the tool printed, byte for byte. Content-Encoding gzip or zstd, .gz and .zst"
-        " are fine.",
+        "What the tool printed, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz,"
+        " .bz2 are fine.",
         BINARY,
         "text/plain",
         "application/json",

@@ -1,7 +1,8 @@
 """What schedulers, inventories and public traces export, as the raw body of a request."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -15,9 +16,13 @@ from triage.api.routers.uploads import coding, within
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable, UsageError
-from triage.fleet.services.exposure.imports import MOST_ROWS, Imported, import_upload, zone_of
+from triage.fleet.parsers.rows import DAY_ZERO
+from triage.fleet.services.exposure.import_values import day_of, names_of, zone_of
+from triage.fleet.services.exposure.imports import MOST_ROWS, Imported, import_upload
 
 __all__ = ["routes"]
+
+T = TypeVar("T")
 
 # As uploads are: bounded by the gate, not counted as questions.
 routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
@@ -25,10 +30,10 @@ routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
 
 @routes.post(
     "/import",
-    "Send runs, outages or an inventory",
+    "Send runs, outages, repairs or an inventory",
     {200: ("What became of its rows.", Imported)},
     body=binary_body(
-        "The export, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
+        "The export, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz, .bz2 are fine.",
         BINARY,
         "text/csv",
         "application/json",
@@ -40,18 +45,22 @@ async def import_rows(
         Name | None, Query(description="Of times that name none, such as Europe/Berlin; else UTC.")
     ] = None,
     cluster: Annotated[Name | None, Query(description="Of rows that name none.")] = None,
+    day_zero: Annotated[
+        Name | None, Query(description="Of traces that count days, as 2024-03-30; else 2000-01-01.")
+    ] = None,
+    nodes: Annotated[
+        Name | None,
+        Query(description="A host list: nodes that tickets name, besides those of the cluster."),
+    ] = None,
 ) -> Response:
-    """`sacct --parsable2`, `kubectl get jobs,pods -o json`, AcmeTrace, or a table of runs, of
-    nodes or of outages. Known by its content; rows that are there already add nothing, and one
-    that cannot be read stops no other.
+    """What Slurm keeps of jobs and nodes, lists of kubectl, tickets, public traces, or a table of
+    runs, of nodes or of outages. Known by its content; rows that are there already add nothing,
+    and one that cannot be read stops no other.
     """
     state = state_of(request)
-    try:
-        own_zone = zone_of(zone or "UTC")
-    except UsageError as error:
-        raise Unprocessable(
-            str(error), hint="leave zone out for UTC", places=(Place("query/zone", "is not known"),)
-        ) from error
+    own_zone = value_in("zone", zone_of, zone or "UTC")
+    first_day = value_in("day_zero", day_of, day_zero or f"{DAY_ZERO:%Y-%m-%d}")
+    known = value_in("nodes", names_of, nodes or "")
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
     take = partial(
         import_upload,
@@ -60,8 +69,19 @@ async def import_rows(
         coding(request),
         zone=own_zone,
         cluster=cluster or "",
+        day_zero=first_day,
+        nodes=known,
         most_rows=MOST_ROWS,
         caller=caller_of(request),
     )
     taken = await within(state, body, take)
     return as_json(taken.to_dict(), 200)
+
+
+def value_in(name: str, read: Callable[[str], T], text: str) -> T:
+    """A value of the query. Raises :class:`Unprocessable`, which names its place."""
+    try:
+        return read(text)
+    except UsageError as error:
+        place = Place(f"query/{name}", "cannot be read")
+        raise Unprocessable(str(error), hint=f"leave {name} out", places=(place,)) from error

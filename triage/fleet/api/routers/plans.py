@@ -87,8 +87,11 @@ def fleet_spares(
     repair_days: RepairDays = None,
     confidence: Confidence = None,
 ) -> Response:
-    """By the repair pipeline: if every stop takes a node away, if hardware faults alone do, and
-    as often as nodes were out of service.
+    """What will suffice (`forecast`) and what did (`record`), by the outages on record; beside
+    them by the repair pipeline, each node on its own: if every stop takes a node away, if
+    hardware faults alone do, and as often as nodes were out of service.
+
+    `costs` weighs node-days of spares against what is short without them.
     """
     report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
     return as_answer(request, spares_facts(report, nodes, repair_days, confidence))

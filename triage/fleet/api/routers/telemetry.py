@@ -26,7 +26,7 @@ routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
     "Send telemetry of nodes",
     {200: ("What was read, and what was news.", TakenTelemetry)},
     body=binary_body(
-        "The samples, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
+        "The samples, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz, .bz2 are fine.",
         BINARY,
         "text/plain",
         "text/csv",

@@ -6,11 +6,12 @@ sample as ours are, so only what the test names is said to differ.
 
 from typing import Final
 
+from triage.domain.counts import count
 from triage.domain.llama3 import LLAMA3_UNEXPECTED
 from triage.fleet.render.charts.chart import RIGHT, framed, rect, text, ticks_below
 from triage.fleet.render.charts.scale import Scale, linear
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import Wire, count, share
+from triage.fleet.render.words import Wire, share
 from triage.render.pictures.markup import Html, constant, el, join
 
 __all__ = ["as_svg", "as_table", "shown_rows", "summary"]

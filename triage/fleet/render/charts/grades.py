@@ -12,7 +12,7 @@ CELL: Final = 12
 WORDS: Final = ("lemon", "watch", "normal", "golden", "unknown")
 """The worst first."""
 MEANING: Final[Mapping[str, str]] = {
-    "lemon": "interrupts jobs more than chance and the fleet's rate explain",
+    "lemon": "fails, or is to fail, far more than its peers",
     "watch": "suspect, not proven",
     "normal": "no more than chance",
     "golden": "a long clean record, and a stress check passed",

@@ -7,6 +7,7 @@ over the day. What goes with the hour is cooling; what one node or rack has alon
 from collections.abc import Callable
 from typing import Final
 
+from triage.domain.counts import count
 from triage.fleet.render.charts.chart import (
     BOTTOM,
     HOURS,
@@ -21,7 +22,7 @@ from triage.fleet.render.charts.chart import (
 )
 from triage.fleet.render.charts.scale import linear
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import Wire, clock, count, figure, share, with_interval
+from triage.fleet.render.words import Wire, clock, figure, share, with_interval
 from triage.render.pictures.markup import Html, constant
 
 __all__ = ["as_svg", "as_table", "node_table", "rack_table", "sentences"]

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from triage.domain.counts import count
 from triage.domain.natural import natural
 from triage.fleet.render.charts.chart import framed, rect, text
 from triage.fleet.render.charts.grades import CELL, WORDS, cells_of
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import Wire, count
+from triage.fleet.render.words import Wire
 from triage.render.pictures.markup import Html, constant, el, join
 from triage.render.words.clean import cut, one_line
 from triage.render.words.ranges import condense_names

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from triage.domain.counts import count
 from triage.fleet.render.charts.chart import (
     BOTTOM,
     HEIGHT,
@@ -24,7 +25,7 @@ from triage.fleet.render.charts.chart import (
 )
 from triage.fleet.render.charts.scale import Scale, clock
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import Estimate, Wire, count, day_of, duration, mark
+from triage.fleet.render.words import Estimate, Wire, day_of, duration, mark
 from triage.render.pictures.markup import Html, constant, el, join
 
 __all__ = ["as_svg", "as_table", "job_mtti", "reference_job"]

@@ -1,13 +1,13 @@
 """What is to be planned by: checkpoints, effective time, spare nodes, and where growth ends."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from triage.fleet.render.charts.table import table
+from triage.domain.counts import count
+from triage.fleet.render.charts.table import details, table
 from triage.fleet.render.words import (
     Wire,
     by_unit,
-    count,
     duration,
     figure,
     hours,
@@ -21,8 +21,10 @@ from triage.render.pictures.markup import Html, constant, el, join
 
 __all__ = [
     "BASIS",
+    "MEASURED",
     "away",
     "checkpoint_table",
+    "cost_table",
     "effective_time",
     "limit_table",
     "spare_answer",
@@ -30,11 +32,22 @@ __all__ = [
 ]
 
 BASIS: Final[Mapping[str, str]] = {
+    "forecast": "forecast: outages in bursts, batches and as long as on record",
+    "record": "in sample: what sufficed in the record",
     "every stop": "every interruption takes a node out",
     "hardware": "hardware faults take a node out",
-    "outages": "nodes go out as often as on record",
+    "outages": "nodes go out as often as on record, each on its own (Palm)",
 }
-"""What takes a node out of service, by the report's word for it."""
+"""What spares rest on, by the report's word for it."""
+METHOD: Final[Mapping[str, str]] = {
+    "poisson": "Poisson: each node on its own (Palm)",
+    "over_dispersed": "negative binomial of the record's variance",
+    "record": "what sufficed in the record",
+    "clusters": "the record, and its clusters in any order",
+    "drifting": "the same at a rate that drifts",
+}
+MEASURED: Final = frozenset({"forecast", "record", "outages"})
+"""Those of them whose days of repair are measured."""
 _DAY_H: Final = 24.0
 
 
@@ -104,12 +117,89 @@ def spare_table(report: Wire) -> Html:
     figures = ("#Away at once", "#95 %", "#99 %", "#99.9 %", "#99 % of the nodes")
     head = ("What takes nodes out", "#And are away for", *figures)
     made = table(f"Spares with which {nodes} are there, at three confidences", head, rows)
-    return join((made, _by_availability(report)))
+    absent = report["away"]
+    own = () if absent is None else (_own_notes(absent, report), cost_table(absent["costs"]))
+    folded = () if absent is None else (_methods(absent), _groups(absent))
+    return join((made, *own, *folded, _by_availability(report)))
+
+
+def cost_table(costs: Sequence[Wire]) -> Html:
+    """Spares against what is short without them, a month of 30 days; empty without a spare."""
+    if len(costs) < 2:
+        return constant("")
+    gpus = costs[0]["gpu_hours_short"] is not None
+    rows = [
+        (
+            f"{row['spares']:,}",
+            share(row["in_sample"]),
+            share(row["forecast"]),
+            f"{row['node_days']:,.0f}",
+            f"{row['idle_node_days']:,.0f}",
+            figure(row["node_hours_short"], 3),
+            *((figure(row["gpu_hours_short"], 3),) if gpus else ()),
+            hours(row["hours_short"]) if row["hours_short"] >= 1 / 60 else "none",
+        )
+        for row in costs
+    ]
+    shares = ("#Sufficed", "#Will suffice", "#Node-days bought", "#Of them idle")
+    short = ("#Node-hours short", *(("#GPU-hours short",) if gpus else ()))
+    head = ("Spares", *shares, *short, "#Time with a node short")
+    return table("What spares cost and save, a month", head, rows)
+
+
+def _own_notes(absent: Wire, report: Wire) -> Html:
+    """The forecast with its interval, and why it is none or may be too low."""
+    said = absent["forecast"]
+    nodes = with_interval(said, lambda value: f"{value:,.0f}")
+    basis = (
+        f"{count(absent['outages'], 'outage')}, {count(absent['departures'], 'time')} that nodes"
+        " went away, alone or together"
+    )
+    lines = [f"Forecast at 99 %: {nodes} ({basis})." if said["value"] is not None else ""]
+    lines += [f"{text[:1].upper()}{text[1:]}." for text in said["notes"]]
+    following = report["next_period"]
+    if following is not None and following["outages"]["n"]:
+        expected = with_interval(following["outages"], lambda value: f"{value:,.0f}")
+        lines.append(f"Outages in the next {mark(following['days'] * _DAY_H)}: {expected}.")
+    return join(el("p", {"class": "soft"}, line) for line in lines if line)
+
+
+def _methods(absent: Wire) -> Html:
+    rows = [
+        (
+            METHOD.get(row["method"], row["method"]),
+            f"{row['spares']:,}",
+            "" if row["covered"] is None else share(row["covered"]),
+        )
+        for row in absent["methods"]
+    ]
+    head = ("Method", "#99 %", "#Covered of held-out time")
+    if not absent["outages"]:
+        return constant("")
+    return details("Other methods", table("The same by other methods", head, rows))
+
+
+def _groups(absent: Wire) -> Html | None:
+    rows = [
+        (
+            row["kind"],
+            row["name"],
+            f"{row['num_nodes']:,}",
+            f"{row['outages']:,}",
+            figure(row["mean_away"]),
+            f"{row['in_sample']:,}",
+            with_interval(row["forecast"], lambda value: f"{value:,.0f}"),
+        )
+        for row in absent["groups"]
+    ]
+    head = ("By", "", "#Nodes", "#Outages", "#Away at once", "#In sample", "#Forecast")
+    title = "By generation, rack and cause"
+    return details(title, table("Spares at 99 % for a part of them", head, rows)) if rows else None
 
 
 def away(row: Wire) -> str:
     """How long a node is away: days asked for as given, measured ones with the digits they bear."""
-    measured = row["basis"] == "outages"
+    measured = row["basis"] in MEASURED
     return (hours if measured else mark)(row["repair_days"] * _DAY_H)
 
 
@@ -143,7 +233,7 @@ def spare_answer(answer: Wire) -> Html:
         f" {mark(answer['repair_days'] * _DAY_H)} each, at {per_cent(answer['confidence'])}"
     )
     head = ("What takes nodes out", "#Per 1,000 node-days", "#Away at once", "#Spares")
-    return join((table(caption, head, rows), notes))
+    return join((table(caption, head, rows), notes, cost_table(answer["costs"])))
 
 
 def limit_table(report: Wire) -> Html:

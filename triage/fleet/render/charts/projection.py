@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from triage.domain.counts import count
 from triage.fleet.render.charts.chart import (
     BOTTOM,
     HATCH,
@@ -29,7 +30,7 @@ from triage.fleet.render.charts.chart import (
 )
 from triage.fleet.render.charts.scale import Scale, clock, decades
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import Wire, count, duration, hours, mark
+from triage.fleet.render.words import Wire, duration, hours, mark
 from triage.render.pictures.markup import Html, constant, el, join
 
 __all__ = ["FAR", "as_svg", "as_table", "warnings"]

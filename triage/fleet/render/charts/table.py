@@ -90,7 +90,7 @@ def picture(drawn: str, what: str, *beside: str | None) -> Html:
 def scrolled(content: str, what: str) -> Html:
     """Content that may be wider than the screen; it scrolls by itself, by keyboard too."""
     return el(
-        "div", {"class": "scroll", "tabindex": 0, "role": "region", "aria-label": what}, content
+        "div", {"class": "scroll", "tabindex": 0, "role": "group", "aria-label": what}, content
     )
 
 

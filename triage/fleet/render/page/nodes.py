@@ -7,14 +7,15 @@ the dashed line is the fleet's. A bar that lies right of it as a whole is a node
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from triage.domain.counts import count
 from triage.fleet.render.charts.grades import grade_word, known_grade
 from triage.fleet.render.charts.scale import Scale, decades
 from triage.fleet.render.charts.table import details, left_out_of, scrolled
-from triage.fleet.render.words import Wire, count, figure
+from triage.fleet.render.words import Wire, figure
 from triage.render.pictures.markup import Html, constant, el, join
 from triage.render.words.clean import cut, one_line
 
-__all__ = ["as_table", "names_of", "parts_list", "rate_text", "summary"]
+__all__ = ["as_table", "names_of", "parts_list", "places_list", "rate_text", "summary"]
 
 _BAR_WIDTH, _BAR_HEIGHT = 150, 18
 _MAX_REASONS: Final = 8
@@ -41,11 +42,32 @@ def summary(standings: Wire) -> str:
     rate = standings["fleet_rate_per_1000_node_days"]
     if not standings["num_tested"] or rate is None:
         return "No run names its nodes: without exposure there are no standings."
+    basis = standings.get("basis") or "interruptions"
     return (
-        f"{count(standings['num_tested'], 'node')} held against {figure(rate)} interruptions per"
+        f"{count(standings['num_tested'], 'node')} held against {figure(rate)} {basis} per"
         f" 1,000 node-days, over {standings['window_days']:g} days, at a false-discovery rate of"
-        f" {standings['false_discovery_rate']:.0%}."
+        f" {standings['false_discovery_rate']:.0%}.{_walked(standings.get('walked'))}"
     )
+
+
+def _walked(walked: Wire | None) -> str:
+    """How calls of the past came out, as a further sentence."""
+    if walked is None:
+        return ""
+    return (
+        f" Of {walked['calls']:,} nodes called lemons before, {walked['failed']:,} failed within"
+        f" {walked['days']:g} days: {walked['precision']:.0%} (95 %: {walked['precision_low']:.0%}"
+        f" to {walked['precision_high']:.0%})."
+    )
+
+
+def places_list(standings: Wire) -> Html:
+    """The places that fail unlike the rest of their kind, the surest first."""
+    found = [place for place in standings.get("places", ()) if place["found"]]
+    if not found:
+        return constant("")
+    shown = join(el("li", None, place["text"]) for place in found[:_MAX_PARTS])
+    return el("ul", None, shown, left_out_of("li", len(found) - _MAX_PARTS))
 
 
 def parts_list(standings: Wire) -> Html:
@@ -94,7 +116,9 @@ def _body(
 ) -> Html:
     where = [row["leaf_switch"]] if row["leaf_switch"] else []
     where += [f"rack {row['rack']}"] if row["rack"] else []
-    reasons = join(el("li", None, reason) for reason in row["reasons"][:_MAX_REASONS])
+    probation = [f"On probation: {row['probation']['text']}"] if row.get("probation") else []
+    told = [*probation, *row["reasons"]]
+    reasons = join(el("li", None, reason) for reason in told[:_MAX_REASONS])
     why = el("ul", None, reasons)
     return el(
         "tbody",

@@ -7,6 +7,8 @@ has its table, folded below it; nothing here needs a script.
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from triage.domain.counts import count
+from triage.fleet.render import precursors
 from triage.fleet.render.charts import causes, heat, hours, leaves, lifetime, over_time, projection
 from triage.fleet.render.charts import plan as plan_tables
 from triage.fleet.render.charts.grades import legend
@@ -20,8 +22,15 @@ from triage.fleet.render.charts.table import (
     table,
 )
 from triage.fleet.render.page import nodes
-from triage.fleet.render.sentences import EMPTY, STANDS_OUT, TO_BEGIN, Headline, answers
-from triage.fleet.render.words import Wire, by_unit, count, duration, figure, with_interval
+from triage.fleet.render.sentences import (
+    EMPTY,
+    STANDS_OUT,
+    TO_BEGIN,
+    Headline,
+    answers,
+    nothing_ran,
+)
+from triage.fleet.render.words import Wire, by_unit, duration, figure, with_interval
 from triage.render.pictures.markup import Html, constant, el, join
 
 __all__ = [
@@ -73,6 +82,7 @@ def overview(
         (
             _nodes(standings, named),
             leaf_section(standings),
+            _precursors(standings),
             _rate(report),
             _causes(report),
             _projection(report),
@@ -143,7 +153,19 @@ def leaf_section(standings: Wire) -> Html:
     )
 
 
+def _precursors(standings: Wire) -> Html:
+    """Nothing where no telemetry is known."""
+    texts = precursors.sentences(standings)
+    if not texts:
+        return _NOTHING
+    listed = el("ul", None, join(el("li", None, text) for text in texts[1:]))
+    said = el("p", None, texts[0])
+    return section("precursors", "Counters before faults", said, listed if texts[1:] else None)
+
+
 def _rate(report: Wire) -> Html:
+    if nothing_ran(report):
+        return _NOTHING
     rates, comparison = report["rates"], report["comparison"]
     between = with_interval(rates["gpu_hours_between"], lambda value: figure(value, 3))
     rows = (
@@ -235,6 +257,8 @@ def _lifetime(report: Wire) -> Html:
 
 
 def _checkpoints(report: Wire) -> Html:
+    if nothing_ran(report):
+        return _NOTHING
     return section(
         "checkpoint",
         "Checkpoints and effective time",

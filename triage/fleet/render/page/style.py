@@ -86,6 +86,10 @@ svg.chart text.accused { fill: var(--bad); font-weight: 700; }
   .nodes td:empty, .nodes td.beside { display: none; }
   .nodes .reasons td, .nodes .reasons ul { display: block; padding-top: .2rem; }
 }
+.command pre.round { max-height: 22rem; overflow: auto; white-space: pre; }
+.groups td.mono { white-space: nowrap; }
+.beside { display: flex; flex-wrap: wrap; gap: .6rem 1rem; }
+.beside input { max-width: 9rem; }
 figcaption th, figcaption td { white-space: nowrap; }
 .differs { font-weight: 600; }
 """

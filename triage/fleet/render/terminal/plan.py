@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from triage.fleet.render.words import Wire, by_unit, count, duration, hours, per_cent, share
+from triage.domain.counts import count
+from triage.fleet.render.words import Wire, by_unit, duration, hours, per_cent, share, with_interval
 from triage.render.terminal.text import Line
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import one_line
@@ -14,7 +15,9 @@ _BOLD, _DIM = "1", "2"
 _BASIS: Final = {
     "every stop": "if every stop takes a node away",
     "hardware": "if hardware faults alone do",
-    "outages": "as often as nodes were out of service",
+    "outages": "as often as nodes were out of service, each on its own",
+    "forecast": "forecast, by the outages of the record",
+    "record": "in sample: what sufficed in the record",
 }
 
 
@@ -82,7 +85,13 @@ def _spares(answer: Wire) -> Iterator[str]:
         if spares["value"] is not None:
             part = f", {share(spares['value'] / answer['num_nodes'])} of them"
         basis = _BASIS.get(row["basis"]) or one_line(row["basis"])
-        yield f"{basis}: {by_unit(spares)}{part}"
+        yield f"{basis}: {with_interval(spares, lambda value: f'{value:,.0f}')}{part}"
+    for row in answer["costs"]:
+        yield (
+            f"with {count(row['spares'], 'spare')} {share(row['forecast'])} of the time:"
+            f" {row['node_days']:,.0f} node-days a month, {row['node_hours_short']:,.0f}"
+            " node-hours short"
+        )
     yield from map(one_line, answer["notes"])
 
 

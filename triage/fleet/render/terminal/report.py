@@ -7,6 +7,8 @@ record is cleaned and cut. Pictures are for pages; here a row is a window, a siz
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from triage.domain.counts import count
+from triage.fleet.render import precursors
 from triage.fleet.render.charts import causes, heat, lifetime, projection
 from triage.fleet.render.charts.over_time import job_mtti, reference_job
 from triage.fleet.render.charts.plan import away, effective_time
@@ -18,19 +20,20 @@ from triage.fleet.render.sentences import (
     TO_BEGIN,
     answers,
     is_empty,
+    nothing_ran,
     period_text,
 )
 from triage.fleet.render.terminal.table import as_lines
 from triage.fleet.render.words import (
     Wire,
     by_unit,
-    count,
     day_of,
     duration,
     figure,
     hours,
     mark,
     share,
+    with_interval,
 )
 from triage.render.terminal.text import Line, painted
 from triage.render.terminal.wrap import wrap
@@ -47,7 +50,9 @@ _TONES: Final = {"bad": "1;31", "may": "33", "good": "32"}
 _TAKES_OUT: Final = {
     "every stop": "every interruption",
     "hardware": "hardware faults alone",
-    "outages": "outages as on record",
+    "outages": "outages, each alone",
+    "forecast": "forecast by outages",
+    "record": "in sample",
 }
 # Of the sizes of a projection, those that people plan by.
 _SIZES: Final = frozenset({8, 64, 1_024, 8_192, 16_384, 32_768, 65_536, 131_072, 1_000_000})
@@ -82,6 +87,7 @@ def render(
         _lifetime(report, width),
         _checkpoints(report, width),
         _spares(report, width),
+        _items("Counters before faults", precursors.sentences(standings), width),
         _items("Heat", heat.sentences(report.get("telemetry") or {}), width),
         _items("Notes", [*report["notes"], *standings["notes"]], width),
     )
@@ -147,6 +153,8 @@ def _nodes(standings: Wire, top: int, width: int) -> list[Line]:
 
 
 def _over_time(report: Wire, width: int) -> list[Line]:
+    if nothing_ran(report):
+        return []
     windows = report["over_time"]
     if len(windows) < 2:
         return []
@@ -238,4 +246,33 @@ def _spares(report: Wire, width: int) -> list[Line]:
         return []
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
     head = ("what takes a node out", "#away for", "#away at once", "#95 %", "#99 %", "#99.9 %")
-    return _table(f"Spares for {nodes}", head, rows, (), width)
+    return _table(f"Spares for {nodes}", head, rows, own_notes(report), width)
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def own_notes(report: Wire) -> list[str]:
+    """The forecast with its bounds, what it saves, and why it is none or may be too low."""
+    absent = report["away"]
+    if absent is None or not absent["outages"]:
+        return []
+    said = absent["forecast"]
+    lines = list(said["notes"])
+    if said["value"] is not None:
+        lines.insert(
+            0, f"forecast at 99 %: {with_interval(said, _whole)}, by the method {absent['method']}"
+        )
+    row = next((row for row in absent["costs"] if row["spares"] >= absent["in_sample"]), None)
+    if row is not None:
+        lines.append(
+            f"{count(row['spares'], 'spare')}: {row['node_days']:,.0f} node-days a month, and"
+            f" {figure(row['node_hours_short'])} node-hours short; without any"
+            f" {figure(absent['costs'][0]['node_hours_short'])}"
+        )
+    following = report["next_period"]
+    if following is not None and following["outages"]["n"]:
+        expected = with_interval(following["outages"], _whole)
+        lines.append(f"outages in the next {mark(following['days'] * 24)}: {expected}")
+    return lines

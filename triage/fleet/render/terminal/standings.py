@@ -4,15 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from triage.domain.counts import count
 from triage.fleet.render.page.nodes import rate_text
 from triage.fleet.render.sentences import STANDS_OUT
-from triage.fleet.render.words import Wire, count
+from triage.fleet.render.words import Wire
 from triage.render.terminal.text import Line
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import cut, one_line
 
 __all__ = ["standing_lines"]
 
+_MOST_ASIDE: Final = 20
 _COLOUR: Final = {"lemon": "1;31", "watch": "33", "golden": "1;32"}
 
 
@@ -28,12 +30,13 @@ def standing_lines(
     ``wanted`` is the one grade that all ``rows`` have. Without it only nodes that stand out
     are listed with their reasons; the others, which have the same one, are counted.
     """
-    shown = [row for row in rows if wanted or row["grade"] in STANDS_OUT]
+    shown = [row for row in rows if wanted or row["grade"] in STANDS_OUT or row.get("probation")]
     lines = [line for row in shown[:most] for line in _of_node(row, width)]
     if len(shown) > most:
         lines.append(Line(f"and {count(len(shown) - most, 'more node')} (--limit N)"))
     if not shown:
         lines.append(Line(_nobody(rows, wanted)))
+    lines += _set_aside([row for row in rows if row.get("special")] if not wanted else [], width)
     if not wanted and len(shown) < len(rows):
         lines += map(Line, wrap(_others(rows), width))
     return lines
@@ -43,10 +46,23 @@ def _of_node(row: Wire, width: int) -> list[Line]:
     rate = rate_text(row, " per 1,000 node-days")
     figures = f"  {count(row['strikes'], 'strike')}, {rate}" if rate else ""
     head = f"{one_line(row['node'])}  {row['grade']}{figures}"
-    reasons = [
-        line for text in row["reasons"] for line in wrap(one_line(text), width, first="  - ")
-    ]
+    reasons = [line for text in told_of(row) for line in wrap(one_line(text), width, first="  - ")]
     return [Line(cut(head, width), _COLOUR.get(row["grade"], "")), *map(Line, reasons)]
+
+
+def told_of(row: Wire) -> list[str]:
+    """The reasons of a grade, behind those of a probation."""
+    probation = row.get("probation")
+    return [*([f"on probation: {probation['text']}"] if probation else ()), *row["reasons"]]
+
+
+def _set_aside(rows: Sequence[Wire], width: int) -> list[Line]:
+    """Special nodes, each with why it is one."""
+    return [
+        Line(text)
+        for row in rows[:_MOST_ASIDE]
+        for text in wrap(f"{one_line(row['node'])} is set aside: it {row['special']}", width)
+    ]
 
 
 def _nobody(rows: Sequence[Wire], wanted: str | None) -> str:
@@ -56,6 +72,7 @@ def _nobody(rows: Sequence[Wire], wanted: str | None) -> str:
 
 
 def _others(rows: Sequence[Wire]) -> str:
-    grades = Counter(row["grade"] for row in rows if row["grade"] not in STANDS_OUT)
+    others = [row for row in rows if row["grade"] not in STANDS_OUT and not row.get("probation")]
+    grades = Counter(row["grade"] for row in others)
     listed = ", ".join(f"{number:,} {grade}" for grade, number in grades.items())
     return f"Others: {listed}. --standing NAME lists them."

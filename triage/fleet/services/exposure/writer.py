@@ -1,4 +1,4 @@
-"""Exposure is stored: rows of an import or of a hook become runs, outages and facts of nodes.
+"""Exposure is stored: rows of an import or of a hook become runs, outages, repairs, facts, parts.
 
 Times are stored to the second, names of nodes as keys, which are looked up once.
 """
@@ -9,10 +9,21 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from triage.fleet.domain.exposure import NodeFacts, Outage, Run
+from triage.fleet.domain.exposure import (
+    FACTS,
+    ExposureRow,
+    NodeFacts,
+    NodeRepair,
+    Outage,
+    Run,
+)
+from triage.fleet.domain.hardware import PartSeen
+from triage.fleet.record.hardware.stays import Sighting
 from triage.fleet.store import node_sets
 from triage.fleet.store.merged_rows import Tally
-from triage.fleet.store.outages import FACTS, NewOutage, keep_facts, keep_outages
+from triage.fleet.store.outages import NewOutage, keep_facts, keep_outages
+from triage.fleet.store.parts import PartKey, keep_sightings
+from triage.fleet.store.repairs import NewRepair, keep_repairs
 from triage.fleet.store.runs import NewRun, keep_runs
 from triage.store import jobs
 
@@ -24,7 +35,8 @@ MOST_SETS: Final = 1024
 class ExposureWriter:
     """Stores rows, in one session at a time; remembers the keys of names.
 
-    ``key_id`` is the token that brings them.
+    ``key_id`` is the token that brings them. ``contradictions`` counts outages that another
+    report of the same node and start contradicts.
     """
 
     def __init__(self, now: datetime, key_id: str | None = None) -> None:
@@ -33,19 +45,22 @@ class ExposureWriter:
         self.clusters: dict[str, int] = {}
         self.nodes: dict[tuple[int, str], int] = {}
         self.sets: dict[tuple[int, tuple[str, ...]], bytes] = {}
+        self.contradictions = 0
 
-    def keep(
-        self, session: Session, rows: Sequence[Run | Outage | NodeFacts], seen_at: datetime
-    ) -> Tally:
+    def keep(self, session: Session, rows: Sequence[ExposureRow], seen_at: datetime) -> Tally:
         """Store these rows. ``seen_at`` is when runs without an end were last seen to run."""
         runs = [row for row in rows if isinstance(row, Run)]
         outages = [row for row in rows if isinstance(row, Outage)]
+        repairs = [row for row in rows if isinstance(row, NodeRepair)]
         facts = [row for row in rows if isinstance(row, NodeFacts)]
+        parts = [row for row in rows if isinstance(row, PartSeen)]
         self._learn(session, rows)
         return (
             self._keep_runs(session, runs, seen_at)
             .plus(self._keep_outages(session, outages))
+            .plus(self._keep_repairs(session, repairs))
             .plus(self._keep_facts(session, facts))
+            .plus(self._keep_parts(session, parts))
         )
 
     def _keep_runs(self, session: Session, runs: Sequence[Run], seen_at: datetime) -> Tally:
@@ -73,7 +88,7 @@ class ExposureWriter:
         )
 
     def _keep_outages(self, session: Session, outages: Iterable[Outage]) -> Tally:
-        return keep_outages(
+        tally, contradictions = keep_outages(
             session,
             [
                 NewOutage(
@@ -83,8 +98,29 @@ class ExposureWriter:
                     reason=outage.reason,
                     source="import",
                     key_id=self.key_id,
+                    cause=outage.cause,
+                    action=outage.action,
+                    planned=outage.planned,
                 )
                 for outage in outages
+            ],
+        )
+        self.contradictions += contradictions
+        return tally
+
+    def _keep_repairs(self, session: Session, repairs: Iterable[NodeRepair]) -> Tally:
+        return keep_repairs(
+            session,
+            [
+                NewRepair(
+                    node_id=self.nodes[self.clusters[repair.cluster], repair.node],
+                    at=repair.at.replace(microsecond=0),
+                    action=repair.action,
+                    text=repair.text,
+                    source="import",
+                    key_id=self.key_id,
+                )
+                for repair in repairs
             ],
         )
 
@@ -96,7 +132,29 @@ class ExposureWriter:
         tally = keep_facts(session, found)
         return tally._replace(unchanged=len(facts) - tally.changed)
 
-    def _learn(self, session: Session, rows: Iterable[Run | Outage | NodeFacts]) -> None:
+    def _keep_parts(self, session: Session, parts: Iterable[PartSeen]) -> Tally:
+        """Parts in nodes; of a time that nobody says they are seen now."""
+        of_cluster: dict[int, list[tuple[PartKey, Sighting]]] = {}
+        for seen in parts:
+            cluster = self.clusters[seen.cluster]
+            last = seen.last_at or seen.first_at or self.now
+            first = seen.first_at or last
+            sighting = Sighting(
+                node=self.nodes[cluster, seen.node],
+                slot=seen.part.slot,
+                first_at=min(first, last).replace(microsecond=0),
+                last_at=last.replace(microsecond=0),
+                source="import",
+                key_id=self.key_id,
+            )
+            key = PartKey(seen.part.kind, seen.part.identity)
+            of_cluster.setdefault(cluster, []).append((key, sighting))
+        tally = Tally()
+        for cluster in sorted(of_cluster):
+            tally = tally.plus(keep_sightings(session, cluster, of_cluster[cluster]))
+        return tally
+
+    def _learn(self, session: Session, rows: Iterable[ExposureRow]) -> None:
         """Look up the keys of all clusters and nodes that the rows name."""
         wanted: dict[str, set[str]] = {}
         for row in rows:

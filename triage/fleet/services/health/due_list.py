@@ -19,6 +19,7 @@ from triage.fleet.services.health.policy import (
     Ran,
     due_of,
 )
+from triage.fleet.services.repairs import probations_at
 from triage.fleet.store import check_triggers
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck
@@ -224,7 +225,8 @@ class DueChecks:
         self.cluster = cluster
         self.in_use = health.in_use(session, cluster=cluster)
         self.triggers: dict[str, list[CheckTrigger]] = {}
-        for trigger in triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node):
+        asked = triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node)
+        for trigger in [*asked, *triggers_of_probation(session, now, cluster, node)]:
             self.triggers.setdefault(trigger.node, []).append(trigger)
 
     def of(self, names: Sequence[str]) -> list[CheckRow]:
@@ -256,6 +258,22 @@ def triggers_since(
             words = f"the conviction for {seen.what} at {iso_utc(seen.at)}, without a repair since"
             found += triggers_of(seen, [STRESS], words)
     return found
+
+
+def triggers_of_probation(
+    session: Session, now: datetime, cluster: str | None, node: str | None
+) -> Iterator[CheckTrigger]:
+    """The check of its cause, for each node that came back lately and is likely to fail again."""
+    back = check_triggers.repairs(session, now - LOOK_BACK, cluster=cluster, node=node)
+    if not back:
+        return
+    # A name that several clusters have is printed with that of its cluster.
+    names = {label: key for key in back for label in (key[1], f"{key[1]} ({key[0]})")}
+    for one in probations_at(session, now, cluster):
+        if one.node in names:
+            words = f"probation since its return at {iso_utc(one.returned_at)} ({one.cause})"
+            ask = Ask(one.check, (one.check, *STRESS.answered_by))
+            yield CheckTrigger(*names[one.node], ask, one.returned_at, words)
 
 
 def triggers_of(

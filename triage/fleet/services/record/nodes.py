@@ -6,14 +6,18 @@ is printed as ``name (cluster)``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from triage.fleet.domain.exposure import FACTS
 from triage.fleet.store.record import NodeRow
 
-__all__ = ["Nodes", "nodes_among"]
+__all__ = ["NodeRow", "Nodes", "nodes_among"]
+
+# (from when on in ns, row), by time
+Changes = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +28,40 @@ class Nodes:
     rows: tuple[NodeRow, ...]
     place: npt.NDArray[np.int32]
     by_name: Mapping[tuple[int | None, str], int]
+    changes: Mapping[int, Changes] = field(default_factory=dict)
+    """By key, of nodes that were another machine before: their rows, and from when on."""
+    changes_of_name: Mapping[tuple[int | None, str], Changes] = field(default_factory=dict)
 
-    def place_of(self, cluster: int | None, name: str) -> int | None:
-        """The row of a node by name; None for a name that is not known or says too little."""
-        found = self.by_name.get((cluster, name))
-        return self.by_name.get((None, name)) if found is None else found
+    def place_of(self, cluster: int | None, name: str, at_ns: int | None = None) -> int | None:
+        """The row of a node by name, at a time or now; None for a name that is not known or says
+        too little.
+        """
+        one = (cluster, name) if (cluster, name) in self.by_name else (None, name)
+        found = self.by_name.get(one)
+        if at_ns is None or one not in self.changes_of_name:
+            return found
+        return at_time(self.changes_of_name[one], at_ns)
+
+    def places(
+        self, keys: npt.NDArray[np.int32], at_ns: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int32]:
+        """The rows of nodes with these keys at these times in ns."""
+        found = self.place[keys]
+        if self.changes:
+            changed = np.zeros(len(self.place), np.bool_)
+            changed[list(self.changes)] = True
+            for where in np.flatnonzero(changed[keys]).tolist():
+                found[where] = at_time(self.changes[int(keys[where])], int(at_ns[where]))
+        return found
+
+
+def at_time(changes: Changes, at_ns: int) -> int:
+    """The last row that begins by then."""
+    found = changes[0][1]
+    for since_ns, place in changes:
+        if since_ns <= at_ns:
+            found = place
+    return found
 
 
 def nodes_among(rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[int, str]) -> Nodes:
@@ -74,8 +107,6 @@ def one_of(rows: Sequence[NodeRow]) -> NodeRow:
     first = rows[0]
     for other in rows[1:]:
         first = first._replace(
-            generation=first.generation or other.generation,
-            rack=first.rack or other.rack,
-            leaf_switch=first.leaf_switch or other.leaf_switch,
+            **{name: getattr(first, name) or getattr(other, name) for name in FACTS}
         )
     return first

@@ -5,26 +5,29 @@ missing is said in the record's notes, and never made up.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy.orm import Session
 
+from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.repair import RepairAction, action_of
 from triage.fleet.record.columns import FleetRecord, Interruptions, NodeSignals, Outages, Runs
+from triage.fleet.record.next_runs import NEVER_NS, next_runs
 from triage.fleet.services.record.accusations import accusations_of
+from triage.fleet.services.record.machines import Named, machines_of
 from triage.fleet.services.record.nodes import Nodes, nodes_among
 from triage.fleet.services.record.runs import Attempt, attempts_of
 from triage.fleet.services.record.stops import CLOCKS_APART, UNDATED_WITHIN, Stop, is_slow, stops_of
+from triage.fleet.services.record.times import ns
 from triage.fleet.store import record as fleet
 from triage.fleet.store.node_sets import unpacked
 
-__all__ = ["record_of"]
+__all__ = ["clusters_of", "outages_of", "record_of", "small", "times_of"]
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND: Final = timedelta(microseconds=1)
 UNNAMED: Final = ""
 
 
@@ -58,9 +61,19 @@ def record_of(
     wanted |= {
         row.key for row in known if row.last_seen_at >= since or (row.cluster, row.name) in accused
     }
-    nodes = nodes_among(known, wanted, names)
+    machines = machines_of(
+        session,
+        of,
+        until,
+        nodes_among(known, wanted, names),
+        lambda: [(member_keys, starts_of(kept, members_at)), times_of(outages)],
+        lambda: names_in(stops, told, suspects),
+    )
+    nodes = machines.nodes
     new_place = {old: new for new, old in enumerate(inside)}
     interruptions = interruptions_of(stops, attempts, new_place)
+    ran = runs_of(kept, members_at, member_keys, nodes, since, until)
+    away, num_ran_again = outages_of(outages, nodes, since, until, ran)
     return FleetRecord(
         since_ns=ns(since),
         until_ns=ns(until),
@@ -68,14 +81,21 @@ def record_of(
         generation=tuple(row.generation for row in nodes.rows),
         rack=tuple(row.rack for row in nodes.rows),
         leaf_switch=tuple(row.leaf_switch for row in nodes.rows),
-        runs=runs_of(kept, members_at, member_keys, nodes, since, until),
+        batch=tuple(row.batch for row in nodes.rows),
+        cage=tuple(row.cage for row in nodes.rows),
+        slot=tuple(row.slot for row in nodes.rows),
+        role=tuple(row.role for row in nodes.rows),
+        runs=ran,
         interruptions=interruptions,
         accusations=accusations_of(stops, told, suspects, nodes),
-        outages=outages_of(outages, nodes, since, until),
+        outages=away,
         signals=signals_of(session, since, until, told, suspects, nodes),
         gpus_per_node=gpus_per_node_of(kept),
         cluster=cluster,
-        notes=tuple(notes_of(stops, kept, num_cut)),
+        notes=(*notes_of(stops, kept, num_cut, num_ran_again), *machines.notes),
+        moved=machines.moved,
+        machine_notes=machines.notes,
+        gone=machines.gone,
     )
 
 
@@ -108,8 +128,28 @@ def runs_of(
         interrupted=np.array([run.interrupted for run in kept], np.bool_) & over,
         planned=np.array([run.planned for run in kept], np.bool_) & over,
         node_at=at,
-        node=nodes.place[keys],
+        node=nodes.places(keys, starts_of(kept, at)) if nodes.changes else nodes.place[keys],
     )
+
+
+def starts_of(kept: Sequence[Attempt], at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """When the run of each membership began."""
+    return np.repeat(np.array([ns(run.start) for run in kept], np.int64), np.diff(at))
+
+
+def names_in(
+    stops: Sequence[Stop], told: Sequence[fleet.StopRow], suspects: Sequence[fleet.SuspectRow]
+) -> Iterator[Named]:
+    """The nodes that stops name, each with when its job stopped."""
+    stood = {stop.incident_id: ns(stop.at) for stop in stops}
+    clusters = {row.incident_id: row.cluster for row in told}
+    for row in told:
+        if row.resolved_node and row.incident_id in stood:
+            yield row.cluster, row.resolved_node, stood[row.incident_id]
+    for suspect in suspects:
+        if suspect.incident_id in stood:
+            cluster = clusters.get(suspect.incident_id)
+            yield cluster, suspect.node, stood[suspect.incident_id]
 
 
 def interruptions_of(
@@ -128,25 +168,86 @@ def interruptions_of(
 
 
 def outages_of(
-    rows: Sequence[fleet.OutageRow], nodes: Nodes, since: datetime, until: datetime
-) -> Outages:
-    """Outages cut to the time. Those of one node that overlap are one: it is out only once."""
-    found: list[tuple[int, int, int, str]] = []
-    placed = sorted((int(nodes.place[row.node]), row.from_at, row) for row in rows)
-    for node, _, row in placed:
+    rows: Sequence[fleet.OutageRow], nodes: Nodes, since: datetime, until: datetime, ran: Runs
+) -> tuple[Outages, int]:
+    """Outages cut to the time. Those of one node that overlap are one: it is out only once.
+
+    A planned one is kept apart from a fault that it overlaps. One without an end ends when a run
+    begins on its node; the second value says how many did.
+    """
+    found: list[_Outage] = []
+    keys, from_ns = times_of(rows)
+    placed = nodes.places(keys, from_ns)
+    told = [
+        _Outage.of(row, place, since, until)
+        for row, place in zip(rows, placed.tolist(), strict=True)
+    ]
+    lasting = np.array([number for number, row in enumerate(rows) if row.to_at is None], np.int64)
+    again = next_runs(ran, ns(since), placed[lasting], from_ns[lasting])
+    for number, end in zip(lasting.tolist(), again.tolist(), strict=True):
+        told[number] = told[number]._replace(end=min(told[number].end, end))
+    for row in sorted(told, key=lambda row: (row.node, row.planned, row.start)):
+        if found and found[-1].touches(row):
+            found[-1] = found[-1].with_(row)
+        else:
+            found.append(row)
+    found.sort(key=lambda row: (row.node, row.start, row.planned))
+    away = Outages(
+        node=small(row.node for row in found),
+        start_ns=np.array([row.start for row in found], np.int64),
+        end_ns=np.array([row.end for row in found], np.int64),
+        reason=tuple(row.reason for row in found),
+        cause=tuple(row.cause for row in found),
+        action=tuple(row.action for row in found),
+        planned=np.array([row.planned for row in found], np.bool_),
+    )
+    return away, int(np.count_nonzero(again < NEVER_NS))
+
+
+def times_of(
+    rows: Sequence[fleet.OutageRow],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The keys of nodes that went out, and when."""
+    keys = np.fromiter((row.node for row in rows), np.int32, len(rows))
+    return keys, np.fromiter((ns(row.from_at) for row in rows), np.int64, len(rows))
+
+
+class _Outage(NamedTuple):
+    """An outage of the node at a place of the record; times in ns."""
+
+    node: int
+    start: int
+    end: int
+    reason: str
+    cause: OutageCause
+    action: RepairAction | None
+    planned: bool
+
+    @classmethod
+    def of(cls, row: fleet.OutageRow, node: int, since: datetime, until: datetime) -> "_Outage":
+        """A stored row; one of a release before this has its cause in its reason."""
         start = ns(max(row.from_at, since))
         end = max(start, ns(until if row.to_at is None else min(row.to_at, until)))
-        if found and found[-1][0] == node and start <= found[-1][2]:
-            _, first, last, reason = found[-1]
-            found[-1] = (node, first, max(last, end), reason or row.reason)
-        else:
-            found.append((node, start, end, row.reason))
-    return Outages(
-        node=small(node for node, *_ in found),
-        start_ns=np.array([start for _, start, _, _ in found], np.int64),
-        end_ns=np.array([end for *_, end, _ in found], np.int64),
-        reason=tuple(reason for *_, reason in found),
-    )
+        cause = cause_of(row.reason) if row.cause is None else OutageCause(row.cause)
+        action = action_of(row.reason) if row.cause is None else None
+        if row.action is not None:
+            action = RepairAction(row.action)
+        planned = cause is OutageCause.MAINTENANCE if row.planned is None else row.planned
+        return cls(node, start, end, row.reason, cause, action, planned)
+
+    def touches(self, later: "_Outage") -> bool:
+        """Whether both are one stretch of the same node."""
+        same = (self.node, self.planned) == (later.node, later.planned)
+        return same and later.start <= self.end
+
+    def with_(self, later: "_Outage") -> "_Outage":
+        """Both as one."""
+        return self._replace(
+            end=max(self.end, later.end),
+            reason=self.reason or later.reason,
+            cause=later.cause if self.cause is OutageCause.UNKNOWN else self.cause,
+            action=later.action or self.action,
+        )
 
 
 def signals_of(
@@ -186,7 +287,9 @@ def gpus_per_node_of(kept: Sequence[Attempt]) -> int | None:
     return min(counts, key=lambda number: (-counts[number], -number)) if counts else None
 
 
-def notes_of(stops: Sequence[Stop], kept: Sequence[Attempt], num_cut: int) -> Iterable[str]:
+def notes_of(
+    stops: Sequence[Stop], kept: Sequence[Attempt], num_cut: int, num_ran_again: int
+) -> Iterable[str]:
     """What was put right; what a report can see to be missing, it says itself."""
     still_open = sum(run.open for run in kept)
     if still_open:
@@ -196,6 +299,8 @@ def notes_of(stops: Sequence[Stop], kept: Sequence[Attempt], num_cut: int) -> It
         yield f"incidents that tell of a stop which is counted already: {again:,}"
     if num_cut:
         yield f"runs said to last into the next one of their job, and cut there: {num_cut:,}"
+    if num_ran_again:
+        yield f"outages without an end, ended by the next run on their node: {num_ran_again:,}"
 
 
 def distinct(keys: npt.NDArray[np.int32]) -> set[int]:
@@ -206,8 +311,5 @@ def distinct(keys: npt.NDArray[np.int32]) -> set[int]:
 
 
 def small(values: Iterable[int]) -> npt.NDArray[np.int32]:
+    """Numbers as a column; one that is too large is the largest."""
     return np.minimum(np.fromiter(values, np.int64), np.iinfo(np.int32).max).astype(np.int32)
-
-
-def ns(at: datetime) -> int:
-    return (at - EPOCH) // MICROSECOND * 1000

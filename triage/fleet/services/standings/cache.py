@@ -1,6 +1,6 @@
 """Standings that are asked for again and again: worked out once, and kept in memory for a while.
 
-Working them out reads the record of 112 days. Pages and analyses want those of now
+Working them out reads the record of 224 days. Pages and analyses want those of now
 (:func:`kept_standings`); a list that is read page by page wants those that its first page was
 of, so that it does not change under its reader (:func:`listed_standings`).
 """

@@ -8,6 +8,7 @@ import structlog
 from triage.domain.job import job_from_dict
 from triage.domain.standing import FleetStandings, Prior
 from triage.fleet.services.standings.cache import kept_standings
+from triage.fleet.standings.hardware import with_sentences
 from triage.fleet.standings.words import prior_of
 from triage.services.context import Context
 
@@ -38,7 +39,7 @@ def priors_among(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     for one in found.nodes:  # the worst come first
         if nodes and one.node not in nodes:
             continue
-        prior = prior_of(one, found.window_days)
+        prior = with_sentences(prior_of(one, found.window_days), one.hardware)
         if prior is None or len(priors) == MAX_PRIORS:
             continue
         priors[one.node] = prior

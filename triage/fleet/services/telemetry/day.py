@@ -21,6 +21,7 @@ __all__ = ["BRAKED", "GROWTHS", "SLOWED_DOWN", "Day", "Last", "day_of", "is_coun
 # Series that throttle reasons become: 1 where a sample shows such a slowdown, else 0.
 SLOWED_DOWN: Final = "slowed_down"
 BRAKED: Final = "power_brake"
+RECOVERED: Final = "link_recovery_growth"
 ALONE_S: Final = 300.0
 HOUR_S: Final = 3600.0
 GROWTHS: Final[Mapping[str, str]] = {
@@ -38,6 +39,10 @@ GROWTHS: Final[Mapping[str, str]] = {
     Metric.IB_PORT_RCV_ERRORS: "ib_growth",
     Metric.IB_LOCAL_LINK_INTEGRITY: "ib_growth",
 }
+# Links that went down or had to be trained again: they count beside the errors above, too.
+RECOVERIES: Final = frozenset({
+    Metric.NVLINK_ERRORS_RECOVERY, Metric.IB_LINK_ERROR_RECOVERY, Metric.IB_LINK_DOWNED,
+})  # fmt: skip
 # Errors since the driver was loaded are part of those since ever, where both are told.
 EVER: Final = "aggregate"
 SINCE_LOADED: Final = "volatile"
@@ -63,6 +68,7 @@ class Day:
     remap_growth: float = 0.0
     nvlink_growth: float = 0.0
     ib_growth: float = 0.0
+    link_recovery_growth: float = 0.0
     step_s: Floats | None = None
     num_steps: Floats | None = None
     inlet_c: Floats | None = None
@@ -84,6 +90,8 @@ def day_of(names: Sequence[SeriesName], cells: Cells, before: Last) -> Day:
         column = GROWTHS.get(names[index][0])
         if column is not None and grown and counts_once(names, index):
             sums[column] = sums.get(column, 0.0) + grown
+            if names[index][0] in RECOVERIES:
+                sums[RECOVERED] = sums.get(RECOVERED, 0.0) + grown
     temperatures = cells.high[of == Metric.GPU_TEMP_C]
     inlet = of == Metric.INLET_TEMP_C
     step = of == Metric.STEP_TIME_S

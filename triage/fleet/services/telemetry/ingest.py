@@ -11,6 +11,7 @@ from triage.domain.body import Body
 from triage.domain.caller import Caller
 from triage.domain.wire import Count, WireForm
 from triage.errors import ArtifactError, Place, Unprocessable
+from triage.fleet.services.telemetry.gpus import keep_gpus
 from triage.fleet.services.telemetry.parquet import as_text
 from triage.fleet.services.telemetry.summary import Summary
 from triage.fleet.services.telemetry.write import known_days, write_days
@@ -109,6 +110,10 @@ def take_telemetry(
         raise refused(f"cannot be read: {error}", "check the file, and send it again") from error
     if not summary.kept and not summary.repeated:
         raise refused(why_none(tally, summary), "nothing of it was kept")
+    first_at, last_at = moment(summary.first_us), moment(summary.last_us)
+    if first_at is not None and last_at is not None:
+        key_id = target.caller.key_id
+        keep_gpus(ctx, target.cluster, tally.gpus, key_id, first_at, last_at, utc_now())
     nodes = [node for node in summary.node_numbers if node]
     skipped = [UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
     return TakenTelemetry(
@@ -121,8 +126,8 @@ def take_telemetry(
         nodes=len(nodes),
         series=len(summary.names),
         node_days=num_days,
-        first_at=moment(summary.first_us),
-        last_at=moment(summary.last_us),
+        first_at=first_at,
+        last_at=last_at,
         skipped=tuple(skipped[:MAX_LISTED]),
         notes=tuple(notes_of(tally, summary)),
     )

@@ -114,6 +114,9 @@ def data_of(
             if row["count"]
         ],
         "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:MAX_LISTED]},
+        "probation": [
+            row.probation.to_dict() for row in answer.standings.nodes if row.probation is not None
+        ][:MAX_LISTED],
         "parts": [one.to_dict() for one in answer.standings.parts[:MAX_LISTED]],
         "checks": {"failing": failing, "due": len(answer.checks) - failing},
     }

@@ -16,12 +16,14 @@ from triage.clock import utc_now
 from triage.fleet.api.values import Confidence, Cost, Gpus, Nodes, RepairDays, Restart, StandingName
 from triage.fleet.render.charts.grades import WORDS, legend
 from triage.fleet.render.page import nodes as fleet_nodes
+from triage.fleet.render.page import repairs as fleet_repairs
 from triage.fleet.render.page import sections as fleet_sections
 from triage.fleet.render.sentences import TO_BEGIN, is_empty, period_text, plan_answers
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
-from triage.fleet.services.answers import fleet_of, options_of, report_of
+from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of
 from triage.fleet.services.health.due_list import STATES, checks_of, open_checks
+from triage.fleet.services.repairs import repairs_of
 from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.store.record import clusters
 from triage.fleet.web.period import (
@@ -113,6 +115,7 @@ def fleet_standings(
         said=fleet_nodes.summary(standings),
         keys=legend(standings["counts"]),
         parts=fleet_nodes.parts_list(standings),
+        places=fleet_nodes.places_list(standings),
         table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], linked),
         leaves=fleet_sections.leaf_section(standings) if number == 1 and not standing else None,
         num_rows=len(rows),
@@ -121,6 +124,22 @@ def fleet_standings(
         rows_a_page=ROWS,
         standing=standing,
         grades=[grade for grade in WORDS if standings["counts"].get(grade)],
+    )
+
+
+@router.get(
+    "/repairs", name="page_fleet_repairs", dependencies=[Depends(without_blanks("cluster"))]
+)
+def repairs_page(request: Request, cluster: Cluster = None) -> Response:
+    """Which repairs hold, and which nodes are on probation."""
+    ctx = state_of(request).context
+    found = repairs_of(ctx, until=period_of().until, cluster=cluster).to_dict()
+    return page(
+        request,
+        "fleet_repairs.html",
+        **about(FleetDays(cluster=cluster), names_of(request), None),
+        answers=fleet_repairs.sentences(found),
+        repairs=fleet_repairs.as_page(found, linked),
     )
 
 

@@ -11,18 +11,15 @@ nodes and GPUs come from its pods, GPUs of a job without pods from its templates
 forgets: a Job that was deleted, and pods that were replaced, are not in the list.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-import orjson
-
 from triage.domain.category import Category
-from triage.errors import Corrupt, Forbidden, UnknownFormat
 from triage.fleet.domain.exposure import Ending, Run
 from triage.fleet.domain.job_states import JobState, state_of
-from triage.fleet.parsers.lines import Source
+from triage.fleet.parsers.json_document import listed, sub, text
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
     Options,
@@ -36,14 +33,8 @@ from triage.fleet.parsers.rows import (
     time_in,
 )
 
-__all__ = ["kubernetes_rows"]
+__all__ = ["ANY_TIME", "OWNERS", "job_rows"]
 
-# Read whole: objects take ten times as much memory as their text.
-MAX_BYTES: Final = 128 << 20
-SPARING_BYTES: Final = 32 << 20
-# A pod of 10 KB has a hundred; each takes a quarter of a kilobyte once it is read.
-SPARING_OBJECTS: Final = 500_000
-PIECE: Final = 1 << 20
 GPU: Final = "nvidia.com/gpu"
 # What is submitted, by kind; the first of these that a pod's labels name is its run.
 OWNERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -73,13 +64,10 @@ class JobObjects:
     """Jobs that it is made of."""
 
 
-def kubernetes_rows(source: Source, options: Options) -> Iterator[Row]:
-    """The runs of a list. Raises :class:`Corrupt`, :class:`Forbidden`, :class:`UnknownFormat`."""
+def job_rows(items: Iterable[tuple[int, Json]], options: Options) -> Iterator[Row]:
+    """The runs of the objects of a list, each with its place."""
     found: dict[tuple[str, str, str], JobObjects] = {}
-    for place, item in enumerate(items_of(read_all(source, sparing=options.sparing)), 1):
-        if not isinstance(item, dict):
-            yield Unread(place, "it is no object")
-            continue
+    for place, item in items:
         owner = owner_of(item)
         if owner is None:
             yield NO_JOB
@@ -97,43 +85,11 @@ def kubernetes_rows(source: Source, options: Options) -> Iterator[Row]:
             yield Unread(one.place, f"{short(name)}: {error}")
 
 
-def read_all(source: Source, *, sparing: bool) -> bytes:
-    pieces, total, objects = [], 0, 0
-    most = SPARING_BYTES if sparing else MAX_BYTES
-    while piece := source.read(PIECE):
-        total += len(piece)
-        objects += piece.count(b"{") + piece.count(b"[") if sparing else 0
-        if total > most:
-            raise Forbidden(
-                f"a Kubernetes list of more than {most:,} bytes; list each namespace alone"
-            )
-        if objects > SPARING_OBJECTS:
-            raise Forbidden(
-                f"a Kubernetes list of more than {SPARING_OBJECTS:,} objects;"
-                " list each namespace alone"
-            )
-        pieces.append(piece)
-    return b"".join(pieces).removeprefix(b"\xef\xbb\xbf")
-
-
-def items_of(data: bytes) -> Sequence[Any]:
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise Corrupt(f"it begins as JSON and is none: {error}") from error
-    if isinstance(value, dict) and isinstance(value.get("items"), list):
-        items: Sequence[Any] = value["items"]
-        return items
-    if isinstance(value, dict) and value.get("kind") in {*OWNERS, "Pod"}:
-        return [value]
-    raise UnknownFormat("it is JSON, and no list of Kubernetes objects: kubectl get ... -o json")
-
-
 def owner_of(item: Json) -> tuple[str, str, str] | None:
     """(kind, namespace, name) of the run that an object is of; None for what is of none."""
-    metadata = of(item, "metadata")
+    metadata = sub(item, "metadata")
     namespace = text(metadata.get("namespace"))
-    labels = of(metadata, "labels")
+    labels = sub(metadata, "labels")
     for kind, names in OWNERS.items():
         if item.get("kind") == kind and text(metadata.get("name")):
             return kind, namespace, text(metadata.get("name"))
@@ -145,9 +101,9 @@ def owner_of(item: Json) -> tuple[str, str, str] | None:
 
 def run_of(job_id: str, found: JobObjects, options: Options) -> Row:
     """The run. Raises :class:`RowError`."""
-    status = of(found.job or {}, "status")
-    pods = [of(pod, "status") for pod in found.pods]
-    started = [*pods, *(of(part, "status") for part in found.parts)]
+    status = sub(found.job or {}, "status")
+    pods = [sub(pod, "status") for pod in found.pods]
+    started = [*pods, *(sub(part, "status") for part in found.parts)]
     # A JobSet does not say when it started; what it is made of does.
     start = at(status.get("startTime"), "startTime") or min(
         (when for one in started if (when := at(one.get("startTime"), "startTime"))), default=None
@@ -163,17 +119,17 @@ def run_of(job_id: str, found: JobObjects, options: Options) -> Row:
         {
             name_in(node, "a node")
             for pod in found.pods
-            if (node := text(of(pod, "spec").get("nodeName")))
+            if (node := text(sub(pod, "spec").get("nodeName")))
         }
     )
-    gpus = sum(gpus_of(of(pod, "spec")) for pod in found.pods)
+    gpus = sum(gpus_of(sub(pod, "spec")) for pod in found.pods)
     return Run(
         job_id=name_in(job_id, "the job"),
         started_at=start,
         ended_at=end,
         ending=how_it_ended(state, word, end),
         num_nodes=len(nodes),
-        num_gpus=min(gpus or gpus_wanted(of(found.job or {}, "spec")), MAX_GPUS),
+        num_gpus=min(gpus or gpus_wanted(sub(found.job or {}, "spec")), MAX_GPUS),
         nodes=tuple(nodes),
         cluster=options.cluster,
         cause=state.cause,
@@ -225,7 +181,7 @@ def words_of(pod: Json) -> Iterator[str]:
         if condition.get("type") == "DisruptionTarget":
             yield text(condition.get("reason"))
     for container in listed(pod, "containerStatuses"):
-        yield text(of(of(container, "state"), "terminated").get("reason"))
+        yield text(sub(sub(container, "state"), "terminated").get("reason"))
 
 
 def end_of_pod(pod: Json) -> datetime | None:
@@ -233,7 +189,7 @@ def end_of_pod(pod: Json) -> datetime | None:
     if pod.get("phase") not in ("Succeeded", "Failed"):
         return None
     ends = [
-        at(of(of(one, "state"), "terminated").get("finishedAt"), "finishedAt")
+        at(sub(sub(one, "state"), "terminated").get("finishedAt"), "finishedAt")
         for one in listed(pod, "containerStatuses")
     ]
     return max((end for end in ends if end is not None), default=None)
@@ -243,36 +199,22 @@ def gpus_of(pod_spec: Json) -> int:
     """GPUs of all containers of a pod."""
     total = 0
     for container in listed(pod_spec, "containers"):
-        resources = of(container, "resources")
-        total += number(of(resources, "limits").get(GPU) or of(resources, "requests").get(GPU))
+        resources = sub(container, "resources")
+        total += number(sub(resources, "limits").get(GPU) or sub(resources, "requests").get(GPU))
     return total
 
 
 def gpus_wanted(spec: Json) -> int:
     """GPUs that the templates of a job ask for."""
-    total = number(spec.get("parallelism", 1)) * gpus_of(of(of(spec, "template"), "spec"))
-    for replica in of(spec, "pytorchReplicaSpecs").values():
+    total = number(spec.get("parallelism", 1)) * gpus_of(sub(sub(spec, "template"), "spec"))
+    for replica in sub(spec, "pytorchReplicaSpecs").values():
         if isinstance(replica, dict):
             pods = number(replica.get("replicas", 1))
-            total += pods * gpus_of(of(of(replica, "template"), "spec"))
+            total += pods * gpus_of(sub(sub(replica, "template"), "spec"))
     for replicated in listed(spec, "replicatedJobs"):
         jobs = number(replicated.get("replicas", 1))
-        total += jobs * gpus_wanted(of(of(replicated, "template"), "spec"))
+        total += jobs * gpus_wanted(sub(sub(replicated, "template"), "spec"))
     return total
-
-
-def of(value: Json, key: str) -> Json:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def listed(value: Json, key: str) -> list[Json]:
-    found = value.get(key)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def number(value: object) -> int:

@@ -1,0 +1,69 @@
+"""Special nodes: by role, by name, by what they fail of."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fleet.standings.outages import at_random, in_bursts, record_of
+from triage.domain.standing import Grade
+from triage.fleet.standings.history import history_of
+from triage.fleet.standings.special_nodes import by_inventory, by_its_faults
+from triage.fleet.standings.standing import fleet_standings
+
+
+def many(cause, node="n003"):
+    return [(node, 3.0 + 5 * one, 3.1 + 5 * one, cause) for one in range(39)]
+
+
+@pytest.mark.parametrize(
+    ("cause", "special"), [("software", True), ("memory", False)], ids=["of software", "a bad part"]
+)
+def test_a_node_that_fails_of_what_runs_on_it_is_special(cause, special):
+    rows = [*at_random(150, cause="gpu"), *at_random(50, seed=1, cause="software"), *many(cause)]
+
+    found = by_its_faults(history_of(record_of(rows)), {})
+
+    assert (3 in found) is special
+    assert set(found) <= {3}
+
+
+def test_a_special_node_is_no_lemon_and_says_why():
+    rows = [*in_bursts(100), *at_random(30, seed=1, cause="software"), *many("software")]
+
+    found = fleet_standings(record_of(rows))
+
+    special = next(one for one in found.nodes if one.node == "n003")
+    assert special.grade is Grade.UNKNOWN
+    assert special.special is not None
+    assert special.special.startswith("does other work than the rest: ")
+    assert any("1 node set aside: it does other work" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "special"),
+    [
+        ("login1", True), ("head-0", True), ("fe2", True), ("mgmt", True),
+        ("slurmctld.x.org", True),
+        ("gpu-login1x", False), ("h100-3", False), ("fern12", False), ("node7", False),
+        ("devil1", False),
+    ],
+)  # fmt: skip
+def test_names_say_it(name, special):
+    record = record_of(at_random(20))
+    record = replace(record, nodes=(name, *record.nodes[1:]))
+
+    assert (0 in by_inventory(record)) is special
+
+
+def test_a_name_that_half_of_the_fleet_has_is_no_other_work():
+    record = record_of(at_random(20))
+    nodes = (*(f"test{one}" for one in range(50)), *record.nodes[50:])
+
+    assert by_inventory(replace(record, nodes=nodes)) == {}
+
+
+def test_a_role_says_it():
+    record = record_of(at_random(20))
+    record = replace(record, role=("front_end", *[None] * 99))
+
+    assert by_inventory(record) == {0: "does other work than the rest: its role is front_end"}

@@ -1,0 +1,57 @@
+"""``triage fleet parts``: where a part is and was, by the identity that its maker gave it."""
+
+from typing import Annotated
+
+import typer
+
+from triage.cli.ask import CaFile, TokenFile
+from triage.cli.options import Rows
+from triage.cli.output import columns, emit, print_lines
+from triage.errors import UsageError
+from triage.fleet.cli.source import Cluster, FleetQuery, FleetUrl, source
+
+__all__ = ["HELP", "parts"]
+
+HELP = """
+Say in which nodes a part is and was: a GPU, an adapter, a board, a chassis.
+
+\b
+Examples:
+  triage fleet parts GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14
+  triage fleet parts 1655023014410
+  triage fleet parts --node n12 --format jsonl | jq -r .identity
+
+The newest stay comes first, 200 at most. Parts come out of files of incidents
+and of inventories that are imported.
+"""
+
+
+def parts(
+    identity: Annotated[
+        str | None,
+        typer.Argument(metavar="[IDENTITY]", help="UUID, serial number or GUID of a part."),
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NAME", help="All parts of this node.")
+    ] = None,
+    cluster: Cluster = None,
+    format_: Annotated[
+        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
+    ] = Rows.TEXT,
+    url: FleetUrl = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """List the stays; the help stands in ``HELP``."""
+    if identity is None and node is None:
+        raise UsageError("name a part by its identity, or a node with --node")
+    with source(url, token_file, ca_file) as fleet:
+        found = fleet.hardware(FleetQuery(cluster=cluster), identity, node)
+    if format_ is Rows.JSONL:
+        from triage.render.data.wire import encode_line
+
+        emit(b"".join(map(encode_line, found["stays"])))
+        return
+    from triage.fleet.render.terminal.hardware import stay_lines
+
+    print_lines(stay_lines(found, columns()))

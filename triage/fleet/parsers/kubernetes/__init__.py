@@ -1,0 +1,1 @@
+"""What kubectl lists: jobs and pods, nodes, events."""

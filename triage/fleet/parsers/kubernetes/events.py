@@ -1,0 +1,98 @@
+"""Events of nodes, as ``kubectl get events -A -o json`` lists them: what the node controller, the
+kubelet, whoever cordons, and node-problem-detector say.
+
+::
+
+    {"kind": "Event", "involvedObject": {"kind": "Node", "name": "gpu003"}, "type": "Normal",
+     "reason": "NodeNotReady", "message": "Node gpu003 status is now: NodeNotReady", "count": 1,
+     "firstTimestamp": "2026-11-20T22:00:00Z", "lastTimestamp": "2026-11-20T22:00:00Z"}
+
+NodeNotReady and NodeReady, NodeNotSchedulable (cordoned) and NodeSchedulable begin and end an
+outage. A reboot and a warning of a node are reasons for the outage that they fall into. The API
+server forgets events after an hour: what is to be kept has to be exported as often.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from triage.fleet.parsers.json_document import sub, text
+from triage.fleet.parsers.node_changes import NodeChange, StateChange
+from triage.fleet.parsers.rows import (
+    MAX_REASON,
+    Options,
+    Passed,
+    Row,
+    RowError,
+    Unread,
+    name_in,
+    time_in,
+)
+
+__all__ = ["event_changes", "of_a_node"]
+
+NO_NODE: Final = Passed("events of other things than nodes")
+SAYS_NOTHING: Final = Passed("events that say nothing of whether a node is in service")
+# kubelet/events/event.go and the node lifecycle controller.
+CHANGES: Final[Mapping[str, StateChange]] = {
+    "NodeNotReady": StateChange.DOWN,
+    "NodeShutdown": StateChange.DOWN,
+    "Shutdown": StateChange.DOWN,
+    "NodeReady": StateChange.UP,
+    "NodeNotSchedulable": StateChange.DRAIN,
+    "Cordon": StateChange.DRAIN,
+    "NodeSchedulable": StateChange.UNDRAIN,
+    "Uncordon": StateChange.UNDRAIN,
+    "Rebooted": StateChange.REASON,
+}
+TIMES: Final = (
+    "firstTimestamp", "lastTimestamp", "eventTime", "deprecatedFirstTimestamp",
+    "deprecatedLastTimestamp",
+)  # fmt: skip
+
+
+def of_a_node(event: Mapping[str, Any]) -> str:
+    """The node that an event is about; empty where it is about something else."""
+    about = sub(event, "involvedObject") or sub(event, "regarding")
+    return text(about.get("name")) if about.get("kind") == "Node" else ""
+
+
+def event_changes(
+    place: int, event: Mapping[str, Any], options: Options
+) -> Iterator[NodeChange | Row]:
+    """What an event changes; of one that was repeated the first and the last."""
+    name, reason = of_a_node(event), text(event.get("reason"))
+    if not name:
+        yield NO_NODE
+        return
+    change = CHANGES.get(reason)
+    if change is None and event.get("type") != "Warning":
+        yield SAYS_NOTHING
+        return
+    try:
+        node = name_in(name, "the node")
+        times = times_of(event, options)
+        if not times:
+            raise RowError("it has no time")
+    except RowError as error:
+        yield Unread(place, str(error))
+        return
+    reason_words = words_of(reason, event, change)
+    for at in times:
+        yield NodeChange(at, StateChange.REASON if change is None else change, node, reason_words)
+
+
+def words_of(reason: str, event: Mapping[str, Any], change: StateChange | None) -> str:
+    """What an event gives as a reason: one of a return none, one of going its own word."""
+    if change in (StateChange.UP, StateChange.UNDRAIN):
+        return ""
+    if change in (StateChange.DOWN, StateChange.DRAIN):
+        return reason
+    return f"{reason}: {text(event.get('message') or event.get('note'))}"[:MAX_REASON]
+
+
+def times_of(event: Mapping[str, Any], options: Options) -> list[datetime]:
+    """When it was, first and last. Raises :class:`RowError`."""
+    stamps = [text(event.get(key)) for key in TIMES]
+    stamps.append(text(sub(event, "series").get("lastObservedTime")))
+    return sorted({at for word in stamps if (at := time_in(word, "its time", options)) is not None})

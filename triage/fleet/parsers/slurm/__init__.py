@@ -1,0 +1,1 @@
+"""What Slurm says of its nodes: states, the controller's log, tables that are padded."""

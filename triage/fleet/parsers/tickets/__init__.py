@@ -1,0 +1,1 @@
+"""Tickets: what people wrote down of nodes, as trackers export it."""

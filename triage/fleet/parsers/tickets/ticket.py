@@ -1,0 +1,194 @@
+"""A ticket becomes outages, or repairs where it does not say from when to when a node was out.
+
+The node stands in a column of its own; else it is looked for in title, tags and text, where only
+names count that the fleet has, or that are given: ``gpu003`` or ``gpu[003-007]``, with a letter and
+a digit in it. A ticket that names several nodes tells of each.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from triage.domain.hosts import expand, is_host_name
+from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.exposure import NodeRepair, Outage
+from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.parsers.rows import (
+    MAX_REASON,
+    NOTHING,
+    Options,
+    Passed,
+    Row,
+    RowError,
+    cluster_in,
+    hosts_in,
+    short,
+    time_in,
+)
+from triage.fleet.parsers.tickets.columns import Column
+
+__all__ = ["KnownNodes", "Texts", "ticket_rows"]
+
+Texts = Mapping[Column, Sequence[str]]
+"""What a ticket says, by column; of several the one that stands first is the one to take."""
+
+NO_NODE: Final = Passed("tickets that name no node")
+NOTHING_DONE: Final = Passed("tickets without begin and end that tell of no repair")
+MOST_TEXT: Final = 20_000
+MOST_NODES: Final = 64
+# Host lists in a text, and nodes of each: a text that names more names nobody.
+MOST_LISTS: Final = 2
+MOST_LISTED: Final = 256
+RANGE: Final = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)
+# gpu003, gpu003.cluster.local, gpu[003-007,012]
+NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,200}(?:\[[\d,-]{1,80}\])?", re.ASCII)
+LETTER_AND_DIGIT: Final = re.compile(r"(?=.*[A-Za-z])(?=.*\d)")
+# Jira's own export: 21/Nov/26 3:14 AM
+JIRA: Final = re.compile(r"(\d{1,2})/([A-Z][a-z]{2})/(\d\d) (\d{1,2}):(\d\d) ([AP]M)", re.ASCII)
+MONTHS: Final = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
+NAMES_A_PART: Final = frozenset(
+    {action for action in RepairAction if action.startswith("swap_")} | {RepairAction.RESEAT}
+) - {RepairAction.SWAP_NODE}  # fmt: skip
+
+
+class KnownNodes:
+    """The names that a text may name, asked for once, when the first text is looked through."""
+
+    def __init__(self, names: Callable[[], Collection[str]]) -> None:
+        self.names = names
+        self.spelled: dict[str, str] | None = None
+
+    def named_in(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """The nodes that the texts name, in the order of their first mention."""
+        found: dict[str, None] = {}
+        num_lists = 0
+        if self.spellings():
+            for text in texts:
+                for match in NAME.finditer(text[:MOST_TEXT]):
+                    num_lists += "[" in match[0]
+                    if "[" not in match[0] or num_lists <= MOST_LISTS:
+                        found.update(dict.fromkeys(self.known(match[0])))
+        return tuple(found)[:MOST_NODES]
+
+    def spellings(self) -> dict[str, str]:
+        """Each name as the fleet spells it, by its lower case."""
+        if self.spelled is None:
+            self.spelled = {
+                name.lower(): name for name in sorted(self.names()) if LETTER_AND_DIGIT.match(name)
+            }
+        return self.spelled
+
+    def spelling(self, name: str) -> str:
+        """A name as the fleet has it: in its case, and without a domain that it does not have."""
+        known = self.spellings()
+        label = name.partition(".")[0]
+        return known.get(name.lower()) or known.get(label.lower()) or name
+
+    def known(self, word: str) -> Iterator[str]:
+        """The nodes that one word names: a name, one with its domain, or a host list."""
+        sizes = (int(last) - int(first) for first, last in RANGE.findall(word))
+        if "[" in word and sum(sizes) > MOST_LISTED:
+            return
+        try:
+            names = expand(word) if "[" in word else [word.rstrip(".-_")]
+        except ValueError:
+            return
+        known = self.spellings()
+        for name in names:
+            if (spelled := self.spelling(name)).lower() in known:
+                yield spelled
+
+
+def ticket_rows(texts: Texts, known: KnownNodes, options: Options) -> Iterator[Row]:
+    """The outages or repairs that a ticket tells of. Raises :class:`RowError`."""
+
+    def first(column: Column) -> str:
+        return next((text for text in texts.get(column, ()) if text.lower() not in NOTHING), "")
+
+    begin = ticket_time(first(Column.BEGIN), "its begin", options)
+    end = ticket_time(first(Column.END), "its end", options)
+    if begin is not None and end is not None and end < begin:
+        raise RowError(f"its end {short(first(Column.END))} is before its begin")
+    nodes = nodes_of(texts, first(Column.NODE), known)
+    if not nodes:
+        yield NO_NODE
+        return
+    cluster = cluster_in(first(Column.CLUSTER), options)
+    unnamed = without_hosts(texts, nodes)
+    action = action_in(unnamed, closed=end is not None)
+    title = first(Column.TITLE) or first(Column.BODY)
+    words = " ".join(
+        part for part in (first(Column.KEY), title, *texts.get(Column.DONE, ())) if part
+    )
+    reason = " ".join(words.split())[:MAX_REASON]
+    if begin is not None and end is not None:
+        cause = cause_in(unnamed, action)
+        planned = cause is OutageCause.MAINTENANCE
+        for node in nodes:
+            yield Outage(node, begin, end, reason, cluster, cause, action, planned)
+    elif action is not None and (at := end or begin) is not None:
+        for node in nodes:
+            yield NodeRepair(node, at, action, reason, cluster)
+    else:
+        yield NOTHING_DONE
+
+
+def nodes_of(texts: Texts, column: str, known: KnownNodes) -> tuple[str, ...]:
+    """The column of nodes where it is filled, else names in the text. Raises :class:`RowError`."""
+    if not column:
+        columns = (Column.TITLE, Column.TAGS, Column.BODY, Column.DONE)
+        return known.named_in([text for name in columns for text in texts.get(name, ())])
+    nodes = hosts_in(column)
+    if wrong := next((node for node in nodes if not is_host_name(node)), None):
+        raise RowError(f"the node {short(wrong)} is no name of a host")
+    return tuple(dict.fromkeys(map(known.spelling, nodes)))
+
+
+def without_hosts(texts: Texts, nodes: Collection[str]) -> Texts:
+    """The texts without the names of the ticket's nodes, which would be taken for a part."""
+    lowered = {node.lower() for node in nodes}
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[0].partition("[")[0].partition(".")[0].lower()
+        in_list = "[" in match[0] and any(node.startswith(name) for node in lowered)
+        return "" if in_list or name in lowered or match[0].lower() in lowered else match[0]
+
+    return {
+        column: [NAME.sub(replaced, text[:MOST_TEXT]) for text in column_texts]
+        for column, column_texts in texts.items()
+    }
+
+
+def action_in(texts: Texts, *, closed: bool) -> RepairAction | None:
+    """What was done; a title says what is to be done, which a closed ticket has seen done."""
+    notes = [*texts.get(Column.DONE, ()), *(texts.get(Column.TITLE, ()) if closed else ())]
+    actions = [action for text in notes if (action := action_of(text)) is not None]
+    # "Fixed" is what a tracker calls every end; a note beside it says more.
+    vague = (RepairAction.OTHER, RepairAction.NONE)
+    return next((action for action in actions if action not in vague), next(iter(actions), None))
+
+
+def cause_in(texts: Texts, action: RepairAction | None) -> OutageCause:
+    """A column that says it; what was swapped; title and tags; what was done; the text."""
+    done, title = texts.get(Column.DONE, ()), texts.get(Column.TITLE, ())
+    tags, body = texts.get(Column.TAGS, ()), texts.get(Column.BODY, ())
+    sources = [texts.get(Column.CAUSE, ()), [*tags, *title], done, body]
+    if action in NAMES_A_PART:
+        sources.insert(1, done)
+    causes = (cause_of(*source) for source in sources if source)
+    return next((one for one in causes if one is not OutageCause.UNKNOWN), OutageCause.UNKNOWN)
+
+
+def ticket_time(text: str, what: str, options: Options) -> datetime | None:
+    """A time as trackers write it. Raises :class:`RowError`."""
+    found = JIRA.fullmatch(text)
+    if found is None or found[2] not in MONTHS:
+        return time_in(text, what, options)
+    hour = int(found[4]) % 12 + 12 * (found[6] == "PM")
+    month = MONTHS.index(found[2]) + 1
+    plain = f"20{found[3]}-{month:02}-{int(found[1]):02}T{hour:02}:{found[5]}"
+    return time_in(plain, what, options)

@@ -1,0 +1,1 @@
+"""Public traces of failures, each in its own format."""

@@ -1,0 +1,137 @@
+"""Repairs in words and tables: who is on probation, which repair holds, how right the chances were.
+
+The same rows stand on a terminal and on a page. Shares are of returns whose time is over.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from triage.domain.counts import count
+from triage.fleet.domain.cause import OutageCause
+from triage.fleet.domain.repair import RepairAction
+from triage.fleet.render.words import Estimate, Wire, day_of, share, with_interval
+from triage.fleet.repairs.words import action_words, cause_words
+
+__all__ = [
+    "CAUSE_HEAD",
+    "JUDGED_HEAD",
+    "PROBATION_HEAD",
+    "REPAIR_HEAD",
+    "cause_rows",
+    "judged_rows",
+    "probation_rows",
+    "repair_rows",
+    "summary",
+]
+
+VERDICTS: Final = {
+    "holds_better": "holds better than the others",
+    "holds_worse": "holds worse than the others",
+    "no_difference": "no difference found",
+    "cannot_tell": "cannot tell",
+}
+PROBATION_HEAD: Final = (
+    "Node", "Back", "After", "#7 days, then", "#7 days, now", "Check", "Until",
+)  # fmt: skip
+CAUSE_HEAD: Final = ("Cause", "#Returns", "#Again in 7 days", "#Again in 30 days")
+REPAIR_HEAD: Final = (
+    "Cause", "Repair", "#Returns", "#Again in 7 days", "#In 30 days", "#Others, 30 days", "Verdict",
+)  # fmt: skip
+JUDGED_HEAD: Final = ("Of", "#Returns", "#Said on average", "#Failed again", "#95 % interval")
+
+
+def summary(repairs: Wire) -> Iterator[str]:
+    """What the whole record says, in sentences."""
+    returns = repairs["num_returns"]
+    if not returns:
+        yield "No node has come back from an unplanned outage in the last two years."
+        return
+    week, month = repairs["failed_7"], repairs["failed_30"]
+    if week["value"] is None:
+        yield f"{count(returns, 'return')}: too few to say how many fail again."
+    else:
+        text = (
+            f"Of {count(week['n'], 'return')} {with_interval(week, share)} failed again within 7"
+            f" days, where the chance of any node is {share(repairs['usual_7'])}"
+        )
+        if month["value"] is not None:
+            text += f"; {with_interval(month, share)} within 30 ({share(repairs['usual_30'])})"
+        yield f"{text}."
+    now = len(repairs["probation"])
+    yield f"{count(now, 'node')} on probation." if now else "No node is on probation."
+    for row in repairs["by_repair"]:
+        if row["verdict"] in ("holds_better", "holds_worse"):
+            own, others = (share(row[key]["value"]) for key in ("failed_30", "others_30"))
+            yield (
+                f"After {of_cause(row['cause'])}, {of_action(row['action'])}"
+                f" {VERDICTS[row['verdict']]}: {own}"
+                f" fail again within 30 days, {others} of theirs."
+            )
+    yield from (how_right(one) for one in repairs["judged"][:1] if one["auc"] is not None)
+
+
+def how_right(one: Wire) -> str:
+    """How far the chances that were said could be believed."""
+    low, high = one["auc_low"], one["auc_high"]
+    return (
+        f"Chances said on the day of each return: {share(one['mean_chance'])} on average, and"
+        f" {share(one['num_failed'] / one['num_returns'])} failed again within"
+        f" {one['within_days']:g} days; of two returns the one that failed had the higher chance in"
+        f" {100 * one['auc']:.0f} of 100 pairs ({100 * low:.0f} to {100 * high:.0f}; 50 is chance)."
+    )
+
+
+def probation_rows(rows: list[Wire]) -> Iterator[tuple[str, ...]]:
+    """One row per node, the likeliest to fail first."""
+    for row in rows:
+        low, high = (f"{100 * row[key]:.0f}" for key in ("low_7", "high_7"))
+        yield (
+            row["node"],
+            day_of(row["returned_at"], with_year=False),
+            of_action(row["action"]) if row["action"] else of_cause(row["cause"]),
+            f"{100 * row['within_7']:.0f} % ({low} to {high})",
+            f"{100 * row['next_7']:.0f} %",
+            row["check"],
+            day_of(row["until"], with_year=False),
+        )
+
+
+def cause_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
+    """One row per cause, the most frequent first."""
+    for row in repairs["by_cause"]:
+        shares = (said_share(row[key]) for key in ("failed_7", "failed_30"))
+        yield of_cause(row["cause"]), f"{row['num_returns']:,}", *shares
+
+
+def repair_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
+    """One row per cause and repair."""
+    for row in repairs["by_repair"]:
+        shares = (said_share(row[key]) for key in ("failed_7", "failed_30", "others_30"))
+        names = of_cause(row["cause"]), of_action(row["action"])
+        yield *names, f"{row['num_returns']:,}", *shares, VERDICTS[row["verdict"]]
+
+
+def judged_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
+    """One row per tenth of the returns, by the chance said on the day."""
+    for one in repairs["judged"]:
+        for row in one["deciles"]:
+            low, high = (share(row[key]) for key in ("low", "high"))
+            failed = share(row["observed"])
+            chance = share(row["chance"])
+            span = f"{one['within_days']:g} days"
+            yield span, f"{row['num_returns']:,}", chance, failed, f"{low} to {high}"
+
+
+def said_share(estimate: Estimate) -> str:
+    """A share with its interval; of too few returns nothing is told but that."""
+    return VERDICTS["cannot_tell"] if estimate["value"] is None else with_interval(estimate, share)
+
+
+def of_cause(name: str) -> str:
+    """``a cable fault``; a name of another release as it is."""
+    return cause_words(OutageCause(name)) if name in set(OutageCause) else name
+
+
+def of_action(name: str) -> str:
+    """``a cable swap``; a name of another release as it is."""
+    return action_words(RepairAction(name)) if name in set(RepairAction) else name

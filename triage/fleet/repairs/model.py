@@ -1,0 +1,143 @@
+"""How likely a returned node fails again: two logistic regressions with few, held-back weights.
+
+One for the first 7 days, one for the days 7 to 30 of those that had no fault before. Each is
+fitted to the returns whose time is over, and held to the weights of ``features`` by a normal
+prior: a young record says what public records do, an old one what it saw itself. Older returns
+count less (half a year). The same record gives the same figures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.fleet.record.columns import Flags, Floats
+from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS
+from triage.fleet.repairs.features import FEATURES, LATE_FEATURES, Features, Weight
+from triage.fleet.repairs.returns import Returns
+
+__all__ = ["REFIT_DAYS", "Chances", "Fit", "Model", "chances_of", "fitted", "walked_forward"]
+
+HALF_LIFE_DAYS: Final = 182.0
+REFIT_DAYS: Final = 1.0
+# A record of more returns is fitted once a week: its weights hardly move in between.
+MANY_RETURNS: Final = 5_000
+REFIT_MANY_DAYS: Final = 7.0
+ROUNDS: Final = 40
+LARGEST_STEP: Final = 1.0
+ENOUGH: Final = 1e-6
+TWO_SIDED_95: Final = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The weights, their covariance, and how many returns they rest on."""
+
+    weights: Floats
+    covariance: Floats
+    num_returns: int
+
+    def log_odds(self, rows: Floats) -> tuple[Floats, Floats]:
+        """The log odds of each row, and their standard error."""
+        return rows @ self.weights, np.sqrt(np.sum((rows @ self.covariance) * rows, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Both fits as of a day."""
+
+    early: Fit
+    late: Fit
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """Of each return: the chance of a fault within 7 and 30 days, with 95 % bounds.
+
+    ``num_returns`` is on how many returns each rests.
+    """
+
+    within_7: Floats
+    low_7: Floats
+    high_7: Floats
+    within_30: Floats
+    low_30: Floats
+    high_30: Floats
+    num_returns: Floats
+
+
+def fitted(returns: Returns, features: Features, day: float, start: Model | None = None) -> Model:
+    """The model as of ``day``, from what was over by then; ``start`` is where the search begins."""
+    week = returns.over(EARLY_DAYS, day)
+    month = returns.over(LATE_DAYS, day) & ~returns.failed(EARLY_DAYS)
+    age = np.maximum(day - returns.day, 0.0)
+    trust = np.exp2(-age / HALF_LIFE_DAYS)
+    early = fit(
+        features.early[week],
+        returns.failed(EARLY_DAYS)[week],
+        trust[week],
+        FEATURES,
+        None if start is None else start.early.weights,
+    )
+    late = fit(
+        features.late[month],
+        returns.failed(LATE_DAYS)[month],
+        trust[month],
+        LATE_FEATURES,
+        None if start is None else start.late.weights,
+    )
+    return Model(early, late)
+
+
+def fit(
+    rows: Floats, failed: Flags, trust: Floats, prior: Sequence[Weight], start: Floats | None = None
+) -> Fit:
+    """The weights of highest posterior density, by Newton's method, and their covariance."""
+    mean = np.array([one.mean for one in prior])
+    precision = np.diag([one.sd**-2 for one in prior])
+    weights = mean if start is None else start
+    curvature = precision
+    for _ in range(ROUNDS):
+        said = chance(rows @ weights)
+        slope = rows.T @ (trust * (failed - said)) - precision @ (weights - mean)
+        curvature = rows.T @ (rows * (trust * said * (1 - said))[:, None]) + precision
+        step = np.linalg.solve(curvature, slope)
+        largest = float(np.abs(step).max())
+        weights = weights + step * min(1.0, LARGEST_STEP / max(largest, ENOUGH))
+        if largest < ENOUGH:
+            break
+    return Fit(weights, np.linalg.inv(curvature), len(rows))
+
+
+def chances_of(model: Model, features: Features) -> Chances:
+    """What the model says of returns with these features."""
+    early, early_error = model.early.log_odds(features.early)
+    late, late_error = model.late.log_odds(features.late)
+    week = [chance(early + sign * TWO_SIDED_95 * early_error) for sign in (0, -1, 1)]
+    rest = [chance(late + sign * TWO_SIDED_95 * late_error) for sign in (0, -1, 1)]
+    month = [1 - (1 - a) * (1 - b) for a, b in zip(week, rest, strict=True)]
+    number = np.full(len(early), float(model.early.num_returns))
+    return Chances(week[0], week[1], week[2], month[0], month[1], month[2], number)
+
+
+def walked_forward(returns: Returns, features: Features) -> Chances:
+    """What was said of each return on its day, by the model as it was at the day's begin."""
+    parts: list[Chances] = []
+    model: Model | None = None
+    step = REFIT_DAYS if len(returns) <= MANY_RETURNS else REFIT_MANY_DAYS
+    period = np.floor(returns.day / step)
+    for number in np.unique(period).tolist():
+        now = period == number
+        model = fitted(returns, features, number * step, model)
+        parts.append(chances_of(model, Features(features.early[now], features.late[now])))
+    names = Chances.__slots__
+    return Chances(*(joined([getattr(one, name) for one in parts]) for name in names))
+
+
+def joined(parts: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def chance(log_odds: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))), np.float64)

@@ -1,0 +1,95 @@
+"""How causes, repairs and probation are worded, and what to check after which cause."""
+
+from datetime import datetime
+from typing import Final
+
+from triage.domain.counts import count
+from triage.fleet.domain.cause import OutageCause
+from triage.fleet.domain.repair import RepairAction
+
+__all__ = ["CHECK_AFTER", "action_words", "cause_words", "check_after", "probation_text"]
+
+STRESS: Final = "dcgm.targeted_stress"
+CHECK_AFTER: Final = {
+    OutageCause.GPU: "dcgm.diagnostic",
+    OutageCause.MEMORY: "host.stress",
+    OutageCause.CPU: "host.stress",
+    OutageCause.BOARD: "gpu.pcie_link",
+    OutageCause.NIC: "ib.counters",
+    OutageCause.CABLE: "ib.counters",
+    OutageCause.SWITCH: "ib.counters",
+    OutageCause.STORAGE: "host.stress",
+    OutageCause.POWER: "dcgm.targeted_power",
+    OutageCause.COOLING: "gpu.temperature",
+}
+"""The check that shows whether a cause is gone; after any other, a stress test of the node."""
+CAUSES: Final = {
+    OutageCause.GPU: "a GPU fault",
+    OutageCause.CPU: "a CPU fault",
+    OutageCause.NIC: "a NIC fault",
+    OutageCause.FAILED_TEST: "a failed test",
+    OutageCause.HUMAN: "a human error",
+    OutageCause.FACILITY: "trouble of the building",
+    OutageCause.MAINTENANCE: "maintenance",
+    OutageCause.SOFTWARE: "a software fault",
+    OutageCause.UNKNOWN: "an unknown fault",
+}
+ACTIONS: Final = {
+    RepairAction.NONE: "no repair",
+    RepairAction.RESET_GPU: "a GPU reset",
+    RepairAction.CLEAN: "a cleaning",
+    RepairAction.OTHER: "a repair",
+}
+NAMES: Final = {"gpu": "GPU", "nic": "NIC", "cpu": "CPU"}
+
+
+def cause_words(cause: OutageCause) -> str:
+    """``a cable fault``."""
+    return CAUSES.get(cause, f"a {cause} fault")
+
+
+def action_words(action: RepairAction) -> str:
+    """``a cable swap``, ``a reboot``."""
+    if action in ACTIONS:
+        return ACTIONS[action]
+    verb, _, part = str(action).partition("_")
+    return f"a {NAMES.get(part, part)} {verb}" if part else f"a {verb}"
+
+
+def check_after(cause: OutageCause) -> str:
+    """The check to run on a node that came back after this cause."""
+    return CHECK_AFTER.get(cause, STRESS)
+
+
+def probation_text(
+    days_back: float,
+    cause: OutageCause,
+    action: RepairAction | None,
+    within_7: tuple[float, float, float],
+    now: float,
+    usual: float,
+    until: datetime,
+    num_returns: int,
+) -> str:
+    """``returned 2 days ago after a cable swap; 42 % (35 to 49) of such returns fail again ...``.
+
+    ``within_7`` is the chance within a week of the return with its bounds, ``now`` that of the next
+    week, ``usual`` that of any node.
+    """
+    after = cause_words(cause) if action is None else action_words(action)
+    value, low, high = (f"{100 * one:.0f}" for one in within_7)
+    basis = f"{num_returns:,} returns" if num_returns else "public records, no return of this fleet"
+    return (
+        f"returned {ago(days_back)} after {after}; {value} % ({low} to {high}) of such returns fail"
+        f" again within a week, {100 * now:.0f} % in the week from now, where {100 * usual:.1f} %"
+        f" is usual (by {basis}); run {check_after(cause)} until {until:%A} {until.day} {until:%b}"
+    )
+
+
+def ago(days: float) -> str:
+    """``2 days ago``, ``5 hours ago``."""
+    if days < 1:
+        hours = max(1, round(24 * days))
+        return f"{count(hours, 'hour')} ago"
+    whole = round(days)
+    return f"{count(whole, 'day')} ago"

@@ -1,0 +1,1 @@
+"""Hardware by its identity: what files and inventories name, and where it was."""

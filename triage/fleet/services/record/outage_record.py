@@ -1,0 +1,109 @@
+"""The record of outages alone: what repairs are answered from, over years in two queries."""
+
+from datetime import datetime
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from triage.fleet.domain.repair import RepairAction
+from triage.fleet.record.columns import (
+    Accusations,
+    FleetRecord,
+    Interruptions,
+    RepairNotes,
+    Runs,
+)
+from triage.fleet.services.record.machines import machines_of
+from triage.fleet.services.record.nodes import Nodes, nodes_among
+from triage.fleet.services.record.record import clusters_of, outages_of, small, times_of
+from triage.fleet.services.record.times import ns
+from triage.fleet.store import record as fleet
+
+__all__ = ["outage_record"]
+
+
+def outage_record(
+    session: Session, *, since: datetime, until: datetime, cluster: str | None = None
+) -> FleetRecord:
+    """Outages and notes of repairs of a cluster, or of all of them; no run, no interruption.
+
+    It begins with the first outage where that is later than ``since``: before it nobody watched.
+    """
+    names = {key: name for name, key in fleet.clusters(session).items()}
+    of = clusters_of(names, cluster)
+    outages = fleet.outages(session, of, since, until)
+    notes = fleet.repairs(session, of, since, until)
+    begin = max(since, min((row.from_at for row in outages), default=since))
+    known = fleet.nodes(session, of)
+    wanted = {row.node for row in outages} | {row.node for row in notes}
+    wanted |= {row.key for row in known if row.last_seen_at >= begin}
+    machines = machines_of(
+        session,
+        of,
+        until,
+        nodes_among(known, wanted, names),
+        lambda: [times_of(outages), noted(notes)],
+    )
+    nodes = machines.nodes
+    return FleetRecord(
+        since_ns=ns(begin),
+        until_ns=ns(until),
+        nodes=nodes.names,
+        generation=tuple(row.generation for row in nodes.rows),
+        rack=tuple(row.rack for row in nodes.rows),
+        leaf_switch=tuple(row.leaf_switch for row in nodes.rows),
+        runs=NO_RUNS,
+        interruptions=NO_INTERRUPTIONS,
+        accusations=Accusations.of_rows(()),
+        outages=outages_of(outages, nodes, begin, until, NO_RUNS)[0],
+        cluster=cluster,
+        repairs=repairs_of(notes, nodes),
+        notes=machines.notes,
+        moved=machines.moved,
+    )
+
+
+def repairs_of(rows: list[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
+    """Notes as columns; an action of a newer release counts as any repair."""
+    known = set(RepairAction)
+    return RepairNotes(
+        node=nodes.places(*noted(rows)),
+        at_ns=noted(rows)[1],
+        action=tuple(
+            RepairAction(row.action) if row.action in known else RepairAction.OTHER for row in rows
+        ),
+        text=tuple(row.text for row in rows),
+    )
+
+
+def noted(
+    rows: list[fleet.RepairNote],
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """The keys of nodes that notes are about, and when they were written."""
+    keys = np.fromiter((row.node for row in rows), np.int32, len(rows))
+    return keys, np.fromiter((ns(row.at) for row in rows), np.int64, len(rows))
+
+
+def no_ints() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.zeros(0, np.int64)
+
+
+NO_RUNS = Runs(
+    start_ns=no_ints(),
+    end_ns=no_ints(),
+    num_nodes=small(()),
+    num_gpus=small(()),
+    interrupted=np.zeros(0, np.bool_),
+    planned=np.zeros(0, np.bool_),
+    node_at=np.zeros(1, np.int64),
+    node=small(()),
+)
+NO_INTERRUPTIONS = Interruptions(
+    at_ns=no_ints(),
+    cause=(),
+    resolved=np.zeros(0, np.bool_),
+    planned=np.zeros(0, np.bool_),
+    run=small(()),
+    num_gpus=small(()),
+    incident_id=(),
+)

@@ -1,0 +1,34 @@
+"""Repairs of a fleet as they stand: what holds, what does not, who is on probation.
+
+Reads only: outages and notes of the last two years, in a few queries.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from triage.domain.probation import Probation
+from triage.fleet.repairs.answer import FleetRepairs, fleet_repairs, probations_of
+from triage.fleet.services.record.outage_record import outage_record
+from triage.services.context import Context
+
+__all__ = ["LOOK_BACK", "probations_at", "repairs_of"]
+
+# What is older says little of how repairs hold now, and half a year weighs half.
+LOOK_BACK: Final = timedelta(days=730)
+
+
+def repairs_of(ctx: Context, *, until: datetime, cluster: str | None = None) -> FleetRepairs:
+    """Everything on the repairs of a cluster, or of all of them, as of ``until``."""
+    with ctx.database.reading() as session:
+        record = outage_record(session, since=until - LOOK_BACK, until=until, cluster=cluster)
+    return fleet_repairs(record)
+
+
+def probations_at(
+    session: Session, until: datetime, cluster: str | None = None
+) -> tuple[Probation, ...]:
+    """The nodes on probation at ``until``, the likeliest to fail first."""
+    record = outage_record(session, since=until - LOOK_BACK, until=until, cluster=cluster)
+    return probations_of(record)

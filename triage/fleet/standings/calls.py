@@ -1,0 +1,192 @@
+"""Calls: which nodes are named for the weeks ahead, and how calls of the past came out.
+
+Named are the nodes of the highest forecast, few at a time. Before that the record itself has to
+show that faults come back to the same nodes. Each call of the past is made again from what was
+known by then, and held against what followed and against plain counts at as many calls.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from triage.domain.standing import Walked
+from triage.fleet.record.columns import Flags, Floats
+from triage.fleet.standings.came_back import chance_of_as_many, come_in_bursts
+from triage.fleet.standings.forecast import HORIZON_DAYS, Forecast, came_true, forecast
+from triage.fleet.standings.history import FaultHistory, as_known_at
+from triage.fleet.standings.strikes import summed
+from triage.statistics.estimate import LEVEL
+
+__all__ = ["COUNTS", "CallRule", "Calls", "calls_of", "count_scores", "expected_of_top"]
+
+# Half-lives and windows of the counts that calls are held against; days.
+WINDOWS: Final = (56.0, 112.0)
+DECAYS: Final = (14.0, 28.0, 56.0)
+COUNTS: Final = (
+    *(f"count of {days:g} days" for days in WINDOWS),
+    "count of all",
+    *(f"decayed count, half-life {days:g} days" for days in DECAYS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRule:
+    """Who is called: a forecast of ``times`` that of its peers, ``faults`` or more in
+    ``within_days``, and at most ``share`` of all nodes; none where faults come back to the same
+    nodes as chance has it (``level``). With ``bursts`` they also have to come back sooner than
+    steady rates explain: where nodes differ in their rates alone, a test of counts is better.
+    """
+
+    times: float = 3.0
+    faults: int = 2
+    within_days: float = 112.0
+    share: float = 0.02
+    level: float = 0.05
+    bursts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """``now`` is the forecast at the record's end, ``times`` the forecast of each node over that
+    of its peers. ``decided`` says that forecasts decide; ``came_back`` is the chance that faults
+    come back to the same nodes as often by chance. ``called`` are those named now.
+    """
+
+    now: Forecast
+    times: Floats
+    called: Flags
+    decided: bool
+    came_back: float
+    walked: Walked | None
+    before: Mapping[float, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The 95 % interval of each forecast: as wide as the faults behind it are few.
+
+        A Gamma of its mean that has seen the node's faults, and one of its peers.
+        """
+        from scipy.special import gammaincinv
+
+        known = self.now.look.history
+        shape = 1.0 + np.bincount(known.node, known.share, known.num_nodes)
+        scale = self.now.faults / shape
+        outside = (1 - LEVEL) / 2
+        low: Floats = gammaincinv(shape, outside) * scale
+        return low, gammaincinv(shape, 1 - outside) * scale
+
+
+def calls_of(
+    history: FaultHistory,
+    ordinary: Flags,
+    beside: Floats | None = None,
+    rule: CallRule | None = None,
+) -> Calls:
+    """The calls of now and of the past; only ``ordinary`` nodes are called.
+
+    ``beside`` is how often the place of each node fails beside the fleet, 1 where left out.
+    """
+    rule = rule or CallRule()
+    beside = np.ones(history.num_nodes) if beside is None else beside
+    before: dict[float, tuple[int, ...]] = {}
+    decided, chance = False, 1.0
+    for now in forecast(history, ordinary):
+        chance = chance_of_as_many(now.look.history, ordinary)
+        decided = chance <= rule.level and (
+            not rule.bursts or come_in_bursts(now.look.history, ordinary)
+        )
+        times = times_of(now, ordinary, beside)
+        named = called_at(now, times, ordinary, rule) if decided else ()
+        if decided and now.day + HORIZON_DAYS <= history.days:
+            before[now.day] = named
+    called = np.zeros(history.num_nodes, dtype=bool)
+    called[list(named)] = True
+    walked = walked_over(history, ordinary, before)
+    return Calls(now, times, called, decided, chance, walked, before)
+
+
+def times_of(now: Forecast, ordinary: Flags, beside: Floats) -> Floats:
+    """The forecast of each node over the mean of all nodes, at the rate of its place."""
+    mean = float((now.faults / beside)[ordinary].mean()) if ordinary.any() else 0.0
+    return now.faults / (mean * beside) if mean else np.zeros(len(now.faults))
+
+
+def called_at(now: Forecast, times: Floats, ordinary: Flags, rule: CallRule) -> tuple[int, ...]:
+    """The nodes called at one look, the worst first."""
+    known = now.look.history
+    lately = known.day > now.day - rule.within_days
+    faults = np.bincount(known.node[lately], known.share[lately], known.num_nodes)
+    # A tie is a half each, so two faults may come to a little less.
+    able = ordinary & (times >= rule.times) & (faults > rule.faults - 0.5)
+    order = np.argsort(np.where(able, -times, 0.0), kind="stable")
+    most = max(1, round(rule.share * known.num_nodes))
+    return tuple(node for node in order[:most].tolist() if able[node])
+
+
+def count_scores(history: FaultHistory, day: float) -> list[Floats]:
+    """The counts of :data:`COUNTS` at ``day``, each of shape (nodes,)."""
+    known = as_known_at(history, day)
+    every = np.ones(len(known))
+    windows = [(known.day > day - days).astype(np.float64) for days in WINDOWS]
+    fading = [np.exp2(-(known.days - known.day) / half_life) for half_life in DECAYS]
+    return [summed(known.node, kept, known.num_nodes) for kept in (*windows, every, *fading)]
+
+
+def expected_of_top(score: Floats, num: int, after: Floats, ordinary: Flags) -> float:
+    """The sum of ``after`` over the ``num`` nodes of the highest score; ties count on average."""
+    scores = score[ordinary]
+    values = after[ordinary]
+    last = np.partition(scores, len(scores) - num)[len(scores) - num]
+    above, level = scores > last, scores == last
+    return float(values[above].sum() + (num - above.sum()) * values[level].mean())
+
+
+def walked_over(
+    history: FaultHistory, ordinary: Flags, before: Mapping[float, tuple[int, ...]]
+) -> Walked | None:
+    """How the calls came out; None where there were none."""
+    num = failed = 0
+    faults = fleet = 0.0
+    counts = np.zeros(len(COUNTS))
+    apart: set[tuple[int, int]] = set()
+    for day, named in before.items():
+        if not named:
+            continue
+        after = came_true(history, day)
+        of_called = after[list(named)]
+        num += len(named)
+        failed += int(np.count_nonzero(of_called))
+        faults += float(of_called.sum())
+        fleet += len(named) * float(after[ordinary].mean())
+        apart |= {(node, int((history.days - day) // HORIZON_DAYS)) for node in named}
+        scores = count_scores(history, day)
+        counts += [expected_of_top(score, len(named), after, ordinary) for score in scores]
+    if not num:
+        return None
+    best = int(np.argmax(counts))
+    low, high = bounds_of(failed / num * len(apart), len(apart))
+    return Walked(
+        days=HORIZON_DAYS,
+        looks=sum(bool(named) for named in before.values()),
+        calls=num,
+        calls_apart=len(apart),
+        failed=failed,
+        precision=failed / num,
+        precision_low=low,
+        precision_high=high,
+        faults_per_call=faults / num,
+        faults_per_node=fleet / num,
+        best_count=COUNTS[best],
+        faults_per_best_count=float(counts[best]) / num,
+    )
+
+
+def bounds_of(failed: float, num: float) -> tuple[float, float]:
+    """The 95 % interval of ``failed`` in ``num``, of Jeffreys."""
+    from scipy.special import betaincinv
+
+    outside = (1 - LEVEL) / 2
+    shape = (failed + 0.5, num - failed + 0.5)
+    return float(betaincinv(*shape, outside)), float(betaincinv(*shape, 1 - outside))

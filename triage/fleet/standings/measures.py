@@ -1,0 +1,274 @@
+"""What grades are made from: strikes and exposure of each node, forecasts, signs.
+
+Where runs name nodes, a strike is an interruption that a node stood as a suspect of, and exposure
+is its time in runs. Where none does, a strike is an unplanned outage, and exposure is the time in
+service: the record's less the time away.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.domain.precursor import PrecursorFlag
+from triage.errors import UsageError
+from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
+from triage.fleet.record.node_exposure import (
+    NS_PER_DAY,
+    days_since,
+    decayed_days,
+    seen_in_runs,
+    time_in_runs,
+)
+from triage.fleet.standings.calls import CallRule, Calls, calls_of
+from triage.fleet.standings.forecast import FIRST_DAYS
+from triage.fleet.standings.history import FaultHistory, history_of
+from triage.fleet.standings.node_kinds import Kinds, split_kinds
+from triage.fleet.standings.own_rates import Groups, groups_of
+from triage.fleet.standings.places import KINDS, PlaceRate, places_of_record, standing_out_of
+from triage.fleet.standings.repeated_part import OfLeaves, leaves_standing_out
+from triage.fleet.standings.saving import Cost, cost_of
+from triage.fleet.standings.shrinkage import GammaPrior, fit_prior, posterior
+from triage.fleet.standings.signs import Sign, signs_of
+from triage.fleet.standings.special_nodes import by_inventory, by_its_faults
+from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of, summed
+
+__all__ = ["INTERRUPTIONS", "OUTAGES", "Measures", "StandingOptions", "measured"]
+
+# What is older weighs less than a sixteenth: a node stands the same in a record of any length.
+LOOK_BACK: Final = 4.0
+INTERRUPTIONS: Final = "interruptions"
+OUTAGES: Final = "outages"
+Measure = Callable[[Ints], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class StandingOptions:
+    """What decides; times in days and hours.
+
+    A lemon needs, besides the test, ``lemon_strikes`` and a score of ``lemon_times``: what is sure
+    and small, or long ago, is no reason to replace a node. (The shrunk rate is shown and decides
+    nothing: one Gamma holds a single lemon among equals for chance.) A watched node needs
+    ``watch_strikes``: one is noise in a fleet of any size. Strikes of one node within
+    ``episode_h`` of each other are one. A golden node was in runs for ``golden_days`` without
+    any blame, and passed a stress check in the last ``stress_days``.
+
+    Where the record is long enough to forecast from, that decides instead: a lemon is forecast
+    to fail ``call_times`` as often as its peers, and ``call_share`` of the nodes are the most.
+    ``lost_h`` is what a fault costs each GPU of the job: the work since a checkpoint, the restart.
+    """
+
+    half_life_days: float = 28.0
+    window_days: float = 56.0
+    false_discovery_rate: float = 0.05
+    episode_h: float = 1.0
+    lemon_strikes: int = 3
+    lemon_times: float = 3.0
+    watch_strikes: int = 2
+    golden_days: float = 28.0
+    stress_days: float = 30.0
+    call_times: float = 3.0
+    call_share: float = 0.02
+    lost_h: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.false_discovery_rate < 1:
+            raise UsageError("a false-discovery rate lies between 0 and 1; 0.05 is usual")
+        if not 0 < self.lost_h < float("inf"):
+            raise UsageError("lost_h is hours, and more than none")
+        if not (self.call_times > 0 and 0 < self.call_share <= 1):
+            raise UsageError("call_times is above 0, and call_share lies between 0 and 1")
+        if min(self.half_life_days, self.window_days) <= 0:
+            raise UsageError("half-life and window are days, and more than none")
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Everything that grades are made from; arrays have one value per node.
+
+    ``strikes`` look back over ``LOOK_BACK`` half-lives, without those of a leaf that stands out;
+    so do ``decayed`` and ``decayed_days``. ``num``, ``blame`` and ``days`` are of the window.
+    ``basis`` is what a strike is. ``special`` nodes are set aside, each with the reason.
+    """
+
+    strikes: Strikes
+    leaves: OfLeaves
+    num: Ints
+    blame: Floats
+    days: Floats
+    decayed: Floats
+    decayed_days: Floats
+    ever: Flags
+    kinds: Kinds
+    groups: Groups
+    prior: GammaPrior | None
+    rate: tuple[Floats, Floats, Floats] | None
+    signs: Mapping[str, tuple[Sign, ...]]
+    num_tested: int
+    basis: str | None
+    history: FaultHistory
+    special: Mapping[int, str]
+    calls: Calls | None
+    num_left_out: int
+    places: tuple[PlaceRate, ...]
+    cost: Cost | None
+    bounds: tuple[Floats, Floats]
+
+
+def measured(
+    record: FleetRecord, options: StandingOptions, flags: Sequence[PrecursorFlag] = ()
+) -> Measures:
+    """Everything that the grades of a record are made from."""
+    num_nodes, until_ns = len(record.nodes), record.until_ns
+    half_life = options.half_life_days
+    from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
+    back_ns = max(record.since_ns, until_ns - int(LOOK_BACK * half_life * NS_PER_DAY))
+    back_ns = min(back_ns, from_ns)
+    every_strike = strikes_of(record)
+    basis = basis_of(record)
+    days, weighed_days = exposure_of(
+        record,
+        basis,
+        (
+            lambda at_ns: days_since(at_ns, from_ns),
+            lambda at_ns: decayed_days(np.maximum(at_ns, back_ns), until_ns, half_life),
+        ),
+    )
+    everything = every_strike.where(every_strike.at_ns >= back_ns)
+    leaves = leaves_standing_out(record, everything, from_ns, days, options.false_discovery_rate)
+    of_leaf = np.isin(every_strike.row, everything.row[leaves.explained])
+    history = history_of(record, every_strike.where(~of_leaf))
+    special = specials_of(record, history)
+    ordinary = np.ones(num_nodes, dtype=bool)
+    ordinary[list(special)] = False
+    strikes = episodes(everything.where(~leaves.explained), int(options.episode_h * NS_PER_HOUR))
+    if basis == OUTAGES:
+        strikes = outages_as_strikes(record, history, back_ns)
+    now = strikes.at_ns >= from_ns
+    blame = summed(strikes.node[now], strikes.blame[now], num_nodes)
+    age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
+    weights = strikes.blame * np.exp2(-age_days / half_life)
+    decayed = summed(strikes.node, weights, num_nodes)
+    places = places_within(record, history, ordinary)
+    own, beside = standing_out_of(record, places)
+    groups = groups_of(record.generation, own)
+    of_rest = np.where(ordinary, days, 0.0)
+    prior = fit_prior(blame, of_rest)
+    calls = calls_within(history, ordinary, beside, basis, options)
+    return Measures(
+        strikes=strikes,
+        leaves=leaves,
+        num=np.bincount(strikes.node[now], minlength=num_nodes),
+        blame=blame,
+        days=days,
+        decayed=decayed,
+        decayed_days=weighed_days,
+        ever=np.bincount(np.concatenate([everything.node, strikes.node]), minlength=num_nodes) > 0,
+        kinds=split_kinds(strikes.node[now], strikes.blame[now], of_rest, groups),
+        groups=groups,
+        prior=prior,
+        rate=None if prior is None else posterior(prior, decayed, weighed_days),
+        signs=signs_of(record, from_ns, flags, drains=basis != OUTAGES),
+        num_tested=int(np.count_nonzero(of_rest > 0)),
+        basis=basis,
+        history=history,
+        special=special,
+        calls=calls,
+        bounds=(np.zeros(0), np.zeros(0)) if calls is None else calls.bounds,
+        num_left_out=every_strike.num_left_out,
+        places=places,
+        cost=cost_of(record, history, options.lost_h),
+    )
+
+
+def basis_of(record: FleetRecord) -> str | None:
+    """What counts: interruptions where runs name nodes, else outages that were not planned."""
+    if len(record.runs.node):
+        return INTERRUPTIONS
+    return None if record.outages.planned.all() else OUTAGES
+
+
+def exposure_of(
+    record: FleetRecord, basis: str | None, measures: tuple[Measure, Measure]
+) -> tuple[Floats, ...]:
+    """The exposure of each node in each of the measures."""
+    num_nodes = len(record.nodes)
+    if basis != OUTAGES:
+        return time_in_runs(record.runs, num_nodes, measures)
+    away = record.outages
+    order = np.argsort(away.start_ns, kind="stable")
+    start, end, node = away.start_ns[order], away.end_ns[order], away.node[order]
+    busy = np.full(num_nodes, record.since_ns, np.int64)
+    ends = np.array([record.since_ns, record.until_ns], np.int64)
+    totals = tuple(np.full(num_nodes, float(np.diff(one(ends))[0])) for one in measures)
+    for row, of in enumerate(node.tolist()):
+        last = np.array([max(start[row], busy[of]), max(end[row], busy[of])], np.int64)
+        busy[of] = last[1]
+        for total, one in zip(totals, measures, strict=True):
+            total[of] -= float(np.diff(one(last))[0])
+    return tuple(np.maximum(total, 0.0) for total in totals)
+
+
+def specials_of(record: FleetRecord, history: FaultHistory) -> dict[int, str]:
+    """Nodes that do other work than the rest, and why that is said of each."""
+    special = by_inventory(record)
+    return {**by_its_faults(history, special), **special}
+
+
+def places_within(
+    record: FleetRecord, history: FaultHistory, ordinary: Flags
+) -> tuple[PlaceRate, ...]:
+    """The places of the record, by all its faults and the days that nodes were in service."""
+    if all(len({*getattr(record, kind)} - {None}) < 2 for kind in KINDS):
+        return ()
+    faults = summed(history.node, history.share, history.num_nodes)
+    away = summed(history.node, history.back_day - history.day, history.num_nodes)
+    days = np.maximum(days_in_fleet(record, history) - away, 0.0)
+    return places_of_record(record, np.where(days > 0, faults, 0.0), days, ordinary)
+
+
+def days_in_fleet(record: FleetRecord, history: FaultHistory) -> Floats:
+    """From when to when each node was there: where runs name nodes, from its first run or fault
+    to its last, so that one which came later or was removed is not counted for all the record.
+    """
+    if not len(record.runs.node):
+        return np.full(history.num_nodes, history.days)
+    first_ns, last_ns = seen_in_runs(record.runs, history.num_nodes)
+    named = first_ns <= last_ns
+    first = np.where(named, days_since(first_ns, record.since_ns), history.days)
+    last = np.where(named, days_since(last_ns, record.since_ns), 0.0)
+    np.minimum.at(first, history.node, history.day)
+    np.maximum.at(last, history.node, history.back_day)
+    return np.where(named, last - first, 0.0)
+
+
+def outages_as_strikes(record: FleetRecord, history: FaultHistory, from_ns: int) -> Strikes:
+    """The faults of the history from a time on; none of them is of a row of accusations."""
+    at_ns = record.since_ns + (history.day * NS_PER_DAY).astype(np.int64)
+    kept = at_ns >= from_ns
+    num = int(kept.sum())
+    return Strikes(
+        row=np.zeros(num, np.int64),
+        node=history.node[kept].astype(np.int32),
+        at_ns=at_ns[kept],
+        blame=history.share[kept],
+        fabric=np.zeros(num, dtype=bool),
+    )
+
+
+def calls_within(
+    history: FaultHistory,
+    ordinary: Flags,
+    beside: Floats,
+    basis: str | None,
+    options: StandingOptions,
+) -> Calls | None:
+    """The calls; None where the record is too short to forecast from.
+
+    That repairs do not take is known of outages. Interruptions have to show it first.
+    """
+    if history.days < FIRST_DAYS or not len(history) or not ordinary.any():
+        return None
+    rule = CallRule(times=options.call_times, share=options.call_share, bursts=basis != OUTAGES)
+    return calls_of(history, ordinary, beside, rule)

@@ -1,0 +1,1 @@
+"""Which error counters grow before a node fails, and which nodes they flag now."""

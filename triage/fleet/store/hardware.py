@@ -1,0 +1,168 @@
+"""Stays of parts as records and people ask for them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, and_, func, select, true
+from sqlalchemy.orm import Session
+
+from models import Cluster, Node, PartSighting
+from triage.domain.hardware import HardwareKind
+from triage.domain.wire import SentAs, WireForm
+
+__all__ = ["PartRow", "PartStayView", "Size", "listing", "size_of", "stays_of", "telling_nodes"]
+
+# What has more stays is a number that firmware made up.
+MOST_STAYS: Final = 32
+AT_ONCE: Final = 400
+
+
+class PartRow(NamedTuple):
+    """A stay of a part in a node, by the node's key."""
+
+    node: int
+    kind: str
+    identity: str
+    slot: str
+    first_at: datetime
+    last_at: datetime
+
+
+COLUMNS: Final = (
+    PartSighting.node_id,
+    PartSighting.kind,
+    PartSighting.identity,
+    PartSighting.slot,
+    PartSighting.first_at,
+    PartSighting.last_at,
+)
+
+
+class Size(NamedTuple):
+    """What changes where a part is seen in another place: the newest row, and how many there are.
+
+    A stay that only grows longer leaves it as it is.
+    """
+
+    newest: int
+    rows: int
+
+
+def size_of(session: Session) -> Size:
+    """Of all stays; a look at an index."""
+    newest, rows = session.execute(select(func.max(PartSighting.id), func.count())).one()
+    return Size(newest or 0, rows)
+
+
+def telling_nodes(session: Session, of: Sequence[int]) -> list[int]:
+    """The nodes of these clusters that hold what others held, or of which a chassis or a slot
+    holds another part than before. Of a fleet in which nothing moves there are none.
+    """
+    inside = and_(true(), *of_clusters(session, of))
+    found: set[int] = set()
+    for query in (moved_parts(inside), other_chassis(inside), other_parts(inside)):
+        found.update(session.scalars(query))
+    return sorted(found)
+
+
+def stays_of(session: Session, nodes: Sequence[int], until: datetime) -> list[PartRow]:
+    """All stays of these nodes that began before ``until``."""
+    found: list[PartRow] = []
+    for start in range(0, len(nodes), AT_ONCE):
+        rows = select(*COLUMNS).where(
+            PartSighting.first_at < until,
+            PartSighting.node_id.in_(nodes[start : start + AT_ONCE]),
+        )
+        found += [PartRow(*row) for row in session.execute(rows)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PartStayView(WireForm):
+    """A part in a node, from the first to the last time that anything said so."""
+
+    kind: Annotated[str, SentAs(HardwareKind)]
+    identity: str
+    slot: Annotated[str, "Where in the node; empty where nobody says."]
+    node: str
+    cluster: Annotated[str, "Empty where nobody named one."]
+    first_at: datetime
+    last_at: datetime
+    source: Annotated[str, "incident or import."]
+
+
+def listing(
+    session: Session,
+    *,
+    identities: Sequence[str] | None = None,
+    node: str | None = None,
+    cluster: str | None = None,
+    limit: int = 50,
+) -> list[PartStayView]:
+    """Stays, the newest first: of parts with one of these identities, of a node, of a cluster."""
+    query = (
+        select(
+            PartSighting.kind,
+            PartSighting.identity,
+            PartSighting.slot,
+            Node.name,
+            Cluster.name,
+            PartSighting.first_at,
+            PartSighting.last_at,
+            PartSighting.source,
+        )
+        .join(Node, PartSighting.node_id == Node.id)
+        .join(Cluster, Node.cluster_id == Cluster.id)
+        .where(PartSighting.kind.in_(list(HardwareKind)))
+    )
+    if identities is not None:
+        query = query.where(PartSighting.identity.in_(identities))
+    if node is not None:
+        query = query.where(Node.name == node)
+    if cluster is not None:
+        query = query.where(Cluster.name == cluster)
+    newest = query.order_by(PartSighting.last_at.desc(), PartSighting.id.desc()).limit(limit)
+    return [PartStayView(*row) for row in session.execute(newest)]
+
+
+def of_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[bool]]:
+    """Nothing where it is all of them: a join over a whole fleet takes longer than the rest."""
+    if session.scalar(select(Cluster.id).where(Cluster.id.not_in(of)).limit(1)) is not None:
+        yield PartSighting.node_id.in_(select(Node.id).where(Node.cluster_id.in_(of)))
+
+
+def moved_parts(inside: ColumnElement[bool]) -> Select[Any]:
+    """Nodes of parts that several nodes held, though not of those that many claim."""
+    first, last = func.min(PartSighting.node_id), func.max(PartSighting.node_id)
+    moved = (
+        select(PartSighting.kind, PartSighting.identity)
+        .where(inside)
+        .group_by(PartSighting.kind, PartSighting.identity)
+        .having(first < last, func.count() <= MOST_STAYS)
+        .subquery()
+    )
+    same = and_(PartSighting.kind == moved.c.kind, PartSighting.identity == moved.c.identity)
+    return select(PartSighting.node_id).join(moved, same).distinct()
+
+
+def other_chassis(inside: ColumnElement[bool]) -> Select[Any]:
+    """Nodes of which several chassis were seen."""
+    return (
+        select(PartSighting.node_id)
+        .where(inside, PartSighting.kind == HardwareKind.CHASSIS)
+        .group_by(PartSighting.node_id)
+        .having(func.min(PartSighting.identity) < func.max(PartSighting.identity))
+    )
+
+
+def other_parts(inside: ColumnElement[bool]) -> Select[Any]:
+    """Nodes without a known chassis, one of whose slots holds another part than before."""
+    chassis = select(PartSighting.node_id).where(PartSighting.kind == HardwareKind.CHASSIS)
+    return (
+        select(PartSighting.node_id)
+        .where(inside, PartSighting.slot != "", PartSighting.node_id.not_in(chassis))
+        .group_by(PartSighting.node_id, PartSighting.kind, PartSighting.slot)
+        .having(func.min(PartSighting.identity) < func.max(PartSighting.identity))
+    )

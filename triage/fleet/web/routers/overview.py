@@ -1,0 +1,122 @@
+"""The overview: what a team keeps open. Incidents, nodes, checks, acts and the queue on one page.
+
+The page holds a part that asks for itself again; it comes only where something has changed.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
+from urllib.parse import urlencode
+
+from fastapi import Depends, Request
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from triage.api.access import Scope, caller_of
+from triage.api.state import state_of
+from triage.clock import utc_now
+from triage.domain.states import IncidentState, WorkState
+from triage.fleet.services.health.due_list import CheckRow
+from triage.fleet.services.health.kept_checks import kept_open_checks
+from triage.fleet.services.standings.cache import kept_standings
+from triage.fleet.store.record import clusters
+from triage.fleet.web.period import Cluster
+from triage.store.incidents import incidents, suspects
+from triage.store.views import IncidentView
+from triage.store.work import backlog
+from triage.web.access import admit
+from triage.web.act_rows import Acts, ListActs
+from triage.web.blank_filters import without_blanks
+from triage.web.pages import page
+from triage.web.route import page_router
+
+__all__ = ["router"]
+
+router = page_router("/overview", admit(Scope.READ))
+ROWS: Final = 12
+MOST_READ: Final = 200
+# An answered incident of which nobody said what it was counts as open for so long.
+RECENT: Final = timedelta(hours=24)
+EVERY_S: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What the part shows. ``queue`` is None where the visitor may not see that of all clusters."""
+
+    open_incidents: Sequence[tuple[IncidentView, dict[str, Any] | None]]
+    num_open: int
+    probation: Sequence[Any]
+    checks: Sequence[CheckRow]
+    num_checks: int
+    acts: Acts
+    queue: dict[str, int] | None
+
+    @property
+    def tag(self) -> str:
+        """An ETag that changes with everything that is shown."""
+        return f'"{hashlib.sha256(repr(self).encode()).hexdigest()[:32]}"'
+
+
+@router.get("", name="page_overview", dependencies=[Depends(without_blanks("cluster"))])
+def overview(request: Request, cluster: Cluster = None) -> Response:
+    """The whole page."""
+    with state_of(request).context.database.reading() as session:
+        names = [name for name in clusters(session) if name and caller_of(request).sees(name)]
+    board = board_of(request, cluster)
+    return page(request, "overview.html", clusters=sorted(names), **shown(board, cluster))
+
+
+@router.get("/board", name="page_board", dependencies=[Depends(without_blanks("cluster"))])
+def board_part(request: Request, cluster: Cluster = None) -> Response:
+    """The part that a page asks for again."""
+    board = board_of(request, cluster)
+    return page(request, "_board.html", tag=board.tag, **shown(board, cluster))
+
+
+def shown(board: Board, cluster: str | None) -> dict[str, Any]:
+    query = urlencode({"cluster": cluster} if cluster else {})
+    return {"board": board, "cluster": cluster or "", "query": query, "every_s": EVERY_S}
+
+
+def board_of(request: Request, cluster: str | None) -> Board:
+    ctx, now = state_of(request).context, utc_now()
+    with ctx.database.reading() as session:
+        opened = open_incidents(session, now, cluster)
+        first = suspects.foremost(session, [one.id for one in opened[:ROWS]])
+        queue = None if caller_of(request).cluster else queue_of(session)
+    standings = kept_standings(ctx, cluster)
+    checks = kept_open_checks(ctx, cluster)
+    return Board(
+        [(one, first.get(one.id)) for one in opened[:ROWS]],
+        len(opened),
+        [row.probation for row in standings.nodes if row.probation is not None][:ROWS],
+        checks[:ROWS],
+        len(checks),
+        cast("ListActs", request.app.state.list_acts)(ctx, cluster),
+        queue,
+    )
+
+
+def open_incidents(session: Session, now: datetime, cluster: str | None) -> list[IncidentView]:
+    """Those that are not settled, and answered ones of today that nobody has resolved."""
+    found = {
+        one.id: one
+        for state in (IncidentState.COLLECTING, IncidentState.ANALYSING)
+        for one in incidents.listing(session, cluster=cluster, state=state, limit=MOST_READ)
+    }
+    # To the minute, so that the question is the same for as long.
+    since = (now - RECENT).replace(second=0, microsecond=0)
+    for one in incidents.listing(session, cluster=cluster, since=since, limit=MOST_READ):
+        if one.resolution is None and (one.verdict or {}).get("kind") != "healthy":
+            found[one.id] = one
+    return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
+
+
+def queue_of(session: Session) -> dict[str, int]:
+    numbers = backlog.num_by_state(session)
+    return {str(state): numbers.get(state, 0) for state in (
+        WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED,
+    )}  # fmt: skip

@@ -1,0 +1,265 @@
+"""Spares from the record's own outages: what sufficed, and what will suffice.
+
+Two answers that are kept apart. **In sample**: the fewest spares with which the nodes were there
+for 99 % of the record's time; a fact. **Forecast**: those that are to do so in the next period of
+the same length. The forecast takes the method ``clusters``, and ``drifting`` where that foretold
+held-out stretches of this record far better. It does not take whichever did best: on planted
+fleets the best of one short record was the luckiest, and foretold the time after worse than
+``clusters`` did (docs/spares.md has the table).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from triage.domain.arrays import F64, Flags
+from triage.domain.counts import count
+from triage.domain.wire import WireForm
+from triage.statistics.away.clusters import cluster_ids
+from triage.statistics.away.held_out import FEWEST_CLUSTERS, HeldOut, held_out
+from triage.statistics.away.methods import Law, laws_of
+from triage.statistics.away.steps import Away
+from triage.statistics.estimate import LEVEL, Estimate
+from triage.statistics.next_period import Drift, drift, ratio_bounds
+from triage.statistics.rates import count_bounds
+
+__all__ = ["SparesAt", "SparesForecast", "spares_forecast"]
+
+# ``drifting`` has to lose less than this share of what ``clusters`` loses.
+FAR_BETTER: Final = 0.5
+# A record that is worth fewer independent looks than this foretells nothing.
+FEWEST_LOOKS: Final = 3.0
+# A forecast that covered less of held-out time is doubted aloud.
+HOLDS: Final = 0.95
+# Where fewer outages ended, nobody knows how long one lasts.
+FEWEST_ENDED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SparesAt(WireForm):
+    """Spares by one method at the asked confidence, and how it did on held-out time.
+
+    ``covered`` and ``loss`` are None where the record is too short to hold any out.
+    """
+
+    method: str
+    spares: int
+    covered: float | None
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SparesForecast:
+    """``in_sample`` and ``forecast`` at ``confidence``.
+
+    ``forecast.value`` is None where the record cannot tell; ``high`` is then a bound, and the
+    notes say why. Its interval holds what the next period of the same length will have needed.
+    ``departures`` is how many times nodes went away, together or alone; ``looks`` how many
+    independent looks at the fleet the record is worth. ``law`` says how many are away in the
+    time to come; ``began`` are the days on which the outages of ``seen`` began.
+    """
+
+    confidence: float
+    mean_away: float
+    outages: int
+    departures: int
+    looks: float
+    in_sample: int
+    forecast: Estimate
+    method: str
+    methods: tuple[SparesAt, ...]
+    drift: Drift
+    law: Law
+    seen: Away
+    began: F64
+    num_nodes: int
+
+    def at(self, confidence: float) -> Estimate:
+        """The forecast at another confidence; a bound stays one."""
+        spares = min(self.law.quantile(confidence), self.num_nodes)
+        said = interval(self.seen, spares, confidence, self.num_nodes)
+        if self.forecast.value is None:
+            high = bound(self.seen, self.departures, said, self.num_nodes)
+            said = replace(said, value=None, low=None, high=high)
+        return replace(said, n=self.departures, notes=self.forecast.notes)
+
+
+def spares_forecast(
+    outages: Away,
+    num_nodes: int,
+    *,
+    confidence: float = 0.99,
+    begun: Flags | None = None,
+    open_end: Flags | None = None,
+    walk: bool = True,
+) -> SparesForecast:
+    """Spares for the nodes that the record is of.
+
+    ``begun`` and ``open_end`` are parallel to the outages: whether each began within the record,
+    and whether it had not ended with it. Without ``walk`` nothing is held out, and other methods
+    than that of the forecast are left out.
+    """
+    lasting = outages.end >= outages.days if open_end is None else open_end
+    clusters = cluster_ids(outages)
+    arrived = outages.start > 0 if begun is None else begun
+    number = len(np.unique(clusters[arrived]))
+    began = outages.start[arrived]
+    trend = drift(began, outages.days)
+    whole = with_whole_lengths(outages, begun, lasting)
+    tried = held_out(outages, confidence) if walk else ()
+    method = chosen(tried)
+    laws = laws_of(outages, whole) if walk else laws_of(outages, whole, (method,))
+    law, later = laws[method], None
+    if moved(trend):
+        later = laws_of(later_half(outages), later_half(whole), (method,))[method]
+    if later is not None and trend.way == "rose":
+        law = Law.larger(law, later)
+    looks = float(min(outages.worth, outages.days * 24)) if outages.variance else 0.0
+    why_not = cannot_tell(outages, number, looks, int((~lasting).sum()))
+    spares = min(law.quantile(confidence), num_nodes)
+    in_sample = outages.quantile(confidence)
+    forecast = interval(outages, spares, confidence, num_nodes)
+    if why_not:
+        high = bound(outages, number, forecast, num_nodes)
+        forecast = replace(forecast, value=None, low=None, high=high)
+    told = (*drift_notes(trend, laws[method], later, confidence), *doubts(tried, method))
+    return SparesForecast(
+        confidence,
+        outages.mean,
+        len(outages),
+        number,
+        looks,
+        in_sample,
+        replace(forecast, n=number, notes=(*why_not, *told)),
+        method,
+        by_method(laws, confidence, tried, num_nodes),
+        trend,
+        law,
+        outages,
+        began,
+        num_nodes,
+    )
+
+
+def chosen(tried: tuple[HeldOut, ...]) -> str:
+    """The method that the forecast is of."""
+    lost = {one.method: one.loss for one in tried}
+    better = lost and lost["drifting"] < FAR_BETTER * lost["clusters"]
+    return "drifting" if better else "clusters"
+
+
+def later_half(outages: Away) -> Away:
+    """The second half; outages that last beyond its end keep their length."""
+    half = outages.days / 2
+    within = outages.end > half
+    start = np.maximum(outages.start[within] - half, 0.0)
+    return Away(start, outages.end[within] - half, half)
+
+
+def with_whole_lengths(outages: Away, begun: Flags | None, lasting: Flags) -> Away:
+    """Outages that last beyond the end get as long again, where the record began with none.
+
+    A record that knows of no node that was away at its start (of fewer than half of the usual)
+    has lost as much time there as the outages at its end have still to come. The longer one has
+    lasted, the longer it will.
+    """
+    at_start = 0 if begun is None else int((~begun).sum())
+    if not lasting.any() or at_start > outages.mean / 2:
+        return outages
+    longer = np.minimum(2 * outages.end - outages.start, 2 * outages.days)
+    return Away(outages.start, np.where(lasting, longer, outages.end), outages.days)
+
+
+def interval(outages: Away, spares: int, confidence: float, num_nodes: int) -> Estimate:
+    """The forecast, with bounds of what a period to come will have needed.
+
+    The lower one is not above the mean: a period without a batch needs little more than that.
+    """
+    effective = outages.mean**2 * outages.days / outages.long_run if outages.long_run else 1.0
+    low, high = ratio_bounds(max(effective, 1.0))
+    needed = outages.quantile(confidence)
+    return Estimate(
+        float(spares),
+        float(min(np.floor(needed * low), np.floor(outages.mean), spares)),
+        float(min(max(np.ceil(max(needed, 1) * high), spares), num_nodes)),
+        0,
+        "nodes",
+        LEVEL,
+    )
+
+
+def bound(outages: Away, number: int, forecast: Estimate, num_nodes: int) -> float | None:
+    """What a record that cannot tell allows at most; None where it has no outage at all."""
+    if not number or forecast.high is None:
+        return None
+    most = count_bounds(number)[1] / number
+    worst = max(len(outages.share) - 1, forecast.high)
+    return float(min(np.ceil(worst * most), num_nodes))
+
+
+def cannot_tell(outages: Away, number: int, looks: float, ended: int) -> tuple[str, ...]:
+    """Why nothing is foretold; empty where something is."""
+    if not number:
+        seen = f"no outage began in {count(round(outages.days), 'day')}"
+        before = f" ({len(outages)} open at their start)" if len(outages) else ""
+        return (f"cannot tell: {seen}{before}: nothing to plan spares by",)
+    if number < FEWEST_CLUSTERS:
+        times = f"nodes went away {count(number, 'time')} ({count(len(outages), 'outage')})"
+        return (f"cannot tell: {times}, and {FEWEST_CLUSTERS} are needed: a bound only",)
+    if ended < FEWEST_ENDED:
+        return (
+            f"cannot tell: {ended} of {len(outages)} outages ended in {outages.days:.0f} days, so"
+            " how long one lasts is not known: a bound only",
+        )
+    if looks < FEWEST_LOOKS:
+        return (
+            f"cannot tell: the number away moves so slowly that {outages.days:.0f} days are"
+            f" worth {looks:.1f} independent looks at the fleet: a bound only",
+        )
+    return ()
+
+
+def moved(trend: Drift) -> bool:
+    return trend.way in ("rose", "fell")
+
+
+def drift_notes(trend: Drift, law: Law, later: Law | None, confidence: float) -> tuple[str, ...]:
+    """Which way the rate went, and what that did to the forecast."""
+    if later is None or trend.ratio.value is None:
+        return ()
+    whole, recent = law.quantile(confidence), later.quantile(confidence)
+    went = f"the rate of outages {trend.way}: {trend.ratio.value:.2f} times the first half's"
+    if trend.way == "fell":
+        return (f"{went}; the forecast keeps the whole record, its later half needs {recent}",)
+    return (
+        f"{went}; the forecast is the larger of the whole record ({whole}) and its later half"
+        f" ({recent}), and is too low if the rate rises on",
+    )
+
+
+def doubts(tried: tuple[HeldOut, ...], method: str) -> tuple[str, ...]:
+    """How badly the method foretold this very record, where it did."""
+    covered = next((one.covered for one in tried if one.method == method), 1.0)
+    if covered >= HOLDS:
+        return ()
+    return (
+        f"foretold from what was before, {covered:.0%} of this record's later time was covered:"
+        " its worst times came without a sign",
+    )
+
+
+def by_method(
+    laws: dict[str, Law], confidence: float, tried: tuple[HeldOut, ...], num_nodes: int
+) -> tuple[SparesAt, ...]:
+    """Every method's answer on the whole record, side by side."""
+    rows = {one.method: one for one in tried}
+    return tuple(
+        SparesAt(
+            name,
+            min(law.quantile(confidence), num_nodes),
+            rows[name].covered if name in rows else None,
+            rows[name].loss if name in rows else None,
+        )
+        for name, law in laws.items()
+    )

@@ -1,0 +1,137 @@
+"""Ways to say how many spares will suffice, from the outages of a record.
+
+``poisson``         Palm: the number away is Poisson with the record's mean
+``over_dispersed``  a negative binomial with the variance of the record, widened by how little
+                    the mean of so long a record is known where outages come in bursts of weeks
+``record``          what sufficed in the record
+``clusters``        the larger of ``record`` and the law of its clusters (``clusters``): its
+                    bursts, batches and long repairs, in any other order
+``drifting``        the same with a rate that moves from period to period as much as the
+                    record's own fluctuations say
+
+Each is a law of k nodes away, so that a person can read any confidence from it.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from triage.domain.arrays import F64
+from triage.statistics.away.clusters import clustered_law
+from triage.statistics.away.steps import Away
+
+__all__ = ["METHODS", "Law", "laws_of", "looked_at_later"]
+
+# Levels of the rate at which a drifting law is evaluated: quantiles of its distribution.
+LEVELS: Final = 41
+
+
+class Law:
+    """Probability that more than k nodes are away, by k; the last is 0."""
+
+    __slots__ = ("above",)
+
+    def __init__(self, share: F64) -> None:
+        self.above = np.maximum(1.0 - np.cumsum(share), 0.0)
+
+    @classmethod
+    def larger(cls, one: "Law", other: "Law") -> "Law":
+        """The law under which as many or more are away as under both."""
+        longest = max(len(one.above), len(other.above))
+        made = cls.__new__(cls)
+        made.above = np.maximum(padded(one.above, longest), padded(other.above, longest))
+        return made
+
+    def quantile(self, confidence: float) -> int:
+        """The fewest spares that suffice for that share of the time."""
+        return int(np.argmax(np.append(self.above, 0.0) <= 1 - confidence + 1e-9))
+
+    def short(self, spares: int) -> float:
+        """Nodes that are short on average, with so many spares."""
+        return float(self.above[spares:].sum())
+
+    def lacking(self, spares: int) -> float:
+        """The share of the time in which a node or more is short."""
+        return float(self.above[spares]) if spares < len(self.above) else 0.0
+
+
+def poisson(outages: Away, _: F64) -> Law:
+    """Palm's theorem."""
+    from scipy.stats import poisson as law
+
+    numbers = np.arange(int(law.ppf(1 - 1e-9, outages.mean)) + 2)
+    return Law(law.pmf(numbers, outages.mean))
+
+
+def over_dispersed(outages: Away, law: F64) -> Law:
+    """Negative binomial of the variance that a look at any time to come has."""
+    from scipy.stats import nbinom
+
+    mean, variance = outages.mean, looked_at_later(outages)
+    if not mean or variance <= mean * (1 + 1e-6):
+        return poisson(outages, law)
+    size, success = mean**2 / (variance - mean), mean / variance
+    numbers = np.arange(int(nbinom.ppf(1 - 1e-9, size, success)) + 2)
+    return Law(nbinom.pmf(numbers, size, success))
+
+
+def record(outages: Away, _: F64) -> Law:
+    """What was."""
+    return Law(outages.share)
+
+
+def clusters(outages: Away, law: F64) -> Law:
+    """What was, or what its clusters give in another order, whichever is more."""
+    return Law.larger(Law(outages.share), Law(law))
+
+
+def drifting(outages: Away, law: F64) -> Law:
+    """``clusters`` at a gamma of levels, wide enough for the variance of a later look."""
+    from scipy.stats import gamma
+
+    numbers = np.arange(len(law))
+    mean = float(law @ numbers)
+    missing = looked_at_later(outages) - float(law @ (numbers - mean) ** 2)
+    if not mean or missing <= 0:
+        return clusters(outages, law)
+    shape = mean**2 / missing
+    levels = gamma.ppf((np.arange(LEVELS) + 0.5) / LEVELS, shape) / shape
+    reached = np.arange(int(len(law) * max(1.0, levels[-1])) + 1) + 0.5
+    at = np.minimum(reached[None, :] / np.maximum(levels[:, None], 1e-9), len(law) - 1)
+    mixed = np.cumsum(law)[at.astype(np.int64)].mean(axis=0)
+    return Law.larger(Law(outages.share), Law(np.diff(mixed, prepend=0.0)))
+
+
+METHODS: Final[Mapping[str, Callable[[Away, F64], Law]]] = MappingProxyType(
+    {
+        "poisson": poisson,
+        "over_dispersed": over_dispersed,
+        "record": record,
+        "clusters": clusters,
+        "drifting": drifting,
+    }
+)
+"""By name: of the outages and the law of their clusters."""
+
+
+def laws_of(
+    outages: Away, whole: Away | None = None, only: Collection[str] = METHODS
+) -> dict[str, Law]:
+    """The law of each method; in ``whole`` outages that an end cuts have their whole length."""
+    law = clustered_law(outages if whole is None else whole)
+    return {name: method(outages, law) for name, method in METHODS.items() if name in only}
+
+
+def looked_at_later(outages: Away) -> float:
+    """Variance of the number away at a time to come around the mean of this record.
+
+    The mean of a record differs from the true one by long_run / days, and its own variance is
+    too small by as much.
+    """
+    return outages.variance + 2 * outages.long_run / outages.days
+
+
+def padded(values: F64, length: int) -> F64:
+    return np.pad(values, (0, length - len(values)))

@@ -1,0 +1,129 @@
+"""Nodes away at once, as a step function of time: how long 0, 1, 2, ... of them were.
+
+Weighted by time and not by events: of 30 nodes that leave together for ten minutes, the share
+of 30 is ten minutes. Outages of one node do not overlap (``record.faults`` merges them).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from triage.domain.arrays import F64
+from triage.errors import UsageError
+
+__all__ = ["Away", "away", "part_of"]
+
+# Pieces of the record over which the number away is averaged, for its correlation in time.
+MOST_PIECES = 1024
+FEWEST_PIECES = 64
+PIECES_A_DAY = 4
+
+
+@dataclass(frozen=True)
+class Away:
+    """Outages of a record of ``days``: ``start`` and ``end`` are days since its begin, by start.
+
+    ``open_end`` marks those that had not ended. All figures are of the time of the record.
+    """
+
+    start: F64
+    end: F64
+    days: float
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @cached_property
+    def share(self) -> F64:
+        """``share[k]`` is the share of the time in which k nodes were away; sums to 1."""
+        at = np.concatenate([self.start, self.end])
+        step = np.repeat([1, -1], len(self.start))
+        order = np.argsort(at, kind="stable")
+        edges = np.concatenate([[0.0], at[order], [self.days]])
+        number = np.concatenate([[0], np.cumsum(step[order])])
+        lasted = np.bincount(number, weights=np.diff(edges))
+        return np.asarray(lasted / lasted.sum(), np.float64)
+
+    @cached_property
+    def mean(self) -> float:
+        """Nodes away on average."""
+        return float(self.share @ np.arange(len(self.share)))
+
+    @cached_property
+    def variance(self) -> float:
+        """Of the number away over the time of the record."""
+        return float(self.share @ (np.arange(len(self.share)) - self.mean) ** 2)
+
+    @cached_property
+    def long_run(self) -> float:
+        """Variance of the mean of a long record, times its days: node² x days.
+
+        From the autocorrelation of averages over pieces of the record, summed as long as pairs
+        of lags are positive and fall (Geyer, Statistical Science 7, 1992).
+        """
+        pieces = int(np.clip(self.days * PIECES_A_DAY, FEWEST_PIECES, MOST_PIECES))
+        series = self.averages(pieces)
+        return long_run_variance(series) * self.days / pieces
+
+    @property
+    def worth(self) -> float:
+        """How many independent looks at the fleet the record is worth."""
+        return self.days * self.variance / self.long_run if self.long_run else np.inf
+
+    def averages(self, pieces: int) -> F64:
+        """The mean number away in equal pieces of the record, in order; shape (pieces,)."""
+        edges = np.linspace(0.0, self.days, pieces + 1)
+        gone = _days_since(self.start, edges) - _days_since(self.end, edges)
+        return np.asarray(np.diff(gone) / np.diff(edges), np.float64)
+
+    def quantile(self, confidence: float) -> int:
+        """The fewest spares that sufficed for so large a share of the time."""
+        return int(np.searchsorted(np.cumsum(self.share), confidence - 1e-9))
+
+    def covered(self, spares: int) -> float:
+        """The share of the time in which so many spares sufficed."""
+        return min(float(self.share[: spares + 1].sum()), 1.0)  # shares of time are rounded
+
+
+def away(start_day: F64, end_day: F64, days: float) -> Away:
+    """Outages as an :class:`Away`, cut to the record; those outside it are left out.
+
+    Raises UsageError for a record without length, for times that are none, and for an end
+    before its start.
+    """
+    start, end = np.asarray(start_day, np.float64), np.asarray(end_day, np.float64)
+    if not 0 < days < np.inf or start.shape != end.shape:
+        raise UsageError("nodes away need a record of some days, and an end for each start")
+    if not np.isfinite(start).all() or np.isnan(end).any() or (end < start).any():
+        raise UsageError("an outage has a start, and an end that is not before it")
+    within = (start < days) & (end > 0)
+    start, end = np.clip(start[within], 0.0, days), np.clip(end[within], 0.0, days)
+    order = np.argsort(start, kind="stable")
+    return Away(start[order], end[order], float(days))
+
+
+def part_of(whole: Away, begin: float, end: float) -> Away:
+    """What was away between two days of a record."""
+    within = (whole.start < end) & (whole.end > begin)
+    return away(whole.start[within] - begin, whole.end[within] - begin, end - begin)
+
+
+def long_run_variance(series: F64) -> float:
+    """Sum of autocovariances of a series over all lags, by Geyer's monotone sequence."""
+    number = len(series)
+    centred = series - series.mean()
+    power = np.abs(np.fft.rfft(centred, 2 * number)) ** 2
+    covariance = np.fft.irfft(power)[:number] / number
+    pairs = covariance[: number // 2 * 2].reshape(-1, 2).sum(axis=1)
+    ends = np.flatnonzero(pairs <= 0)
+    kept = np.minimum.accumulate(pairs[: ends[0]] if len(ends) else pairs)
+    return float(max(covariance[0], 2 * kept.sum() - covariance[0]))
+
+
+def _days_since(at: F64, edges: F64) -> F64:
+    """Days from each event to the edge, summed over those that came before it."""
+    ordered = np.sort(at)
+    before = np.searchsorted(ordered, edges)
+    total = np.concatenate([[0.0], np.cumsum(ordered)])
+    return np.asarray(before * edges - total[before], np.float64)
