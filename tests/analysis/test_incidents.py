@@ -63,6 +63,18 @@ def test_names_the_culprit_and_nobody_else(folder: Path) -> None:
     assert not set(report.answer.victims.ranks) & set(convicted(report))
 
 
+ADVISED = [folder for folder in ALL if "restart" in expected_of(folder)]
+
+
+@pytest.mark.parametrize("folder", ADVISED, ids=lambda folder: folder.name)
+def test_says_whether_to_start_again_and_without_whom(folder: Path) -> None:
+    expected = expected_of(folder)["restart"]
+    report = triage.analyze(folder / "files" if folder in LOGGED else dumps_of(folder))
+    found = report.to_dict().get("restart")
+    shown = {key: found[key] for key in ("decision", "exclude")} if found else None
+    assert shown == expected, report.verdict.summary
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_order_and_names_of_files_change_nothing(folder: Path, tmp_path: Path) -> None:
     dumps = dumps_of(folder)

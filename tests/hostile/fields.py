@@ -220,28 +220,14 @@ def groups() -> Iterator[Hostile]:
         return whole(dump(made, pg_config={}))
 
     yield hostile("groups", "60,000 kinds of gathers", gathers, "read", heavy=True)
-    members = [
-        entry(
-            n,
-            profiling_name="nccl:send 0->1",
-            state="scheduled",
-            retired=False,
-            p2p_seq_id=1,
-            is_p2p=True,
-        )
-        for n in range(20_000)
-    ]
-    yield hostile(
-        "groups",
-        "a block of 20,000 sends",
-        lambda: whole(
-            dump(
-                [*members, entry(1, profiling_name="nccl:coalesced", p2p_seq_id=1, state="started")]
-            )
-        ),
-        "read",
-        heavy=True,
-    )
+
+    def block() -> bytes:
+        waits = {"state": "scheduled", "retired": False, "p2p_seq_id": 1, "is_p2p": True}
+        members = [entry(n, profiling_name="nccl:send 0->1", **waits) for n in range(20_000)]
+        end = entry(1, profiling_name="nccl:coalesced", p2p_seq_id=1, state="started")
+        return whole(dump([*members, end]))
+
+    yield hostile("groups", "a block of 20,000 sends", block, "read", heavy=True)
 
 
 def inputs() -> Iterator[Hostile]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from tests.hostile.fleet_body import ENDED, IMPORT, JSON, NOW, NUMBERS, YEARS, FleetBody, body, lies
 
@@ -13,6 +14,11 @@ TABLES = {
     "sacct": "JobIDRaw|Cluster|State|Start|End|NNodes|AllocTRES|NodeList",
     "inventory": "node,generation,rack,leaf_switch,cluster",
     "outages": "node,from,to,reason,cluster",
+    "events": "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User",
+    "days": "node,from_day,to_day,cause,detail",
+    "tickets": "number,opened_at,closed_at,short_description,cmdb_ci,close_notes",
+    "lanl": "System,nodenumz,nodes,purpose,Prob Started,Prob Fixed,Human Error,Hardware",
+    "titan": "SN,location,insert,remove,event",
 }
 
 SAME = {
@@ -27,7 +33,58 @@ SAME = {
     "from": "started_at",
     "to": "ended_at",
     "reason": "cause",
+    "NodeName": "nodes",
+    "TimeStart": "started_at",
+    "TimeEnd": "ended_at",
+    "opened_at": "started_at",
+    "closed_at": "ended_at",
+    "cmdb_ci": "nodes",
+    "insert": "started_at",
+    "remove": "ended_at",
 }
+
+
+LISTINGS = {
+    "slurmctld": (
+        "[2026-11-20T22:00:00.1] update_node: node h0 reason set to: h0\n"
+        "[2026-11-20T22:00:00.1] update_node: node h0 state set to DOWN\n"
+        "[2026-11-20T22:00:00.2] error: Nodes h0 not responding, setting DOWN\n"
+        "[2026-11-20T23:00:00.1] node h0 returned to service\n"
+    ),
+    "scontrol": "NodeName=h0 Gres=gpu:h100:8\n State=h0\n Reason=x [root@2026-11-20T22:00:00]\n",
+}
+
+
+def documents(at: str, end: str) -> dict[str, Any]:
+    """A good document of each kind that tells of nodes."""
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "h0", "labels": {"nvidia.com/gpu.product": "H100"}},
+        "spec": {"taints": [{"key": "node.kubernetes.io/unschedulable", "timeAdded": at}]},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": at}],
+        },
+    }
+    event = {
+        "kind": "Event",
+        "involvedObject": {"kind": "Node", "name": "h0"},
+        "reason": "NodeNotReady",
+        "firstTimestamp": at,
+        "series": {"lastObservedTime": end},
+    }
+    fields = {
+        "summary": "h0: GPU 3",
+        "created": at,
+        "resolutiondate": end,
+        "node": "h0",
+        "comment": {"comments": [{"body": "GPU 3 replaced"}]},
+    }
+    fault = {"node_id": "h0", "event_type": "fault_start", "event_time": 1.5}
+    return {
+        "nodes": {"kind": "List", "items": [node, event]},
+        "issues": {"issues": [{"key": "OPS-7", "fields": fields}]},
+        "trace": [{**fault, "fault_type": {"Level": "x", "Class": "y", "Desc": "z"}}],
+    }
 
 
 def imports() -> Iterator[FleetBody]:
@@ -128,7 +185,20 @@ def imports() -> Iterator[FleetBody]:
     }
     for where, value in lies(kind):
         yield body(f"kubernetes-{where}", IMPORT, json.dumps(value))
+    for name, document in documents(at, end).items():
+        for where, value in lies(document):
+            yield body(f"{name}-{where}", IMPORT, json.dumps(value))
+    for name, text in LISTINGS.items():
+        for cell in odd:
+            yield body(f"{name}-{cell[:20]!r}", IMPORT, text.replace("h0", cell))
+            yield body(
+                f"{name}-time-{cell[:20]!r}", IMPORT, text.replace("2026-11-20T22:00:00", cell)
+            )
     for query in (
+        "?day_zero=yesterday",
+        "?day_zero=" + "9" * 200,
+        "?nodes=n[1-99999999]",
+        "?nodes=%00",
         "?zone=Mars/Olympus",
         "?zone=../../etc/passwd",
         "?zone=%00",

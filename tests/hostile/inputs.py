@@ -4,8 +4,9 @@
 run would create the file ``marker``. ``wants`` is what reading has to come to.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 __all__ = ["Hostile", "Wants", "everything", "hostile"]
@@ -42,9 +43,10 @@ def hostile(
     return Hostile(row, case, make, wants, says, heavy)
 
 
-def everything() -> Iterator[Hostile]:
+@cache
+def everything() -> tuple[Hostile, ...]:
     """All inputs that are the bytes of one file."""
     from tests.hostile import damage, fields, json_texts, opcodes, packed, payloads
 
-    for part in (payloads, opcodes, fields, damage, json_texts, packed):
-        yield from part.inputs()
+    parts = (payloads, opcodes, fields, damage, json_texts, packed)
+    return tuple(one for part in parts for one in part.inputs())

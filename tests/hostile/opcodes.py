@@ -53,15 +53,18 @@ def hashing() -> Iterator[Hostile]:
         yield hostile(
             "hash", f"{count} integer keys of one hash", hidden(b"}(" + keys + b"u"), "any"
         )
-    keys = b"".join(b"\x8a\x08" + struct.pack("<q", k << 20) + b"N" for k in range(100_000))
-    yield hostile("hash", "100,000 integer keys", hidden(b"}(" + keys + b"u"), "read")
+
+    def spread() -> bytes:
+        keys = (b"\x8a\x08" + struct.pack("<q", k << 20) + b"N" for k in range(100_000))
+        return hidden(b"}(" + b"".join(keys) + b"u")
+
+    yield hostile("hash", "100,000 integer keys", spread, "read")
     for count in (400, 1000, 100_000):
-        same = collide(count)
         wants: Wants = "read" if count < 500 else "refused"
         yield hostile(
             "hash",
             f"{count} texts of one hash",
-            hidden(value(same)),
+            lambda count=count: hidden(value(collide(count))),
             wants,
             "collide" if count > 500 else "",
         )
@@ -139,7 +142,7 @@ def floods() -> Iterator[Hostile]:
     yield hostile(
         "flood",
         "6 million lists in batches",
-        lambda: hidden(b"]" + batch * 3),
+        lambda batch=batch: hidden(b"]" + batch * 3),
         says="containers",
         heavy=True,
     )
@@ -147,7 +150,7 @@ def floods() -> Iterator[Hostile]:
     yield hostile(
         "flood",
         "60 million values in batches",
-        lambda: hidden(b"]" + batch * 32),
+        lambda batch=batch: hidden(b"]" + batch * 32),
         says="values",
         heavy=True,
     )
@@ -158,14 +161,12 @@ def floods() -> Iterator[Hostile]:
         says="containers",
         heavy=True,
     )
-    texts = b"".join(b"\x8c\x04" + struct.pack("<I", n) for n in range(1_200_000))
-    yield hostile(
-        "flood",
-        "1.2 million distinct texts",
-        lambda: hidden(b"](" + texts + b"e"),
-        says="strings",
-        heavy=True,
-    )
+
+    def texts() -> bytes:
+        each = (b"\x8c\x04" + struct.pack("<I", n) for n in range(1_200_000))
+        return hidden(b"](" + b"".join(each) + b"e")
+
+    yield hostile("flood", "1.2 million distinct texts", texts, says="strings", heavy=True)
     yield hostile(
         "flood",
         "one byte past the limit",

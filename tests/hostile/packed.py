@@ -89,7 +89,7 @@ def compressed() -> Iterator[Hostile]:
     yield hostile("packed", "gzip of nothing", gzip.compress(b"", mtime=0))
     yield hostile("packed", "zstd of nothing", zstandard.compress(b""))
     yield hostile(
-        "packed", "gzip with a wrong checksum", once[:-8] + bytes(4) + once[-4:], says="CRC"
+        "packed", "gzip with a wrong checksum", once[:-8] + bytes(4) + once[-4:], says="data check"
     )
     yield hostile(
         "packed", "gzip with a wrong length", once[:-4] + b"\xff\xff\xff\x7f", says="length"
@@ -119,8 +119,8 @@ def compressed() -> Iterator[Hostile]:
     import lzma
     import random
 
-    yield hostile("packed", "bzip2", bz2.compress(GOOD))
-    yield hostile("packed", "xz", lzma.compress(GOOD))
+    yield hostile("packed", "bzip2", bz2.compress(GOOD), "read")
+    yield hostile("packed", "xz", lzma.compress(GOOD), "read")
     yield hostile("packed", "an empty zip", b"PK\x05\x06" + bytes(18))
     dice = random.Random(SEED)
     for number, kind in enumerate(KINDS * 2):

@@ -23,7 +23,7 @@ GOOD = ROOT / "tests" / "data" / "nccl-healthy-w8"
 SECONDS = 5.0
 PEAK_MIB = 1024
 
-ALL = tuple(everything())
+ALL = everything()
 LIGHT = {
     row: list(group) for row, group in groupby((h for h in ALL if not h.heavy), lambda h: h.row)
 }

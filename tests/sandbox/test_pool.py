@@ -18,7 +18,9 @@ import triage
 from benchmarks.service_processes import is_reader
 from tests.support.waiting import eventually
 from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.category import Category
 from triage.domain.report import Refused
+from triage.domain.restart import EarlierEnd, EarlierStarts
 from triage.domain.standing import Grade, Prior
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
@@ -117,6 +119,20 @@ def test_the_child_is_told_of_standings_beside_what_a_job_json_says(reader: Sand
     last = report_of(told)["suspects"][0]["because"][-1]
     assert (last["detector"], last["text"]) == ("history.standing", prior.text)
     assert "history.standing" not in str(report_of(not_told))
+
+
+def test_the_child_is_told_of_earlier_starts(reader: Sandbox) -> None:
+    name = INCIDENTS / "logs-storage-many-nodes-w16"
+    packed = [one.packed for one in reader.extract(files_of(name), deadline_s=PATIENT_S)]
+    ends = (EarlierEnd(Category.STORAGE, (), 60.0),) * 4
+
+    told = reader.analyse(
+        packed, KnownOfJob(starts=EarlierStarts(4, 60.0, ends)), deadline_s=PATIENT_S
+    )
+
+    restart = report_of(told)["restart"]
+    assert restart["decision"] == "wait"
+    assert "4 of 4 restarts within 60 seconds" in restart["why"]
 
 
 def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(

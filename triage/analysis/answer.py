@@ -33,6 +33,8 @@ from triage.analysis.live.stacks.report import classes_for_report
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import claims_of_detectors
+from triage.analysis.restart.cause import stop_cause
+from triage.analysis.restart.decide import restart_of
 from triage.analysis.slow.slow_job import slow_job
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.waiting import picture
@@ -159,11 +161,12 @@ def answer_of(
     suspects = with_history(decision.suspects, facts.standings)
     lacks = missing_of(weighed, logs)
     world_size = view.membership.world_size if view is not None else None
+    num_nodes = len(weighed.nodes) or None
     return Answer(
         job=JobFacts(
             facts.job_id,
             world_size or facts.world_size or weighed.dated.fleet.world_size,
-            len(weighed.nodes) or None,
+            num_nodes,
         ),
         verdict=decision.verdict,
         suspects=suspects,
@@ -180,6 +183,9 @@ def answer_of(
         stacks=classes_for_report(weighed.stacks),
         wanted=wanted_files(case, lacks, suspects, weighed.dated.fleet),
         slow_job=None if case is None else slow_of(case, world_size),
+        restart=restart_of(
+            decision.verdict, suspects, num_nodes, stop_cause(weighed.joined), facts.starts
+        ),
     )
 
 

@@ -1,18 +1,22 @@
 """What an answer rests on, and what was odd about it."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from triage.analysis.dump_view import DumpView
 from triage.analysis.snapshots.finished import TELLING_UNITS, units_compared
 from triage.analysis.waiting.case import Case
+from triage.domain.evidence import SILENCED
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Coverage, Refused
 from triage.parsers.flight_recorder.dump_set import DumpSet
-from triage.parsers.logs.logset import LogSet
+from triage.parsers.logs.logset import LogKind, LogSet
 
-__all__ = ["coverage_of"]
+__all__ = ["coverage_of", "read_otherwise"]
 
 MAX_NOTES = 40
+# What is read by signatures.
+TEXTS = (LogKind.KERNEL, LogKind.JOB)
 
 
 def coverage_of(
@@ -38,6 +42,8 @@ def coverage_of(
     cut = {Refused(look.artifact, look.partial) for look in logs.looks if look.partial is not None}
     partial += sorted(cut, key=lambda one: (one.artifact, one.why))
     all_notes += log_notes(logs)
+    all_notes += silenced_notes(logs)
+    all_notes += own_notes(logs)
     all_notes = list(dict.fromkeys(all_notes))
     if len(all_notes) > MAX_NOTES:
         all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
@@ -70,6 +76,44 @@ def log_notes(logs: LogSet) -> list[str]:
     for file in logs.files:
         notes += [f"{file.artifact}: {note}" for note in file.notes]
     return notes
+
+
+def silenced_notes(logs: LogSet) -> list[str]:
+    """Lines of ours that a team has silenced, by signature and reason."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in logs.evidence:
+        if SILENCED in row.fields:
+            name = row.signature if row.code is None else f"{row.signature}:{row.code}"
+            counts[name, row.fields[SILENCED]] += row.count
+    return [
+        f"{count} line{'s' * (count > 1)} of {name} silenced by own signatures: {why}"
+        for (name, why), count in sorted(counts.items())
+    ]
+
+
+def own_notes(logs: LogSet) -> list[str]:
+    """Which own signatures took part: read a line, or silenced it."""
+    labels = {file.artifact: file.own for file in logs.files}
+    took_part = {
+        labels.get(row.artifact, "")
+        for row in logs.evidence
+        if row.is_own or SILENCED in row.fields
+    }
+    return [f"own signatures took part: {label}" for label in sorted(took_part - {""})]
+
+
+def read_otherwise(logs: LogSet, in_force: str) -> list[str]:
+    """Whether logs were read with other own signatures than ``in_force``, the label of a set."""
+    digests = [file.own[:12] for file in logs.files if file.lines and file.kind in TEXTS]
+    num_others = sum(digest != in_force[:12] for digest in digests)
+    if not num_others:
+        return []
+    were = "1 log was" if num_others == 1 else f"{num_others} logs were"
+    return [
+        f"{were} read with other own signatures than those in force"
+        f" ({in_force or 'none'}): `triage retry --signatures --incident ID` reads again what is"
+        " still stored"
+    ]
 
 
 def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) -> list[str]:

@@ -22,11 +22,14 @@ from triage.analysis.joining.model import Model, load_model
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import witness_words
 from triage.analysis.joining.wording import because_of
+from triage.analysis.restart.cause import stop_cause
+from triage.analysis.restart.decide import restart_of
 from triage.analysis.waiting.case import timestamp
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
 from triage.domain.job import Job
 from triage.domain.report import Because, Missing, Verdict, iso_utc
+from triage.domain.restart import Restart
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
@@ -97,6 +100,7 @@ class Explanation:
     trials: tuple[Trial, ...]
     missing: Missing
     hangs_on: tuple[Dependence, ...] = ()
+    restart: Restart | None = None
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         """The wire form: what ``triage explain --format json`` prints; ``top`` places."""
@@ -127,6 +131,7 @@ class Explanation:
                 for trial in self.trials
             ],
             "hangs_on": [item.to_dict() for item in self.hangs_on],
+            **({} if self.restart is None else {"restart": self.restart.to_dict()}),
             "missing": {
                 "kernel_logs_of": list(self.missing.kernel_logs_of),
                 "dumps_of": list(self.missing.dumps_of),
@@ -188,7 +193,15 @@ def explain_from(
         dumps=weighed.view is not None,
         again=once_more,
     )
-    return replace(explanation, hangs_on=hangs)
+    decision = weighed.joined.decision
+    restart = restart_of(
+        decision.verdict,
+        decision.suspects,
+        len(weighed.nodes) or None,
+        stop_cause(weighed.joined),
+        facts.starts,
+    )
+    return replace(explanation, hangs_on=hangs, restart=restart)
 
 
 def without(logs: LogSet, artifact: str | None) -> LogSet:

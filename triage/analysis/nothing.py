@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.restart.decide import StopCause, restart_of
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import Answer, Refused, Verdict
+from triage.domain.restart import NO_STARTS, EarlierStarts
 
 __all__ = ["answer_of_nothing"]
 
@@ -17,20 +19,22 @@ __all__ = ["answer_of_nothing"]
 CONFIDENCE: Final = 0.1
 
 
-def answer_of_nothing(answer: Answer, num_files: int, refused: Sequence[Refused]) -> Answer:
-    """``answer``, which rests on no evidence, saying so. ``num_files`` came in."""
-    return replace(
-        answer,
-        verdict=Verdict(
-            kind=VerdictKind.INCONCLUSIVE,
-            category=Category.NCCL_TIMEOUT,
-            confidence=CONFIDENCE,
-            summary=summary(num_files, refused),
-            action=Action.INVESTIGATE,
-            at=answer.verdict.at,
-        ),
-        suspects=(),
+def answer_of_nothing(
+    answer: Answer, num_files: int, refused: Sequence[Refused], starts: EarlierStarts = NO_STARTS
+) -> Answer:
+    """``answer``, which rests on no evidence, saying so. ``num_files`` came in; ``starts`` is
+    what is known of earlier starts of the job.
+    """
+    verdict = Verdict(
+        kind=VerdictKind.INCONCLUSIVE,
+        category=Category.NCCL_TIMEOUT,
+        confidence=CONFIDENCE,
+        summary=summary(num_files, refused),
+        action=Action.INVESTIGATE,
+        at=answer.verdict.at,
     )
+    restart = restart_of(verdict, (), answer.job.num_nodes, StopCause(), starts)
+    return replace(answer, verdict=verdict, suspects=(), restart=restart)
 
 
 def summary(num_files: int, refused: Sequence[Refused]) -> str:

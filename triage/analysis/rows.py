@@ -6,10 +6,12 @@ A dump is one row, a refused file is one, and every line that a signature knows.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from triage.analysis.facts.hardware import parts_named
 from triage.analysis.facts.on_one_clock import on_one_clock
 from triage.analysis.live.rows import look_rows
 from triage.analysis.waiting.case import Case, timestamp
 from triage.domain.evidence import Evidence
+from triage.domain.hardware import HardwareKind, part_identity
 from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused, iso_utc
@@ -42,8 +44,17 @@ def rows_of(
     rows += [refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
     rows += [telemetry_row(item) for item in logs.telemetry]
     rows += look_rows(logs.looks)
-    rows += [row.to_row() for row in evidence]
+    rows += [evidence_row(row) for row in evidence]
     return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
+
+
+def evidence_row(row: Evidence) -> dict[str, Any]:
+    """A row of evidence; with ``parts`` where it names hardware by its maker's identity."""
+    parts = [
+        {"kind": str(part.kind), "identity": part.identity, "slot": part.slot}
+        for part in parts_named(row)
+    ]
+    return {**row.to_row(), "parts": parts} if parts else row.to_row()
 
 
 def dump_row(digest: RankDigest) -> dict[str, Any]:
@@ -115,7 +126,18 @@ def telemetry_row(file: TelemetryFile) -> dict[str, Any]:
         "form": str(file.form),
         "samples": file.samples,
         "metrics": metrics,
+        **({"parts": gpus_named(file)} if file.gpus else {}),
     }
+
+
+def gpus_named(file: TelemetryFile) -> list[dict[str, str]]:
+    """The GPUs whose UUIDs labels name, each with its node."""
+    parts = ((node, part_identity(HardwareKind.GPU, uuid, gpu)) for node, gpu, uuid in file.gpus)
+    return [
+        {"kind": str(part.kind), "identity": part.identity, "slot": part.slot, "node": node}
+        for node, part in parts
+        if part is not None
+    ]
 
 
 def refused_row(refused: Refused) -> dict[str, Any]:

@@ -19,6 +19,9 @@ __all__ = [
     "KERNEL_KINDS",
     "LASTING",
     "NO_STAMP",
+    "OWN_ACTION",
+    "OWN_FAMILY",
+    "SILENCED",
     "Blame",
     "Clock",
     "Evidence",
@@ -91,6 +94,12 @@ class Trait(StrEnum):
 
 LASTING: Final = "lasting"
 """The field of a row that tells a state, or what is to come: it holds beyond the moment."""
+OWN_FAMILY: Final = "local"
+"""What the ids of a team's own signatures begin with."""
+OWN_ACTION: Final = "own_action"
+"""The field of a row that names the next step, where a team's own signature gives one."""
+SILENCED: Final = "silenced"
+"""The field of a row that a team has silenced: why."""
 
 
 class Kind(StrEnum):
@@ -226,6 +235,11 @@ class Evidence:
     def family(self) -> str:
         """The family of its signature: ``nvidia`` of ``nvidia.xid``."""
         return self.signature.partition(".")[0]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a team's own signature took the line."""
+        return self.family == OWN_FAMILY
 
     @property
     def origin(self) -> RowOrigin:

@@ -5,17 +5,20 @@ keeps the width of its first number, several brackets multiply.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final
 
-__all__ = ["MAX_HOSTS", "expand", "is_host_name"]
+__all__ = ["MAX_HOSTS", "expand", "host_list", "is_host_name"]
 
 MAX_HOSTS: Final = 20_000
 MAX_CHARS: Final = 1 << 18
 RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
 # gpu[001-128,130]-ib[0-1]
 PART: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
+
+# gpu-a-017: the number at the end of a name.
+LAST_NUMBER: Final = re.compile(r"(.*?)([0-9]{1,9})", re.ASCII)
 
 MAX_NAME: Final = 253
 # n3, gpu-a-017.cluster.local, N2_b; never a blank, a quote, a leading dash or a sign of markup.
@@ -41,6 +44,37 @@ def expand(expression: str) -> list[str]:
         room = MAX_HOSTS - len(nodes)
         nodes.extend(hosts_of(item, room))
     return list(dict.fromkeys(nodes))
+
+
+def host_list(names: Iterable[str]) -> str:
+    """The names as one Slurm host list that :func:`expand` reads back, in their order.
+
+    Names that follow each other and differ by the number at their end share brackets.
+
+    >>> host_list(["gpu008", "gpu009", "gpu010", "gpu012", "login"])
+    'gpu[008-010,012],login'
+    """
+    parts: list[tuple[str, list[tuple[str, str]]]] = []
+    for name in names:
+        match = LAST_NUMBER.fullmatch(name)
+        stem, digits = (match[1], match[2]) if match else (name, "")
+        if parts and parts[-1][0] == stem and digits and parts[-1][1]:
+            ranges = parts[-1][1]
+            first, last = ranges[-1]
+            if int(digits) == int(last) + 1 and f"{int(digits):0{len(first)}d}" == digits:
+                ranges[-1] = (first, digits)
+            else:
+                ranges.append((digits, digits))
+        else:
+            parts.append((stem, [(digits, digits)] if digits else []))
+    return ",".join(stem + bracket_of(ranges) for stem, ranges in parts)
+
+
+def bracket_of(ranges: list[tuple[str, str]]) -> str:
+    if not ranges:
+        return ""
+    shown = [first if first == last else f"{first}-{last}" for first, last in ranges]
+    return shown[0] if len(shown) == 1 and "-" not in shown[0] else f"[{','.join(shown)}]"
 
 
 def items(expression: str) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
+from triage.domain.restart import EarlierEnd, EarlierStarts, restarts_in, seconds_in
 from triage.domain.standing import Prior
 
 __all__ = ["Job", "bus_id", "job_from_dict", "unreadable"]
@@ -21,8 +22,9 @@ BUS_ID = re.compile(
 class Job:
     """The contents of ``job.json``; whatever is absent or unusable is None or empty.
 
-    ``standings`` is the one thing that no ``job.json`` can say: what the service's own record
-    knows of nodes beforehand.
+    ``standings`` and ``earlier_ends`` are what no ``job.json`` can say: what the service's own
+    record knows of nodes beforehand, and of how earlier starts of the job ended, newest first.
+    ``restarts`` is how often it was started again, ``ran_s`` how long its newest start ran.
     """
 
     job_id: str | None = None
@@ -36,6 +38,9 @@ class Job:
     exit_code: int | None = None
     problems: tuple[str, ...] = ()
     standings: dict[str, Prior] = field(default_factory=dict)
+    restarts: int | None = None
+    ran_s: float | None = None
+    earlier_ends: tuple[EarlierEnd, ...] = ()
     _mates: dict[str, dict[int, int]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -44,12 +49,23 @@ class Job:
     @property
     def failed_at_ns(self) -> int | None:
         """``failed_at`` in ns since the epoch; UTC where it names no zone, None for no time."""
-        try:
-            moment = datetime.fromisoformat((self.failed_at or "").strip())
-            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-            return int(moment.timestamp() * 1e9)
-        except (OverflowError, ValueError):
-            return None
+        at_s = seconds_of(self.failed_at)
+        return None if at_s is None else int(at_s * 1e9)
+
+    @property
+    def starts(self) -> EarlierStarts:
+        """What is known of the starts of the job before this one."""
+        return EarlierStarts(self.restarts, self.ran_s, self.earlier_ends)
+
+    def with_record(self, standings: Mapping[str, Prior], starts: EarlierStarts) -> "Job":
+        """The facts with what our own record knew at the first answer."""
+        return replace(
+            self,
+            standings=dict(standings),
+            restarts=self.restarts if starts.restarts is None else starts.restarts,
+            ran_s=self.ran_s if starts.ran_s is None else starts.ran_s,
+            earlier_ends=starts.ends,
+        )
 
     def node_of(self, rank: int) -> str | None:
         """The node of a rank: the explicit map first, then the order of nodes."""
@@ -88,6 +104,34 @@ def bus_id(text: str) -> str | None:
         return None
     domain = int(match["domain"] or "0", 16) & 0xFFFF
     return f"{domain:04x}:{match['bus'].lower()}:{match['device'].lower()}"
+
+
+def seconds_of(text: object) -> float | None:
+    """A time in seconds since the epoch; UTC where it names no zone, None for what is no time."""
+    try:
+        moment = datetime.fromisoformat(text.strip() if isinstance(text, str) else "")
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return moment.timestamp()
+    except (OverflowError, ValueError):
+        return None
+
+
+# How often the job was started again before: our name, a plain one, Slurm's, torchrun's.
+RESTART_COUNTS: Final = (
+    "attempt", "restart_count", "SLURM_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT",
+)  # fmt: skip
+
+
+def restarts_of(raw: Mapping[str, Any]) -> int | None:
+    """The largest count of restarts that can be one; a name of an attempt is none."""
+    counts = [restarts_in(raw.get(key)) for key in RESTART_COUNTS]
+    return max((count for count in counts if count is not None), default=None)
+
+
+def ran_of(raw: Mapping[str, Any]) -> float | None:
+    """Seconds from ``started_at`` to ``failed_at``; None where clocks contradict each other."""
+    start, end = seconds_of(raw.get("started_at")), seconds_of(raw.get("failed_at"))
+    return None if start is None or end is None else seconds_in(end - start)
 
 
 def positive(value: object) -> int | None:
@@ -155,5 +199,7 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
         },
         failed_at=failed_at if isinstance(failed_at, str) else None,
         exit_code=exit_code if type(exit_code) is int else None,
+        restarts=restarts_of(raw),
+        ran_s=ran_of(raw),
         problems=tuple(dict.fromkeys(problems)),
     )

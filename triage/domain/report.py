@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from triage.domain.category import LLAMA3_ROW, Action, Category, Role, VerdictKind
 from triage.domain.file_kind import FileKind
 from triage.domain.progress import ChangeKind, JobProgress
+from triage.domain.restart import Restart
 from triage.domain.slow import SlowJob
 from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire, iso_utc
 
@@ -284,6 +285,8 @@ class Answer(WireForm):
     stacks: tuple[StandingRanks, ...] = ()
     slow_job: SlowJob | None = None
     """What makes a job slow that moves, by the durations of its dumps."""
+    restart: Restart | None = None
+    """Whether to start the job again; None of one that did not stop."""
 
     @property
     def schema(self) -> Literal["triage.report/1"]:
@@ -300,7 +303,8 @@ class Answer(WireForm):
         wanted = {"wanted": [one.to_dict() for one in self.wanted]} if self.wanted else {}
         stacks = {"stacks": [one.to_dict() for one in self.stacks]} if self.stacks else {}
         slow = {} if self.slow_job is None else {"slow": self.slow_job.to_dict()}
-        return {**as_wire(self), **slow, **self.course(), **wanted, **stacks}
+        restart = {} if self.restart is None else {"restart": self.restart.to_dict()}
+        return {**as_wire(self), **restart, **slow, **self.course(), **wanted, **stacks}
 
     def course(self) -> dict[str, Any]:
         """How the job moved, where its logs tell it; ``slow`` where its steps became slower."""

@@ -11,6 +11,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypedDict
 
+from triage.domain.precursor import NO_PRECURSORS, Precursors
+from triage.domain.probation import Probation
 from triage.domain.wire import Count, Key, Rounded, SentAs, WireForm
 
 __all__ = [
@@ -18,10 +20,12 @@ __all__ = [
     "FleetStandings",
     "Grade",
     "PartKind",
+    "Place",
     "Prior",
     "RepeatedPart",
     "Standing",
     "StandingsForm",
+    "Walked",
     "prior_from",
 ]
 
@@ -37,7 +41,7 @@ class Grade(StrEnum):
     GOLDEN = "golden"  # a long clean record, and a stress check passed
     NORMAL = "normal"
     WATCH = "watch"  # suspect, not proven
-    LEMON = "lemon"  # interrupts jobs more than chance and the fleet's rate explain
+    LEMON = "lemon"  # fails, or is to fail, far more than its peers
     UNKNOWN = "unknown"
 
 
@@ -80,7 +84,15 @@ class Standing(WireForm):
     ``score`` is decayed blame over decayed expectation: 1 is a node like most.
     ``rate``, ``rate_low`` and ``rate_high`` are shrunk towards the fleet (95 %).
     ``part`` is the part of it that is named again, None where none is; ``leaf_switch`` and
-    ``rack`` are where an inventory puts the node.
+    ``rack`` are where an inventory puts the node. ``probation`` stands beside the grade: the node
+    came back from a repair lately; None where it did not. ``hardware`` is what its parts did in
+    other nodes.
+
+    ``forecast`` is how many faults it is expected to have in the next 56 days, with its 95 %
+    interval, and ``times`` that over the forecast of its peers; None where the record is too
+    short. ``special`` says why it is set aside, as a node that does other work than the rest.
+    ``saved_gpu_hours`` is what a node-day out of service saves, and ``pays`` whether that is more
+    than the node-day is worth; None where nothing says it.
     """
 
     node: str
@@ -99,6 +111,65 @@ class Standing(WireForm):
     part: str | None = None
     leaf_switch: str | None = None
     rack: str | None = None
+    probation: Probation | None = None
+    hardware: tuple[str, ...] = ()
+    forecast: Annotated[float | None, SIX_DIGITS, Key("forecast_faults_56_days")] = None
+    forecast_low: Annotated[float | None, SIX_DIGITS] = None
+    forecast_high: Annotated[float | None, SIX_DIGITS] = None
+    times: Annotated[float | None, SIX_DIGITS] = None
+    special: str | None = None
+    saved_gpu_hours: Annotated[float | None, SIX_DIGITS, Key("saved_gpu_hours_per_node_day")] = None
+    pays: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Walked(WireForm):
+    """How calls of the past came out, each made again from what was known by then.
+
+    At ``looks`` times ``calls`` nodes were called lemons, of which ``failed`` failed within
+    ``days``: ``precision``, with its 95 % interval over the ``calls_apart`` that do not overlap.
+    ``faults_per_call`` is how many faults a called node had in that time, ``faults_per_node`` how
+    many any node, ``faults_per_best_count`` those of as many nodes by ``best_count``, which is
+    the best of several counts in hindsight.
+    """
+
+    days: float
+    looks: Count
+    calls: Count
+    calls_apart: Count
+    failed: Count
+    precision: Annotated[float, SIX_DIGITS]
+    precision_low: Annotated[float, SIX_DIGITS]
+    precision_high: Annotated[float, SIX_DIGITS]
+    faults_per_call: Annotated[float, SIX_DIGITS]
+    faults_per_node: Annotated[float, SIX_DIGITS]
+    best_count: str
+    faults_per_best_count: Annotated[float, SIX_DIGITS]
+
+
+@dataclass(frozen=True, slots=True)
+class Place(WireForm):
+    """How often the nodes of one place fail, beside all others of its kind.
+
+    ``kind`` is generation, batch, rack, cage, slot or leaf_switch. ``ratio`` of the two rates has a
+    95 % interval over nodes, so that one of many faults does not pass for its place; None where
+    a side has no fault, and then one bound stands alone. ``found`` says that it stands out at a
+    false-discovery rate of 5 % over all places: then its nodes are held against its rate.
+    """
+
+    kind: str
+    name: str
+    nodes: Count
+    faults: Count
+    rate: Annotated[float | None, SIX_DIGITS, Key("rate_per_1000_node_days")]
+    rate_of_rest: Annotated[float | None, SIX_DIGITS]
+    ratio: Annotated[float | None, SIX_DIGITS]
+    ratio_low: Annotated[float | None, SIX_DIGITS]
+    ratio_high: Annotated[float | None, SIX_DIGITS]
+    p_value: Annotated[float | None, SIX_DIGITS]
+    q_value: Annotated[float | None, SIX_DIGITS]
+    found: bool
+    text: str
 
 
 class StandingsForm(TypedDict):
@@ -115,16 +186,25 @@ class StandingsForm(TypedDict):
     nodes: Annotated[list[dict[str, Any]], SentAs(list[Standing])]
     parts: Annotated[list[dict[str, Any]], SentAs(list[RepeatedPart])]
     leaves: list[dict[str, Any]]
+    basis: str | None
+    walked: Annotated[dict[str, Any] | None, SentAs(Walked | None)]
+    places: Annotated[list[dict[str, Any]], SentAs(list[Place])]
     notes: list[str]
+    precursors: Annotated[dict[str, Any], SentAs(Precursors)]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetStandings:
     """All nodes, the worst first, and what they were held against.
 
+    ``basis`` is what counts as a fault: ``interruptions`` that a node stood as a suspect of, or
+    ``outages`` where no run is known; None where there is neither. ``walked`` is how calls of
+    the past came out; None where there were none. ``places`` are those tested, the surest first.
+
     ``fleet_rate`` is per 1,000 node-days; a node counts in it as far as it is healthy. The prior is
     Gamma(``prior_shape``, ``prior_days`` node-days). ``num_tested`` nodes were in runs within
     the last ``window_days``. ``parts`` are those named again; ``notes`` say what is missing.
+    ``precursors`` is what error counters say of faults to come.
     """
 
     nodes: tuple[Standing, ...]
@@ -137,6 +217,10 @@ class FleetStandings:
     half_life_days: float = 0.0
     false_discovery_rate: float = 0.0
     notes: tuple[str, ...] = ()
+    precursors: Precursors = NO_PRECURSORS
+    basis: str | None = None
+    walked: Walked | None = None
+    places: tuple[Place, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """How many nodes are of each grade."""
@@ -177,25 +261,37 @@ class FleetStandings:
             "nodes": [one.to_dict() for one in self.nodes],
             "parts": [one.to_dict() for one in self.parts],
             "leaves": self.leaves(),
+            "basis": self.basis,
+            "walked": None if self.walked is None else self.walked.to_dict(),
+            "places": [place.to_dict() for place in self.places],
             "notes": list(self.notes),
+            "precursors": self.precursors.to_dict(),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What an analysis may know of a node beforehand: its grade, and one sentence with counts."""
+    """What an analysis may know of a node beforehand: its grade, and one sentence with counts.
+
+    ``on_probation`` says that it came back from a repair lately.
+    """
 
     grade: Grade
     text: str
+    on_probation: bool = False
 
     @property
     def weight(self) -> int:
-        """Who comes first among equals: a lemon before a node that is watched, then the rest."""
-        return {Grade.LEMON: 2, Grade.WATCH: 1}.get(self.grade, 0)
+        """Who comes first among equals: a lemon, before a node that is watched or on probation,
+        then the rest.
+        """
+        weight = {Grade.LEMON: 2, Grade.WATCH: 1}.get(self.grade, 0)
+        return max(weight, int(self.on_probation))
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         """Its object in the JSON of standings."""
-        return {"grade": str(self.grade), "text": self.text}
+        known = {"on_probation": True} if self.on_probation else {}
+        return {"grade": str(self.grade), "text": self.text, **known}
 
 
 NO_STANDINGS: Final[Mapping[str, Prior]] = MappingProxyType({})
@@ -207,4 +303,4 @@ def prior_from(raw: Mapping[str, Any]) -> Prior | None:
     grade, text = raw.get("grade"), raw.get("text")
     if not isinstance(text, str) or not isinstance(grade, str) or grade not in set(Grade):
         return None
-    return Prior(Grade(grade), text[:MAX_TEXT])
+    return Prior(Grade(grade), text[:MAX_TEXT], raw.get("on_probation") is True)

@@ -29,6 +29,7 @@ class WorkKind(StrEnum):
     PARSE = "parse"  # key: upload id
     ANALYSE = "analyse"  # key: incident id
     NOTIFY = "notify"  # key: subscription id
+    ACT = "act"  # key: action id
     RETENTION = "retention"  # what the clock asks for; key: "prune", "digest"
 
 

@@ -28,13 +28,12 @@ from triage.parsers.extract.history import OPEN_HISTORIES, packed
 from triage.parsers.files.archive import (
     HEAD_BYTES,
     PEEK_BYTES,
-    Expansion,
-    compression_of,
     expand,
     is_tar,
     peek,
     tar_members,
 )
+from triage.parsers.files.compression import Expansion, compression_of
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import JobFile, is_job_file
 from triage.parsers.flight_recorder.decoder import Decoder
@@ -119,7 +118,7 @@ class DumpReader:
                     return
                 if is_dump(first, file.artifact, file.kind):
                     source.seek(0)
-                    data = expand(source, compression, file.size_bytes, self.bounds)
+                    data = expand(source, compression, self.bounds)
                     yield from self.outcomes(decoder, data, file.artifact)
                     return
                 if not first and file.size_bytes > EMPTY_BYTES:

@@ -15,11 +15,12 @@ from triage.parsers.files.job_file import MAX_JOB_BYTES, JobFile, is_job_file
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.catalogue import catalogue_of
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.progress.series import JobSteps
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
+from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 
 __all__ = ["Extractor", "operations_of"]
 
@@ -30,10 +31,16 @@ NOT_OF_A_RANK: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})
 class Extractor:
     """Reads files to extracts; buffers are kept from call to call. For one thread alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: OwnSignatures = NO_OWN) -> None:
         self.dumps = DumpReader(Shared(), DEFAULT_LIMITS)
         # With templates, for the node that prints what no other does.
-        self.streams = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, templates=True))
+        lines = LineReader(catalogue_of(own), DEFAULT_BOUNDS, templates=True)
+        self.lines = lines
+        self.streams = StreamReader(lines)
+
+    def use(self, own: OwnSignatures) -> None:
+        """Read with these own signatures from now on."""
+        self.lines.catalogue = catalogue_of(own)
 
     def extract(
         self, files: Sequence[InputFile], ranks: Mapping[str, int] | None = None

@@ -41,6 +41,7 @@ class DumpFormat:
     """A dump is decoded whole, by :class:`triage.parsers.flight_recorder.decoder.Decoder`."""
 
     name: str = "flight_recorder"
+    words: tuple[str, ...] = ()
     kind: FileKind = FileKind.FLIGHT_RECORDER
     binary: bool = True
 

@@ -1,8 +1,9 @@
 """What a format is: how its files begin, what an upload of it is stored as, and how it is read."""
 
+import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
@@ -10,13 +11,27 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.layout import Layout, layout_of
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["Format", "Head", "ReadLines", "StreamFormat"]
+__all__ = ["Format", "Head", "ReadLines", "StreamFormat", "plain"]
 
-# Each log of a job of 16,384 ranks is asked whether it is a report of checks.
-CHECK_HEAD_BYTES = 8 << 10
+# Each log of a job of 16,384 ranks is asked whether it is a report of checks. Words are looked
+# for in so much of a file, too.
+CHECK_HEAD_BYTES: Final = 8 << 10
+# What a terminal is told between the letters: colours, and to clear the rest of a line.
+CONTROL: Final = re.compile(r"\x1b\[[0-9;?]{0,24}[A-Za-z]")
 
 ReadLines = Callable[[LogStream], Outcome]
 """Reads a stream as the lines of a log."""
+
+
+def plain(text: str) -> str:
+    """``text`` without byte-order mark, colours and carriage returns at line ends.
+
+    Its lines keep their numbers.
+    """
+    text = text.removeprefix("\ufeff")
+    if "\x1b" in text:
+        text = CONTROL.sub("", text)
+    return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 class Head:
@@ -35,6 +50,17 @@ class Head:
         return self.data[:CHECK_HEAD_BYTES].decode("utf-8", "replace")
 
     @cached_property
+    def plain_text(self) -> str:
+        """:attr:`text` without byte-order mark, colours and carriage returns at line ends."""
+        return plain(self.text)
+
+    @cached_property
+    def searched(self) -> bytes:
+        """Where the words of formats are looked for: the first 8 KiB, with escapes and without."""
+        data = self.data[:CHECK_HEAD_BYTES]
+        return data if b"\x1b" not in data else data + b"\n" + self.plain_text.encode()
+
+    @cached_property
     def whole_text(self) -> str:
         """All of it as text, what is not UTF-8 replaced."""
         return self.data.decode("utf-8", "replace")
@@ -51,6 +77,11 @@ class Format(Protocol):
     ``kind`` is what an upload of it is stored as; None where the lines say whether a kernel or
     a job printed them. The bytes of a ``binary`` one are stored as they came, and no secret is
     looked for in them; all others are text, and are asked for text alone.
+
+    One of ``words`` stands in the first 8 KiB of each file of this format, in letters of either
+    case, so that a file without them need not be asked about. They are ASCII and lie within a
+    line. A format without words is asked about every file: what tells it is no plain word, or may
+    stand further behind.
     """
 
     @property
@@ -66,6 +97,11 @@ class Format(Protocol):
     @property
     def binary(self) -> bool:
         """Whether it is no text."""
+        ...
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Of which one is in each file of it."""
         ...
 
     def claims(self, head: Head) -> bool:

@@ -10,8 +10,10 @@ from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import InputFile, Inputs, find_inputs
 from triage.parsers.files.job_file import job_of_archive, load_job
 from triage.parsers.flight_recorder.dump_set import DumpSet
+from triage.parsers.logs.catalogue import catalogue_of
 from triage.parsers.logs.join import MOST_COUNTED_BYTES
 from triage.parsers.logs.logset import LogSet
+from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 
 __all__ = ["Paths", "gather", "read_all"]
 
@@ -22,12 +24,13 @@ def gather(
     paths: Paths,
     job: str | Path | None,
     progress: Callable[[int, int], None] | None = None,
+    own: OwnSignatures = NO_OWN,
 ) -> tuple[Inputs, DumpSet, LogSet, Job, list[str]]:
     """Everything that is read before any judgement, with what is known of the job."""
     inputs = find_inputs(as_paths(paths))
     facts, notes, job_file = load_job(inputs, None if job is None else Path(job))
     files = [file for file in inputs.files if file.path != job_file]
-    dumps, logs = read_all(files, inputs, progress)
+    dumps, logs = read_all(files, inputs, progress, own)
     if dumps.job_files and job_file is None:
         facts, notes = job_of_archive(dumps.job_files)
     return inputs, dumps, logs, facts, notes
@@ -43,12 +46,18 @@ def read_all(
     files: Sequence[InputFile],
     inputs: Inputs,
     progress: Callable[[int, int], None] | None = None,
+    own: OwnSignatures = NO_OWN,
 ) -> tuple[DumpSet, LogSet]:
     """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
     dumps = read_dumps(files, progress=progress)
     known = {one.artifact for one in dumps.digests} | {one.artifact for one in dumps.refused}
     size_bytes = sum(file.size_bytes for file in files if file.artifact not in known)
-    logs = read_logs(files, frozenset(dumps.foreign), templates=size_bytes <= MOST_COUNTED_BYTES)
+    logs = read_logs(
+        files,
+        frozenset(dumps.foreign),
+        templates=size_bytes <= MOST_COUNTED_BYTES,
+        catalogue=catalogue_of(own),
+    )
     if not dumps.digests and not any(file.lines for file in logs.files):
         raise NothingToAnalyze(why_nothing(inputs, dumps, logs, files))
     return dumps, logs

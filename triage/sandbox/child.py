@@ -22,7 +22,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
@@ -36,6 +36,7 @@ from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.file_kind import file_kind
 from triage.domain.job import Job
 from triage.domain.report import Refused
+from triage.domain.restart import starts_from
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import ArtifactState
 from triage.formats.extractor import Extractor
@@ -51,6 +52,7 @@ from triage.sandbox.errors import OUT_OF_MEMORY
 from triage.sandbox.limits import restrict
 from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
 from triage.sandbox.warm_up import warm_up
+from triage.signatures.own.own_signatures import own_from_bytes
 
 __all__ = ["main"]
 
@@ -130,6 +132,7 @@ class Server:
         self.sink = sink
         self.extractor = Extractor()
         self.facts, self.job = b"", JobExcerpts(Job())
+        self.own = b""
         self.since_given_back = 0
         self.crashes = asked_crashes()
 
@@ -170,6 +173,10 @@ class Server:
     def extract(self, asked: dict[str, Any], frames: "Frames", told: dict[str, Any]) -> list[bytes]:
         """For each file its packed extract, and its rows of evidence as a JSON list."""
         near = self.near(next(frames, b""))
+        own = next(frames, b"")
+        if own != self.own:
+            self.extractor.use(own_from_bytes(own))
+            self.own = own
         files = [
             InputFile(Path(path), name, size, file_kind(kind))
             for path, (name, size, _, kind) in zip(asked["paths"], asked["files"], strict=True)
@@ -207,11 +214,12 @@ class Server:
             notes.append(f"what is known of the job {problem}; it is not used")
         study = study_of(
             extracts,
-            replace(facts, standings=standings_of(asked["standings"])),
+            facts.with_record(standings_of(asked["standings"]), starts_from(asked["starts"])),
             [Refused(artifact, why) for artifact, why in asked["refused"]],
             notes,
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
             first=asked["first"],
+            own_in_force=asked["own_in_force"],
         )
         dated = to_exact_json([DATED(row) for row in study.dated])
         return [answer_to_bytes(study.report.answer), dated]

@@ -24,6 +24,7 @@ import structlog
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
+from triage.domain.restart import NO_STARTS, EarlierStarts
 from triage.domain.standing import NO_STANDINGS, Prior
 from triage.domain.states import ArtifactState
 from triage.report import DatedRow
@@ -90,8 +91,10 @@ class KnownOfJob:
     """What is known of a job beside its files.
 
     ``facts_json`` is as in ``job.json``; ``refused`` are files without an extract; ``at`` is when
-    the job stopped; ``standings`` are what our own record knows of nodes, and stand in no
-    ``job.json``. ``first``: files still come, and an answer from a sample is enough.
+    the job stopped; ``standings`` and ``starts`` are what our own record knows of nodes and of
+    earlier starts of the job, and stand in no ``job.json``. ``first``: files still come, and an
+    answer from a sample is enough. ``own_in_force`` is the label of the own signatures in force,
+    None where it is not asked whether logs were read with others.
     """
 
     facts_json: bytes = b"{}"
@@ -99,7 +102,9 @@ class KnownOfJob:
     notes: Sequence[str] = ()
     at: datetime | None = None
     standings: Mapping[str, Prior] = field(default_factory=lambda: NO_STANDINGS)
+    starts: EarlierStarts = NO_STARTS
     first: bool = False
+    own_in_force: str | None = None
 
 
 NOTHING_KNOWN: Final = KnownOfJob()
@@ -147,9 +152,16 @@ class Sandbox:
         return None if child is None else child.pid
 
     def extract(
-        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
+        self,
+        files: Sequence[FileToRead],
+        facts_json: bytes = b"{}",
+        *,
+        own: bytes = b"",
+        deadline_s: float,
     ) -> list[Extracted]:
         """The extracts of ``files``, in their order; ``facts_json`` is as in ``job.json``.
+
+        ``own`` are own signatures as bytes, empty for none.
 
         Bad bytes are refused inside their extract. Raises :class:`ReaderDied`,
         :class:`ReaderTooSlow` and :class:`ReaderFailed`.
@@ -157,7 +169,9 @@ class Sandbox:
         listed = [[file.artifact, file.size_bytes, file.rank, file.kind] for file in files]
         asked = {"do": "extract", "files": listed}
         paths = [file.path for file in files]
-        told, parts = self.call(asked, frames_of(facts_json, ()), deadline_s, paths)
+        told, parts = self.call(
+            asked, frames_of(facts_json, (own,) if own else ()), deadline_s, paths
+        )
         return [
             Extracted(packed, rows, ArtifactState(state), reason)
             for packed, rows, (state, reason) in zip(
@@ -182,7 +196,9 @@ class Sandbox:
             "notes": list(known.notes),
             "at": None if known.at is None else known.at.isoformat(),
             "first": known.first,
+            "own_in_force": known.own_in_force,
             "standings": {node: prior.to_dict() for node, prior in known.standings.items()},
+            "starts": known.starts.to_dict(),
         }
         told, parts = self.call(asked, frames_of(known.facts_json, packed), deadline_s)
         answer, dated = parts
@@ -324,11 +340,16 @@ class SandboxPool:
             self.free.put(one)
 
     def extract(
-        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
+        self,
+        files: Sequence[FileToRead],
+        facts_json: bytes = b"{}",
+        *,
+        own: bytes = b"",
+        deadline_s: float,
     ) -> list[Extracted]:
         """As :meth:`Sandbox.extract`, by the next free child."""
         with self.lease() as one:
-            return one.extract(files, facts_json, deadline_s=deadline_s)
+            return one.extract(files, facts_json, own=own, deadline_s=deadline_s)
 
     def analyse(
         self,

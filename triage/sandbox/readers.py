@@ -15,9 +15,14 @@ class Readers(Protocol):
     """
 
     def extract(
-        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
+        self,
+        files: Sequence[FileToRead],
+        facts_json: bytes = b"{}",
+        *,
+        own: bytes = b"",
+        deadline_s: float,
     ) -> list[Extracted]:
-        """What ``files`` came down to, in their order."""
+        """What ``files`` came down to, in their order; ``own`` are own signatures."""
         ...
 
     def analyse(

@@ -16,7 +16,7 @@ from triage.signatures.signature import Read, Reading, Scope, Signature
 
 __all__ = [
     "ADVICE", "BDF", "CONSEQUENCE", "CORRECTED", "ERROR", "FATAL", "NOISE", "ROOT", "UNGRADED",
-    "WARN", "Entry", "Family", "HostFamily", "says",
+    "WARN", "Entry", "Family", "HostFamily", "graded", "says",
 ]  # fmt: skip
 
 ROOT = EvidenceRole.ROOT

@@ -27,6 +27,7 @@ from triage.signatures.host import (
     daily_chatter,
     decoded_checks,
     filesystem,
+    hardware_names,
     health_agents,
     host_daemons,
     ipmi_sel,
@@ -132,6 +133,7 @@ FAMILIES: tuple[tuple[Signature, ...], ...] = (
     python_errors.SIGNATURES,
     progress.SIGNATURES,
     gpu_names.SIGNATURES,
+    hardware_names.SIGNATURES,
 )
 
 

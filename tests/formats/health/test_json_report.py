@@ -56,10 +56,10 @@ def test_what_is_no_json_is_listed_with_its_line():
     ids=["deep list", "deep object", "quotes", "open text", "lists", "huge", "digits", "zeros"],
 )
 def test_hostile_text_ends_soon_and_raises_nothing(text):
-    begun = time.monotonic()
+    begun = time.process_time()
     documents(text)
 
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_a_document_of_a_hundred_megabytes_is_read_at_its_beginning(begin, piece
     stream = LogStream("x.json", head, source.read)
     row = identify_stream(Head(head), Head(head))
     assert isinstance(row, CheckFormat)
-    begun = time.monotonic()
+    begun = time.process_time()
     outcome = row.read(stream, lambda _stream: pytest.fail("its lines are no log"))
 
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
     assert source.num_bytes <= 18 << 20
     assert any("16 MiB" in note for note in outcome.file.notes)
     assert len(outcome.rows) <= 100_000

@@ -7,6 +7,7 @@ import pytest
 
 from tests.formats.health import samples
 from tests.formats.health.reading import format_of, logs_of, rows_of
+from tests.support import checkers
 from triage.parsers.logs.logset import LogKind
 
 LINE = "_" * 44
@@ -113,6 +114,34 @@ def test_what_was_seen_when_the_report_was_made_needs_another_source(tmp_path):
     ]
 
     assert (row.gpu, row.node, row.weak) == ("0000:6d:00", "n7", True)
+
+
+def test_each_tools_part_is_a_check_at_its_own_line(tmp_path):
+    def output(name):
+        return next(one for one in checkers.samples() if one.name == name).data.decode().lstrip()
+
+    text = report(
+        JOURNAL,
+        f"/usr/bin/lspci -vvvxxx\n\n{output('fail-gpu-off-the-bus.txt')}",
+        f"/usr/bin/nvidia-smi --query\n\n{output('fail-q-ecc.txt')}",
+        f"/usr/bin/nvidia-smi nvlink --status\n\n{output('fail-nvlink-s.txt')}",
+        f"/usr/sbin/dmidecode\n\n{output('fail-supply.txt')}",
+        DMESG,
+    )
+    (tmp_path / "nvidia-bug-report.log.gz").write_bytes(gzip.compress(text.encode()))
+    lines = text.split("\n")
+    begins = {
+        "check.pcie.device": "6d:00.0 3D controller", "check.gpu.ecc": "GPU 00000000:",
+        "check.gpu.nvlink": "GPU ", "check.bmc.supply": "Handle 0x", "nvidia.xid": "Mar 14 02:40",
+    }  # fmt: skip
+    failing = [
+        row for row in logs_of(tmp_path).evidence if row.signature in begins and row.role == "root"
+    ]
+
+    assert {row.signature for row in failing} == set(begins)
+    assert {row.node for row in failing} == {"n7"}
+    for row in failing:
+        assert lines[(row.line or 0) - 1].startswith(begins[row.signature])
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])

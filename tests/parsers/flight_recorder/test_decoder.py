@@ -186,22 +186,22 @@ def test_noise_is_refused(noise: bytes) -> None:
         refusal(head + noise)
 
 
-@pytest.mark.parametrize("opcode", range(256), ids=lambda code: f"{code:02x}")
-def test_an_opcode_that_dumps_do_not_use_is_refused_with_its_place(opcode: int) -> None:
+def test_an_opcode_that_dumps_do_not_use_is_refused_with_its_place() -> None:
     used = set(b"\x80\x95})](NKMJG\x88\x89\x8a\x8b\x8c\x8d\x8ehjqr\x94XutesaX.\x85\x86\x87") - {
         0x8E
     }
-    data = b"\x80\x02}(" + bytes([opcode]) + b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa."
-    if opcode == 0:
-        data = data[:5] + b"\x01" + data[5:]
+    for opcode in range(256):
+        data = b"\x80\x02}(" + bytes([opcode]) + b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa."
+        if opcode == 0:
+            data = data[:5] + b"\x01" + data[5:]
 
-    with pytest.raises(ArtifactError) as refused:
-        decode(data)
+        with pytest.raises(ArtifactError) as refused:
+            decode(data)
 
-    if opcode not in used:
-        assert refused.value.why == f"opcode 0x{opcode:02x} is not one that dumps use"
-        assert refused.value.offset == 4
-        assert isinstance(refused.value, Forbidden)
+        if opcode not in used:
+            assert refused.value.why == f"opcode 0x{opcode:02x} is not one that dumps use"
+            assert refused.value.offset == 4
+            assert isinstance(refused.value, Forbidden)
 
 
 # Format versions.

@@ -20,7 +20,8 @@ from triage.parsers.flight_recorder.limits import Limits
 def folder(tmp_path: Path) -> Path:
     """Three jobs, some of it packed, cut, damaged or no dump at all."""
     target = tmp_path / "incident"
-    shutil.copytree(DATA, target)
+    # Beside the jobs lie samples of what is no dump.
+    shutil.copytree(DATA, target, ignore=shutil.ignore_patterns("checkers", "*.log"))
     data = REAL[0].read_bytes()
     (target / "comm_lib_trace_rank_90.gz").write_bytes(gzip.compress(data))
     (target / "comm_lib_trace_rank_91.zst").write_bytes(zstandard.compress(data))

@@ -1,8 +1,12 @@
 """Logs as streams, whatever packs them; what is no text is refused."""
 
+import bz2
 import gzip
 import io
+import lzma
+import random
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,8 +14,8 @@ import zstandard
 
 from triage.domain.report import Refused
 from triage.formats.dumps import read_dumps
-from triage.parsers.files.inputs import find_inputs
-from triage.parsers.logs.source import log_streams
+from triage.parsers.files.inputs import InputFile, find_inputs
+from triage.parsers.logs.source import LogStream, log_streams
 
 TEXT = b"".join(b"line %d of a log\n" % number for number in range(20_000))
 
@@ -42,7 +46,10 @@ def tar(members: dict[str, bytes]) -> bytes:
     return made.getvalue()
 
 
-PACKERS = {"plain": bytes, "gzip": gzip.compress, "zstd": zstandard.compress}
+PACKERS = {
+    "plain": bytes, "gzip": gzip.compress, "zstd": zstandard.compress,
+    "xz": partial(lzma.compress, preset=0), "bzip2": partial(bz2.compress, compresslevel=1),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("outer", PACKERS)
@@ -97,10 +104,20 @@ def test_job_files_and_empty_files_are_no_streams(tmp_path: Path) -> None:
     assert streams(tmp_path) == {}
 
 
-def test_a_stream_that_breaks_off_gives_what_came_before(tmp_path: Path) -> None:
-    packed = gzip.compress(TEXT)
-    (tmp_path / "a.log.gz").write_bytes(packed[: len(packed) // 2])
-    (only,) = streams(tmp_path).values()
-    assert isinstance(only, bytes)
-    assert TEXT.startswith(only)
-    assert len(only) > 1000
+@pytest.mark.parametrize("kind", list(PACKERS)[1:])
+def test_a_stream_that_breaks_off_gives_what_came_before_and_says_where(
+    kind: str, tmp_path: Path
+) -> None:
+    plain = random.Random(1).randbytes(300_000).hex().encode()
+    packed = PACKERS[kind](plain)
+    path = tmp_path / "a.log"
+    path.write_bytes(packed[: len(packed) * 3 // 4])
+    found = log_streams(InputFile(path, "a.log", path.stat().st_size))
+    stream = next(found)  # it is read before the next one is asked for
+    assert isinstance(stream, LogStream)
+    parts = bytearray(len(plain))
+    size = stream.fill(memoryview(parts))
+    assert plain.startswith(parts[:size])
+    assert size > 200_000
+    assert stream.notes == [f"breaks off: {kind} breaks off (at byte {size:,})"]
+    assert list(found) == []

@@ -63,13 +63,15 @@ def test_what_a_search_can_skip_to(pattern: bytes, skips: bool) -> None:
     assert begins_with_letters(re.compile(pattern)) is skips
 
 
-@pytest.mark.parametrize("number", range(len(SECRETS)))
-def test_no_pattern_that_a_list_of_settings_meets_tries_words_at_every_byte(number: int) -> None:
+def test_no_pattern_that_a_list_of_settings_meets_tries_words_at_every_byte() -> None:
     """Programs print their arguments: such lines are long, and name what could be a secret."""
     settings = b" ".join(b"optimizer.group_%d.betas=(0.9, 0.95)" % k for k in range(100))
     line = b"[rank3]: config: db_password=None tokenizer_key: llama pad_token=0 " + settings
-    if GATE.whole(line) >> number & 1:
-        assert begins_with_letters(SECRETS[number].pattern)
+    met = [
+        secret.pattern for number, secret in enumerate(SECRETS) if GATE.whole(line) >> number & 1
+    ]
+    assert met
+    assert [pattern for pattern in met if not begins_with_letters(pattern)] == []
 
 
 def test_a_key_of_two_words_is_found_beside_another_secret() -> None:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -71,6 +72,7 @@ def every_format(tmp_path_factory: pytest.TempPathFactory) -> list[FileToRead]:
             name: plain,
             f"{name}.gz": gzip.compress(plain),
             f"{name}.zst": zstandard.compress(plain),
+            f"{name}.xz": lzma.compress(plain, preset=0),
             f"{name}.tar.gz": member(name, plain),
         }
     data["steps.log"] = b"".join(b"[rank0]: step %d loss 2.31\n" % step for step in range(5000))

@@ -7,7 +7,7 @@ from typing import Final
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain, DomainKind, Unplaced
 from triage.domain.category import GPU_PARTS, Action, Category, Role
-from triage.domain.evidence import KERNEL_KINDS, Evidence, RowOrigin
+from triage.domain.evidence import KERNEL_KINDS, OWN_ACTION, Evidence, RowOrigin
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims
 
@@ -82,7 +82,13 @@ def action_of(cause: Hypothesis, role: Role) -> Action:
         return Action.INVESTIGATE
     if role is Role.AFFECTED:
         return Action.CHECK_NETWORK
-    return WORDS[cause.category].action
+    return own_action(cause) or WORDS[cause.category].action
+
+
+def own_action(cause: Hypothesis) -> Action | None:
+    """What a team's own signature says is to be done, of the first of the rows that says it."""
+    named = (row for row in cause.rows if row.category in (None, cause.category))
+    return next((Action(row.fields[OWN_ACTION]) for row in named if OWN_ACTION in row.fields), None)
 
 
 def because_of(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
@@ -113,7 +119,8 @@ def reason_of(row: Evidence, node: str | None) -> Because:
     times = f" ({row.count} times)" if row.count > 1 else ""
     teller = f"{row.node} says of it: " if node and row.node and row.node != node else ""
     text = f"{teller}{row.text}{times}"
-    return Because(f"{source}.{row.kind}", text, row.artifact, row.line, row.at)
+    detector = row.signature if row.is_own else f"{source}.{row.kind}"
+    return Because(detector, text, row.artifact, row.line, row.at)
 
 
 def summary_of(

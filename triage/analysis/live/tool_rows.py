@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 from typing import Any, Final
 
+from triage.domain.hardware import HardwareKind, part_identity
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
@@ -86,4 +87,13 @@ def gpu_rows(look: Look, row: RowMaker) -> Iterator[dict[str, Any]]:
             f"{key} {value:g}" for key, value in shown.items() if value is not None
         )
         made = row(look, str(look.tool), Process(node=one.node), one.line, text, **shown)
-        yield {**made, "gpu": one.bus_id}
+        slot = one.bus_id or ("" if one.index is None else f"{one.index}")
+        yield {**made, "gpu": one.bus_id, **parts_of_row(one.uuid or "", slot)}
+
+
+def parts_of_row(uuid: str, slot: str) -> dict[str, Any]:
+    """``parts`` of a row where its GPU is named by UUID."""
+    part = part_identity(HardwareKind.GPU, uuid, slot)
+    if part is None:
+        return {}
+    return {"parts": [{"kind": str(part.kind), "identity": part.identity, "slot": part.slot}]}

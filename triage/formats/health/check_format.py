@@ -6,12 +6,14 @@ of the lines.
 """
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Kind
-from triage.formats.format import Head, ReadLines
+from triage.formats.format import Head, ReadLines, plain
+from triage.formats.health.cut_parts import cut_part
 from triage.formats.health.evidence import evidence_of
 from triage.formats.health.reading import Checks, Reading
 from triage.parsers.flight_recorder.naming import node_in_name
@@ -33,7 +35,10 @@ class CheckFormat:
 
     ``report`` is whether the document is a tool's report and nothing else, so that its lines
     are not read as a log too. Without ``lines`` they are never read as a log, as of one JSON
-    document that quotes logs: of one of more than 16 MiB the beginning is read.
+    document that quotes logs: of one of more than 16 MiB the beginning is read. Where
+    ``cut_as`` names a check, a good report that breaks off is unknown: one whose last line has
+    no end and no meaning, one without the line that ``ends`` each report of the tool, and one
+    whose last part (``part`` matches how they begin) is shorter than a part that begins alike.
     """
 
     name: str
@@ -41,6 +46,10 @@ class CheckFormat:
     parse: Callable[[str, Reading], None]
     report: bool = True
     lines: bool = True
+    words: tuple[str, ...] = ()
+    cut_as: str = ""
+    ends: re.Pattern[str] | None = None
+    part: re.Pattern[str] | None = None
     binary: bool = False
 
     @property
@@ -50,7 +59,7 @@ class CheckFormat:
 
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so holds such a report."""
-        return self.begins(head.text)
+        return self.begins(head.plain_text)
 
     def checks(
         self,
@@ -65,10 +74,19 @@ class CheckFormat:
         ``node`` is whose they are where the text does not say; ``busbw_gbps`` is the bus
         bandwidth in GB/s that NCCL tests are held against. Never raises for what the bytes hold.
         """
-        text = data.decode("utf-8", "replace")
+        text = plain(data.decode("utf-8", "replace"))
         reading = Reading(artifact, node, busbw_gbps)
         self.parse(text, reading)
         num_lines = text.count("\n") + (not text.endswith("\n"))
+        last = num_lines if reading.last_line is None else reading.last_line
+        if self.cut_as and reading.is_good:
+            if not text.endswith("\n") and last < num_lines:
+                reading.unknown(self.cut_as, "breaks off: its last line is none of the report")
+            elif self.ends is not None and self.ends.search(text) is None:
+                reading.unknown(self.cut_as, "breaks off: its end is not there")
+            elif self.part is not None and (line := cut_part(text, self.part)) is not None:
+                why = "breaks off: its last part is shorter than one like it"
+                reading.unknown(self.cut_as, why, line=line)
         return reading.finished(self.name, num_lines)
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:

@@ -27,7 +27,7 @@ KINDS: Final = {
 }  # fmt: skip
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # Results whose category is somebody's words, not a measurement.
-HEARSAY: Final = ("host.", "slurm.")
+HEARSAY: Final = ("gcm.", "host.", "nhc.", "slurm.", "superbench.")
 # "gpu 3" of dcgmi: nvidia-smi's number, which is CUDA's unless a job hides GPUs.
 GPU_NUMBER: Final = re.compile(r"gpu (\d{1,4})", re.ASCII)
 ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", re.ASCII)

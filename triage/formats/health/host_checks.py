@@ -102,12 +102,16 @@ def moment(text: str) -> datetime | None:
 
 def claimed_plain(head: str) -> bool:
     """Every line is a name and a status, at least two, and not all as programs print errors."""
-    lines = [line for line in head.split("\n")[:FIRST_LINES] if line.strip()]
+    lines = [line for line in head.split("\n", FIRST_LINES)[:FIRST_LINES] if line.strip()]
     if len(head) > CUT_CHARS and len(lines) < FIRST_LINES:
         lines = lines[:-1]  # the last one may be cut
-    found = [plain(line) for line in lines]
-    told = {one[2].lower() for one in found if one is not None}
-    return len(lines) > 1 and all(found) and bool(told - SEVERITIES)
+    statuses = set()
+    for line in lines:
+        found = plain(line)
+        if found is None:
+            return False
+        statuses.add(found[2].lower())
+    return len(lines) > 1 and bool(statuses - SEVERITIES)
 
 
 def plain(line: str) -> re.Match[str] | None:
@@ -132,5 +136,5 @@ def read_plain(text: str, reading: Reading) -> None:
         )
 
 
-HOST_JSON: Final = CheckFormat("host_checks_json", claimed_json, read_json)
+HOST_JSON: Final = CheckFormat("host_checks_json", claimed_json, read_json, words=('"check"',))
 HOST_PLAIN: Final = CheckFormat("host_checks", claimed_plain, read_plain)

@@ -89,4 +89,6 @@ def summed(state: str, nodes: list[str], told: set[str], line: int, reading: Rea
             reading.add("host.all", outcome, node=node, detail=f"all checks: {state}", line=line)
 
 
-IMBUE_CHECKS: Final = CheckFormat("imbue_host_checks", claimed, read)
+IMBUE_CHECKS: Final = CheckFormat(
+    "imbue_host_checks", claimed, read, words=("Health ComputeHostHealth.",)
+)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from triage.formats.health.reading import Reading
 
-__all__ = ["documents_of", "items_of", "moment", "text_in"]
+__all__ = ["documents_of", "is_whole", "items_of", "moment", "text_in"]
 
 DECODER: Final = json.JSONDecoder(strict=False)
 SPACE: Final = re.compile(r"[\s,]*")
@@ -43,6 +43,14 @@ def documents_of(text: str, reading: Reading) -> Iterator[Any]:
             return
         yield value
         at = SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+def is_whole(text: str) -> bool:
+    """Whether ``text`` is one JSON document, or one behind the other, and none breaks off."""
+    reading = Reading("")
+    for _ in documents_of(text, reading):
+        pass
+    return not reading.num_not_understood
 
 
 def closed(text: str, start: int) -> Iterator[Any]:

@@ -31,6 +31,7 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, Outcome
 from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.cluster.agent_report import complaint_of
 from triage.formats.health.reading import Reading, lines_of
 
 __all__ = ["NCCL_TESTS"]
@@ -58,6 +59,8 @@ REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
 ALL_REDUCE: Final = "all_reduce"
 # "# Out of bounds values : 0 OK", "... : 3 FAILED"
 BOUNDS: Final = re.compile(r"# Out of bounds values : (\d{1,12}) (OK|FAIL)")
+# "n3: Test NCCL failure common.cu:958 'unhandled cuda error (run with NCCL_DEBUG=INFO ...) / '"
+FAILURE: Final = re.compile(r"Test (?:NCCL|CUDA) failure \S{1,80}:\d{1,6} '(.{1,300})")
 # A whole number is a count of wrong values; old versions print an error such as 5e-07.
 COUNT: Final = re.compile(r"\d{1,12}", re.ASCII)
 # Below this share of what is usual a node is slow beyond what runs differ by; below the other
@@ -82,10 +85,12 @@ class Run:
     wrong: int = 0
     wrong_line: int | None = None
     ended: bool = False
+    failure: str = ""
+    failure_line: int = 0
 
 
 def claimed(head: str) -> bool:
-    return BEGIN.search(head) is not None
+    return BEGIN.search(head) is not None or FAILURE.search(head) is not None
 
 
 def read(text: str, reading: Reading) -> None:
@@ -97,6 +102,11 @@ def read(text: str, reading: Reading) -> None:
         elif BEGIN.search(line):
             runs.append(Run(number, name))
             name = ""
+        elif (broken := FAILURE.search(line)) is not None:
+            if not runs:
+                runs.append(Run(number))
+            runs[-1].failure = runs[-1].failure or broken[0]
+            runs[-1].failure_line = runs[-1].failure_line or number
         elif runs and not runs[-1].ended:
             take(line, number, runs[-1])
     reading.first_line = runs[0].line if runs else 1
@@ -179,8 +189,14 @@ def told(run: Run, usual: float | None, reading: Reading) -> None:
     said = f"no wrong values{where}"
     if run.wrong:
         values, said = fail, f"{run.wrong:,} wrong values{where}"
+    elif run.failure:
+        values, said = fail, f"{run.failure}{where}"
     elif not run.ended:
         values, said = Outcome.WARN, f"the run did not come to its end{where}"
+        reading.skip(run.line, said)
+    blamed = Category.SDC if run.wrong else None
+    if run.failure and not run.wrong and alone:
+        blamed = complaint_of(run.failure).category
     speed = usual if reading.busbw_gbps is None else reading.busbw_gbps
     # What a low bandwidth would be: NVLink inside a node.
     category = Category.NVLINK if alone else Category.NETWORK
@@ -194,8 +210,8 @@ def told(run: Run, usual: float | None, reading: Reading) -> None:
             values,
             node=node,
             detail=said,
-            category=Category.SDC if run.wrong else None,
-            line=run.wrong_line or run.line,
+            category=blamed,
+            line=run.wrong_line or run.failure_line or run.line,
         )
         if run.busbw is None:
             continue
@@ -219,4 +235,10 @@ def measured(run: Run) -> Bandwidth | None:
 
 
 # Between the rows stands what the job itself prints: it is a job log all the same.
-NCCL_TESTS: Final = CheckFormat("nccl_tests", claimed, read, report=False)
+NCCL_TESTS: Final = CheckFormat(
+    "nccl_tests",
+    claimed,
+    read,
+    report=False,
+    words=(" nGpus ", "Test NCCL failure ", "Test CUDA failure "),
+)

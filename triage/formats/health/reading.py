@@ -105,6 +105,25 @@ class Reading:
             )
         )
 
+    @property
+    def is_good(self) -> bool:
+        """Whether something passed, and nothing fails or warns."""
+        outcomes = {one.outcome for one in self.results}
+        return Outcome.PASS in outcomes and outcomes.isdisjoint((Outcome.FAIL, Outcome.WARN))
+
+    def saw(self, line: int) -> None:
+        """A line of the report: what stands before the first and behind the last is none of it."""
+        if self.last_line is None:
+            self.first_line = line
+        self.last_line = line
+
+    def unknown(
+        self, check: str, why: str, *, part: str | None = None, line: int | None = None
+    ) -> None:
+        """A check that says neither good nor bad: its output breaks off, or it could not look."""
+        self.add(check, Outcome.SKIPPED, part=part, detail=why, line=line)
+        self.skip(line, f"{check}: {why}")
+
     def skip(self, line: int | None, why: str) -> None:
         """List something that was not understood."""
         self.num_not_understood += 1

@@ -42,6 +42,8 @@ KEY: Final = re.compile(rb"[^\s:]{1,300}: (?:b['\"]|<)")
 
 # "=== FR Trace ===", the CPU recorder's tables, before "=== FR Trace NCCL ==="
 TABLES: Final = re.compile(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n")
+PAGE_WORDS: Final = ("<!doctype html", "<html", "<head", "<!-- saved from")
+PAGE_STARTS: Final = tuple(word.encode() for word in PAGE_WORDS)
 
 
 def begins_tables(head: Head) -> bool:
@@ -56,8 +58,7 @@ def begins_file(head: Head) -> bool:
 
 def begins_page(head: Head) -> bool:
     """The frontend's page: its title, and a heading of a rank."""
-    start = head.data[:512].lstrip().lower()
-    if not start.startswith((b"<!doctype html", b"<html", b"<head", b"<!-- saved from")):
+    if not head.data[:512].lstrip().lower().startswith(PAGE_STARTS):
         return False
     whole = head.data
     return b"Torch Distributed Debug Server" in whole and b"<h2>Rank " in whole
@@ -79,9 +80,19 @@ def begins_refusal(head: Head) -> bool:
     return head.data.startswith(b"Handler ") and REFUSAL.match(head.data[:4096]) is not None
 
 
-SERVER_FILE: Final = LiveFormat("debug_server_file", begins_file, file_looks)
-SERVER_PAGE: Final = LiveFormat("debug_server_page", begins_page, page_looks)
-STORE_KEYS: Final = LiveFormat("store_keys", begins_store, store_looks)
-WAIT_COUNTER_VALUES: Final = LiveFormat("wait_counters", begins_counters, counter_looks)
-TRACE_TABLES: Final = LiveFormat("trace_tables", begins_tables, table_looks)
-HANDLER_REFUSAL: Final = LiveFormat("handler_refusal", begins_refusal, refusal_looks)
+SERVER_FILE: Final = LiveFormat(
+    "debug_server_file", begins_file, file_looks, words=("=== Rank ", "PARTIAL DATA: ")
+)
+SERVER_PAGE: Final = LiveFormat("debug_server_page", begins_page, page_looks, words=PAGE_WORDS)
+STORE_KEYS: Final = LiveFormat(
+    "store_keys", begins_store, store_looks, words=("debug_server/rank",)
+)
+WAIT_COUNTER_VALUES: Final = LiveFormat(
+    "wait_counters", begins_counters, counter_looks, words=("pytorch.wait_counter.",)
+)
+TRACE_TABLES: Final = LiveFormat(
+    "trace_tables", begins_tables, table_looks, words=("=== FR Trace",)
+)
+HANDLER_REFUSAL: Final = LiveFormat(
+    "handler_refusal", begins_refusal, refusal_looks, words=("Handler ",)
+)

@@ -42,17 +42,23 @@ def is_table_of_gpus(head: Head) -> bool:
 
 
 def is_amd_usage(head: Head) -> bool:
-    return b'"gfx_activity"' in head.data and AMD_BEGINS.match(head.text) is not None
+    return AMD_BEGINS.match(head.text) is not None and b'"gfx_activity"' in head.data
 
 
-GPU_TABLE: Final = LiveFormat("gpu_table", is_table_of_gpus, looks_of_gpu_table)
+GPU_TABLE: Final = LiveFormat(
+    "gpu_table", is_table_of_gpus, looks_of_gpu_table, words=("utilization.gpu",)
+)
 GPU_DMON: Final = LiveFormat(
-    "gpu_dmon", lambda head: DMON_BEGINS.match(head.text) is not None, looks_of_dmon
+    "gpu_dmon",
+    lambda head: DMON_BEGINS.match(head.text) is not None,
+    looks_of_dmon,
+    words=("# Idx",),
 )
 AMD_SMI: Final = LiveFormat("amd_smi_usage", is_amd_usage, looks_of_amd_smi)
 SMI_TABLE: Final = LiveFormat(
     "nvidia_smi_table",
-    lambda head: SMI_BEGINS.match(head.text) is not None,
+    lambda head: SMI_BEGINS.match(head.plain_text) is not None,
     looks_of_smi_table,
     also_log=True,
+    words=("| NVIDIA-SMI ",),
 )

@@ -28,12 +28,13 @@ class LiveFormat:
     ``parse`` gets the text and the artifact's name, and raises :class:`ArtifactError` only where
     nothing can be used; of a file that is cut it gives what it has, as :attr:`Look.partial` says.
     ``also_log`` is whether the lines of the file are read as those of a log as well, for formats
-    that stand inside logs.
+    that stand inside logs. ``words`` are those of :class:`~triage.formats.format.Format`.
     """
 
     name: str
     begins: Callable[[Head], bool]
     parse: Callable[[str, str], Sequence[Look]]
+    words: tuple[str, ...] = ()
     also_log: bool = False
     binary: bool = False
 

@@ -42,9 +42,6 @@ def begins_gdb(head: Head) -> bool:
 
 def begins_cuda_gdb(head: Head) -> bool:
     """A GPU core dump that is opened, or the table of running kernels."""
-    start = head.data[:LOOKED_AT]
-    if not any(mark in start for mark in (b"GPU coredump", b"CUDA kernel", b"SMs Mask")):
-        return False
     lines = lines_of(head.text)
     found = any(OPENING.match(line) or FOCUS.match(line) or KERNELS.match(line) for line in lines)
     return found and mostly(lines, 0, CUDA_LINE)
@@ -62,6 +59,8 @@ def begins_proc(head: Head) -> bool:
     return heading is not None and bool(heading["mark"] or heading["path"])
 
 
-CUDA_GDB: Final = LiveFormat("cuda_gdb", begins_cuda_gdb, cuda_gdb_looks)
+CUDA_GDB: Final = LiveFormat(
+    "cuda_gdb", begins_cuda_gdb, cuda_gdb_looks, words=("GPU coredump", "CUDA kernel", "SMs Mask")
+)
 GDB: Final = LiveFormat("gdb", begins_gdb, gdb_looks)
-PROC_FILES: Final = LiveFormat("proc_files", begins_proc, proc_looks)
+PROC_FILES: Final = LiveFormat("proc_files", begins_proc, proc_looks, words=("State:\t", "[<"))

@@ -55,16 +55,26 @@ def is_proxy_trace(head: Head) -> bool:
 COMM_STATE: Final = LiveFormat("comm_state", is_json_dump, looks_of_comm_state)
 PROXY_TRACE: Final = LiveFormat("proxy_trace", is_proxy_trace, looks_of_proxy_trace, also_log=True)
 REPLAY: Final = LiveFormat(
-    "replay", lambda head: REPLAY_BEGINS.match(head.text) is not None, looks_of_replay
+    "replay",
+    lambda head: REPLAY_BEGINS.match(head.text) is not None,
+    looks_of_replay,
+    words=("version : ",),
 )
 PROFILER: Final = LiveFormat(
-    "profiler", lambda head: PROFILER_BEGINS.match(head.text) is not None, looks_of_profiler
+    "profiler",
+    lambda head: PROFILER_BEGINS.match(head.text) is not None,
+    looks_of_profiler,
+    words=('"cat": ',),
 )
 INSPECTOR: Final = LiveFormat(
-    "inspector", lambda head: INSPECTOR_BEGINS.match(head.text) is not None, looks_of_inspector
+    "inspector",
+    lambda head: INSPECTOR_BEGINS.match(head.text) is not None,
+    looks_of_inspector,
+    words=('"inspector_output_format_version"',),
 )
 INSPECTOR_METRICS: Final = LiveFormat(
     "inspector_metrics",
     lambda head: METRICS_BEGIN.match(head.text) is not None,
     looks_of_metrics,
+    words=("comm_name=",),
 )

@@ -13,4 +13,4 @@ def _begins(head: Head) -> bool:
     return head.text.lstrip().startswith("{") and f'"{SCHEMA}"' in head.text[:512]
 
 
-PROCESS_LIST: Final = LiveFormat("process_list", _begins, process_list_looks)
+PROCESS_LIST: Final = LiveFormat("process_list", _begins, process_list_looks, words=(SCHEMA,))

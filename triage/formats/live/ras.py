@@ -23,6 +23,6 @@ def is_monitor(head: Head) -> bool:
     return begins_as_monitor(head.text)
 
 
-RAS_TEXT: Final = LiveFormat("ras_text", is_text, parse_text)
+RAS_TEXT: Final = LiveFormat("ras_text", is_text, parse_text, words=("Job summary",))
 RAS_JSON: Final = LiveFormat("ras_json", is_json, parse_json)
-RAS_MONITOR: Final = LiveFormat("ras_monitor", is_monitor, parse_monitor)
+RAS_MONITOR: Final = LiveFormat("ras_monitor", is_monitor, parse_monitor, words=("PEER_",))

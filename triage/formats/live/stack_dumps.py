@@ -78,7 +78,13 @@ def begins_traceback(head: Head) -> bool:
     return False
 
 
-PY_SPY: Final = LiveFormat("py_spy", begins_py_spy, py_spy_looks)
-PY_SPY_JSON: Final = LiveFormat("py_spy_json", begins_json, py_spy_json_looks)
-FAULTHANDLER: Final = LiveFormat("faulthandler", begins_faulthandler, faulthandler_looks)
-PYTHON_TRACEBACK: Final = LiveFormat("python_traceback", begins_traceback, python_traceback_looks)
+PY_SPY: Final = LiveFormat("py_spy", begins_py_spy, py_spy_looks, words=("Python v",))
+PY_SPY_JSON: Final = LiveFormat(
+    "py_spy_json", begins_json, py_spy_json_looks, words=('"thread_id"',)
+)
+FAULTHANDLER: Final = LiveFormat(
+    "faulthandler", begins_faulthandler, faulthandler_looks, words=(MARK,)
+)
+PYTHON_TRACEBACK: Final = LiveFormat(
+    "python_traceback", begins_traceback, python_traceback_looks, words=("# Thread",)
+)

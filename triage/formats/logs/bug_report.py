@@ -31,6 +31,7 @@ from typing import Final
 
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
 from triage.formats.format import Head, ReadLines
+from triage.formats.format_table import FormatTable, first_claim
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.evidence import evidence_of
 from triage.parsers.flight_recorder.naming import node_in_name
@@ -43,7 +44,8 @@ __all__ = ["BugReport"]
 # A report with the logs of a week has some 40 MB.
 MAX_BYTES: Final = 64 << 20
 MAX_PARTS: Final = 20_000
-CLAIM: Final = re.compile(r"^Start of NVIDIA bug report log file\b", re.MULTILINE)
+TITLE: Final = "Start of NVIDIA bug report log file"
+CLAIM: Final = re.compile(rf"^{TITLE}\b", re.MULTILINE)
 LINE: Final = re.compile(r"_{40,60}\s*$")
 # "uname: Linux gpu-n02 6.8.0-60-generic #63-Ubuntu ..."
 NODE: Final = re.compile(r"^uname: Linux (?P<node>[A-Za-z0-9][\w.-]{0,252}) \d", re.MULTILINE)
@@ -79,8 +81,9 @@ class Part:
 class BugReport:
     """``checks`` are the formats that a part of a report may have."""
 
-    checks: Sequence[CheckFormat]
+    checks: FormatTable[CheckFormat]
     name: str = "nvidia_bug_report"
+    words: tuple[str, ...] = (TITLE,)
     kind: None = None
     binary: bool = False
 
@@ -148,7 +151,7 @@ class BugReport:
         """Results of a check that a part is, behind the command that printed it."""
         text = "\n".join(lines[part.start + 1 : part.stop]) + "\n"
         head = Head(text[: 8 << 10].encode(), stream.artifact)
-        row = next((check for check in self.checks if check.claims(head)), None)
+        row = first_claim(self.checks.candidates(head), head, head)
         if row is None:
             return
         for result in row.checks(text.encode(), stream.artifact).results:

@@ -35,6 +35,7 @@ class DocumentFormat:
     begins: Callable[[str], bool]
     records: Callable[[str], Iterator[tuple[int, str]]]
     reports: Callable[[str], bool] | None = None
+    words: tuple[str, ...] = ()
     kind: None = None
     binary: bool = False
 

@@ -23,6 +23,7 @@ class HostNameFormat:
     """One word in a file of this name."""
 
     name: str = "host_name"
+    words: tuple[str, ...] = ()
     kind: None = None
     binary: bool = False
 

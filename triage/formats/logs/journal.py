@@ -82,6 +82,7 @@ class JournalFormat:
     name: str
     begins: Callable[[bytes], bool]
     converter: Callable[[], Form]
+    words: tuple[str, ...] = ()
     kind: None = None
     binary: bool = False
 

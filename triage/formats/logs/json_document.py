@@ -18,7 +18,7 @@ from typing import Any, Final, TypeGuard
 from triage.formats.logs.controller_lists import event_row
 from triage.formats.logs.documents import DocumentFormat
 
-__all__ = ["JSON_DOCUMENT"]
+__all__ = ["JSON_DOCUMENT", "is_of_machines"]
 
 # The members of a document that are its records.
 LISTS: Final = (
@@ -214,7 +214,7 @@ def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
         yield from of_node(one)
     elif kind == "Pod" and isinstance(one.get("status"), dict):
         yield from of_pod(one)
-    elif "EntryType" in one or ("MessageId" in one and "Message" in one and "Created" in one):
+    elif "EntryType" in one or ("MessageId" in one and not WHEN_MADE.isdisjoint(one)):
         yield of_redfish(one)
     else:
         extra = {k: v for k, v in around.items() if k in CONTEXT and k not in one}
@@ -222,6 +222,8 @@ def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
         yield json.dumps(whole, ensure_ascii=False) if is_record(whole) else ""
 
 
+# When an entry of a log, or an event that a controller sends, was made.
+WHEN_MADE: Final = frozenset({"Created", "EventTimestamp"})
 # Of what stands around a list, the words that its records are of.
 CONTEXT: Final = frozenset({"component", "hostname", "host", "node", "nodeName", "machine"})
 
@@ -255,10 +257,12 @@ def of_event(one: Record) -> str:
     )
     on = f" (on node/{host})" if host and not name.startswith("node/") else ""
     text = f"{one.get('type', '')} {one.get('reason', '')} {name} {words}{on}"
-    return said(at, text_in(about.get("name")) if name.startswith(("node/", "pod/")) else "", text)
+    return line_about(
+        at, text_in(about.get("name")) if name.startswith(("node/", "pod/")) else "", text
+    )
 
 
-def said(at: str, of: str, text: str) -> str:
+def line_about(at: str, of: str, text: str) -> str:
     """A line about a node or a pod: what names no node itself is about this one."""
     line = {"time": at, "node": of, "message": text}
     return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
@@ -272,14 +276,16 @@ def of_node(one: Record) -> Iterator[str]:
         if not isinstance(each, dict):
             continue
         kind, state = text_in(each.get("type")), text_in(each.get("status"))
-        if state == ("True" if kind == "Ready" else "False"):
+        # EKS's agent: "AcceleratedHardwareReady", which is false where something is wrong.
+        good = "True" if kind.endswith("Ready") else "False"
+        if state == good:
             continue
         words = f"{text_in(each.get('reason'))} {text_in(each.get('message'))}"
         at = text_in(each.get("lastTransitionTime"))
         if kind == "Ready":
             yield f"{at} Warning NodeNotReady {name} Node is not ready: {words}"
-        elif state == "True":
-            yield f"{at} {name} {kind}  True  {words}"
+        elif state in ("True", "False"):
+            yield line_about(at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}")
     for each in part(one, "spec").get("taints") or ():
         if isinstance(each, dict):
             key, value = text_in(each.get("key")), text_in(each.get("value"))
@@ -313,10 +319,12 @@ def of_redfish(one: Record) -> str:
     args = [text_in(arg) for arg in one.get("MessageArgs") or () if isinstance(arg, str)]
     message = text_in(one.get("Message"))
     message = " ".join([message, *(arg for arg in args if arg and arg not in message)])
+    origin = part(one, "OriginOfCondition") or part(one, "Links", "OriginOfCondition")
+    of = text_in(origin.get("@odata.id")).rstrip("/").rpartition("/")[2]
     ended = one.get("Resolved") is True or one.get("EntryCode") in ("Deassert", "Deasserted")
     return event_row(
         text_in(one.get("Created")) or text_in(one.get("EventTimestamp")),
-        text_in(one.get("SensorType")) or text_in(one.get("Name")),
+        text_in(one.get("SensorType")) or text_in(one.get("Name")) or of,
         message,
         text_in(one.get("Severity")) or text_in(one.get("MessageSeverity")),
         ended=ended,
@@ -325,7 +333,7 @@ def of_redfish(one: Record) -> str:
 
 # Objects of Kubernetes, and entries of a controller's event log; their times have zones.
 OF_MACHINES: Final = re.compile(
-    r'"kind"\s{0,20}:\s{0,20}"(?:Event|Node)"|"@odata\.type"\s{0,20}:\s{0,20}"#LogEntry'
+    r'"kind"\s{0,20}:\s{0,20}"(?:Event|Node)"|"@odata\.type"\s{0,20}:\s{0,20}"#(?:LogEntry|Event\b)'
     r'|"EntryType"\s{0,20}:'
 )
 # What may stand in an answer of a store of logs, whatever its lines quote.

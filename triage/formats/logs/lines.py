@@ -15,6 +15,7 @@ class LogFormat:
     """Its lines say whether a kernel printed it or a job."""
 
     name: str = "log"
+    words: tuple[str, ...] = ()
     kind: None = None
     binary: bool = False
 

@@ -36,10 +36,10 @@ def is_exposition(text: bytes) -> bool:
     if not start or start in NO_NAME:
         return False
     sure = False
-    samples = 0
-    lines = whole_lines(text)
-    for line in lines:
+    samples = described = 0
+    for line in whole_lines(text):
         if line.startswith(b"#"):
+            described += 1
             sure = sure or DESCRIBED.match(line) is not None
             continue
         found = SAMPLE.fullmatch(line)
@@ -47,7 +47,7 @@ def is_exposition(text: bytes) -> bool:
             return False
         samples += 1
         sure = sure or metric_named(found[1].decode()) is not None
-    return sure and (samples > 0 or len(lines) == MOST_LINES)
+    return sure and (samples > 0 or described == MOST_LINES)
 
 
 def reader() -> ReadSamples:

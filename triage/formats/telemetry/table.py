@@ -24,16 +24,16 @@ def is_table(text: bytes) -> bool:
     start = text.lstrip()[:1]
     if not start or start in NO_HEADER:
         return False
-    rows = [line for line in whole_lines(text) if not line.startswith(b"#")]
-    columns = header_of(rows[0]) if rows else None
+    rows = (line for line in whole_lines(text) if not line.startswith(b"#"))
+    columns = header_of(next(rows, b""))
     if columns is None:
         return False
-    delimiter = columns.delimiter.encode()
     if columns.time < 0 and not any(mark in name for name in columns.names for mark in "._"):
         return False
     if is_gpu_table(columns):
         return False
-    return len(rows) == 1 or rows[1].count(delimiter) >= len(columns.names) - 1
+    row = next(rows, None)
+    return row is None or row.count(columns.delimiter.encode()) >= len(columns.names) - 1
 
 
 def reader() -> ReadSamples:

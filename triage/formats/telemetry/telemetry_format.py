@@ -52,6 +52,7 @@ class TelemetryFormat:
     form: Form
     begins: Callable[[bytes], bool]
     reader: Callable[[], ReadSamples]
+    words: tuple[str, ...] = ()
     binary: bool = False
 
     @property
@@ -92,14 +93,19 @@ class TelemetryFormat:
             notes=(*stream.notes, *tally.notes),
         )
         kept = TelemetryFile(
-            stream.artifact, self.form, tally.samples, tally.zoneless > 0, gridded.grid()
+            stream.artifact,
+            self.form,
+            tally.samples,
+            tally.zoneless > 0,
+            gridded.grid(),
+            tuple((*home, uuid) for uuid, home in tally.gpus.of_uuid.items() if home is not None),
         )
         return Outcome(file, size_bytes=stream.total, telemetry=kept)
 
 
-def whole_lines(text: bytes) -> list[bytes]:
+def whole_lines(text: bytes) -> Iterator[bytes]:
     """The first lines that are whole and not empty; all of a short text are whole."""
-    lines = text.split(b"\n")
+    lines = text.split(b"\n", MOST_LINES)
     if len(text) >= LOOK_BYTES and len(lines) > 1:
         lines.pop()
-    return [line.strip() for line in lines[:MOST_LINES] if line.strip()]
+    return (line for one in lines[:MOST_LINES] if (line := one.strip()))

@@ -1,44 +1,41 @@
-"""Files as bytes: plain, gzip, zstd, and tar of any of these.
+"""Files as bytes: plain, compressed, and tar of any of these.
 
-Compression is read as a stream with a running limit on size and ratio, never by
-a length that the file declares. Names inside a tar are display text; links,
-devices, sparse files and names that leave the archive are refused one by one.
+Names inside a tar are display text; links, devices, sparse files and names that leave the
+archive are refused one by one.
 """
 
-import gzip
 import io
+import sys
 import tarfile
-import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
-import zstandard
-
+from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden
+from triage.parsers.files.compression import (
+    UNBOUNDED,
+    Expansion,
+    Truncated,
+    compression_of,
+    unpacked,
+)
 
 __all__ = [
-    "BROKEN",
-    "GZIP",
     "HEAD_BYTES",
     "PEEK_BYTES",
     "Entry",
-    "Expansion",
     "Member",
     "Window",
-    "compression_of",
     "expand",
     "is_tar",
-    "opened",
     "peek",
     "stream_entries",
     "tar_entries",
     "tar_members",
 ]
 
-GZIP: Final = b"\x1f\x8b"
-ZSTD: Final = b"\x28\xb5\x2f\xfd"
 CHUNK: Final = 1 << 20
 # Three seconds of reading headers; 16,384 ranks leave 20,000 files.
 MAX_MEMBERS: Final = 50_000
@@ -51,23 +48,10 @@ MAX_PATH: Final = 4096
 MAX_NAME: Final = 255
 # A tar may expand this far whatever its ratio.
 TAR_FLOOR: Final = 256 << 20
-# A window beyond 128 MiB is never needed for a dump; a header may ask for 2 GiB.
-ZSTD_WINDOW: Final = 1 << 27
 # What is looked at to tell what a file is, and the compressed bytes that may take: a
 # block of zstd is up to 128 KiB.
 HEAD_BYTES: Final = 4096
 PEEK_BYTES: Final = 1 << 20
-# What a damaged stream raises.
-BROKEN: Final = (OSError, EOFError, zlib.error, zstandard.ZstdError)
-
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """Bounds on decompressing one file; sizes in bytes."""
-
-    max_bytes: int
-    ratio: int = 200
-    ratio_floor_bytes: int = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,80 +107,51 @@ class Entry:
     mtime: float = 0.0
 
 
-def compression_of(head: bytes) -> str | None:
-    """``gzip`` or ``zstd`` by the first bytes, else None."""
-    if head.startswith(GZIP):
-        return "gzip"
-    if head.startswith(ZSTD):
-        return "zstd"
-    return None
-
-
 def is_tar(head: bytes) -> bool:
     """Whether the first 512 bytes are the header of a tar member."""
     return len(head) >= 512 and head[257:262] == b"ustar"
 
 
-def expand(source: IO[bytes], compression: str | None, size: int, bounds: Expansion) -> bytes:
-    """All bytes of ``source``, decompressed; ``size`` is its compressed size.
+def expand(source: IO[bytes], compression: str, bounds: Expansion) -> bytes:
+    """All bytes of ``source``, decompressed.
 
-    Raises :class:`Forbidden` past a bound and :class:`Corrupt` for a stream that
-    breaks off before anything of it could be read. A stream that breaks off later
-    gives what came before: the dump inside is then a cut one.
+    Raises :class:`Forbidden` past a bound and :class:`Corrupt` for a stream that is damaged, or
+    breaks off before anything of it could be read. A stream that breaks off later gives what
+    came before: the dump inside is then a cut one.
     """
-    reader = opened(source, compression)
+    reader = unpacked(source, compression, bounds)
     parts: list[bytes] = []
-    total = 0
     try:
-        while part := reader(CHUNK):
+        while part := reader.read(CHUNK):
             parts.append(part)
-            total += len(part)
-            check_bounds(total, size, compression, bounds)
-    except BROKEN as error:
-        # Nothing is missing and yet it is not what was packed: no telling which part is true.
-        if not total or str(error).startswith(("CRC check failed", "Incorrect length")):
-            raise Corrupt(f"{compression or 'file'} cannot be read: {error}") from error
+    except Truncated:
+        if not parts:
+            raise
+    except OSError as error:
+        if not parts:
+            raise Corrupt(f"{compression} cannot be read: {error}") from error
     return b"".join(parts)
 
 
-def opened(source: IO[bytes], compression: str | None) -> Callable[[int], bytes]:
-    """A function that reads up to so many decompressed bytes."""
-    if compression == "gzip":
-        return gzip.GzipFile(fileobj=source).read1
-    if compression == "zstd":
-        decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
-        return decompressor.stream_reader(source, read_across_frames=True).read
-    return source.read
+class TolerantReader(io.RawIOBase):
+    """Hands on what is unpacked; damage is its end, and ``broken`` says which."""
 
-
-def check_bounds(total: int, size: int, compression: str | None, bounds: Expansion) -> None:
-    if total > bounds.max_bytes:
-        raise Forbidden(f"more than {bounds.max_bytes >> 20} MiB after decompression")
-    if compression and total > bounds.ratio_floor_bytes and total > bounds.ratio * max(size, 1):
-        raise Forbidden(f"expands more than {bounds.ratio}-fold: not read as a dump")
-
-
-class CountingReader(io.RawIOBase):
-    """Hands bytes on and stops a tar that expands without end; damage is its end."""
-
-    def __init__(self, read: Callable[[int], bytes], size: int, ratio: int) -> None:
-        self.read_some = read
-        self.size = size
-        self.ratio = ratio
-        self.total = 0
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.broken: Exception | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(buffer)  # type: ignore[arg-type]
-        try:
-            part = self.read_some(len(view))
-        except BROKEN:
+        if self.broken is not None:
             return 0
-        self.total += len(part)
-        if self.total > TAR_FLOOR and self.total > self.ratio * max(self.size, 1):
-            raise Forbidden(f"expands more than {self.ratio}-fold: not read")
+        try:
+            part = self.body.read(len(view))
+        except (OSError, Corrupt) as error:
+            self.broken = error
+            return 0
         view[: len(part)] = part
         return len(part)
 
@@ -279,9 +234,9 @@ def member(
     if entry.size > bounds.max_bytes:
         return Member(entry.name, None, f"{entry.size:,} bytes; more than {bounds.max_bytes:,}")
     data = head + source.read()
-    packed = compression_of(data[:4])
+    packed = compression_of(data[:HEAD_BYTES])
     if packed and not source.short:
-        data = expand(io.BytesIO(data), packed, len(data), bounds)
+        data = expand(io.BytesIO(data), packed, bounds)
     return Member(entry.name, data)
 
 
@@ -289,11 +244,11 @@ def peek(data: bytes, compression: str) -> bytes:
     """The first bytes behind the compression; nothing when it is damaged."""
     head = b""
     try:
-        read = opened(io.BytesIO(data), compression)
+        read = unpacked(io.BytesIO(data), compression, UNBOUNDED).read
         # One call may give less: the first part of a file in many parts can be a byte.
         while len(head) < HEAD_BYTES and (part := read(HEAD_BYTES - len(head))):
             head += part
-    except BROKEN:
+    except (OSError, ArtifactError):
         pass
     return head
 
@@ -302,13 +257,18 @@ def tar_entries(path: Path, compression: str | None, ratio: int) -> Iterator[Ent
     """The regular files of a tar, in its order; each is read, or not, before the next."""
     size = path.stat().st_size
     with path.open("rb") as source:
-        stream: IO[bytes] = source  # a plain one is not read where it is skipped
-        if compression:
-            reader = CountingReader(opened(source, compression), size, ratio)
-            stream = io.BufferedReader(reader, CHUNK)
-        # No archive can hold a file that ends behind this.
-        end = max(TAR_FLOOR, ratio * size) if compression else size
-        yield from stream_entries(stream, end, seeks=not compression)
+        if not compression:
+            # A plain one is not read where it is skipped; none of its files ends behind it.
+            yield from stream_entries(source, size, seeks=True)
+            return
+        end = max(TAR_FLOOR, ratio * size)
+        bounds = Expansion(sys.maxsize, ratio, TAR_FLOOR)
+        reader = TolerantReader(unpacked(source, compression, bounds))
+        for entry in stream_entries(io.BufferedReader(reader, CHUNK), end, seeks=False):
+            if not entry.name and reader.broken is not None:
+                yield replace(entry, why=f"{entry.why}: {reader.broken}")
+            else:
+                yield entry
 
 
 def stream_entries(stream: IO[bytes], end: int, *, seeks: bool) -> Iterator[Entry]:
@@ -322,7 +282,7 @@ def stream_entries(stream: IO[bytes], end: int, *, seeks: bool) -> Iterator[Entr
         mode: Any = "r:" if seeks else "r|"
         with tarfile.open(fileobj=stream, mode=mode, tarinfo=header) as archive:
             yield from regular_entries(archive, end)
-    except (tarfile.TarError, *BROKEN) as error:
+    except (tarfile.TarError, OSError) as error:
         yield Entry("", 0, None, f"the archive breaks off: {error}")
     except (ValueError, LookupError, RecursionError):
         # From the depths of tarfile: attributes that are no numbers, headers of headers.

@@ -1,22 +1,21 @@
 """Packed bytes that are not unpacked here, known by how they begin.
 
-gzip and zstd are taken off once, elsewhere; a second layer of them stands here too. What is
-packed cannot be looked through, neither for what happened nor for secrets.
+gzip, zstd, xz and bzip2 are taken off once, in ``compression``; a second layer of them stands
+here too. What is packed cannot be looked through, neither for what happened nor for secrets.
 """
 
 import re
 from typing import Final
 
+from triage.parsers.files.compression import MAGIC, PACKERS
+
 __all__ = ["UNPACK_IT", "packing_of"]
 
-UNPACK_IT: Final = "send it unpacked, or packed once with gzip or zstd"
-# A few letters may begin a text as well, so of those more is asked: behind the level of bzip2
-# stand the digits of pi, or of its square root where nothing is packed.
+UNPACK_IT: Final = f"send it unpacked, or packed once with {PACKERS}"
+# A few letters may begin a text as well, so of those more is asked.
 PACKINGS: Final = (
-    (rb"\x1f\x8b", "packed with gzip", UNPACK_IT),
-    (rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", "packed with zstd", UNPACK_IT),
-    (rb"\xfd7zXZ\0", "packed with xz", UNPACK_IT),
-    (rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)", "packed with bzip2", UNPACK_IT),
+    *((magic.pattern, f"packed with {name}", UNPACK_IT) for name, magic in MAGIC.items()),
+    (rb"[\x50-\x5f]\x2a\x4d\x18", "packed with zstd", UNPACK_IT),
     (rb"PK(?:\x03\x04|\x05\x06|\x07\x08)", "packed with zip", UNPACK_IT),
     (rb"7z\xbc\xaf\x27\x1c", "packed with 7-Zip", UNPACK_IT),
     (rb"Rar!\x1a\x07", "packed with RAR", UNPACK_IT),

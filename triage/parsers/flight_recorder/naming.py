@@ -12,11 +12,12 @@ __all__ = ["might_be_dump", "named_as_dump", "node_in_name", "rank_in_name", "sh
 
 # Endings that collectors and tools add; the stem is what stands before them.
 ENDINGS = re.compile(
-    r"(\.(gz|zst|zstd|json|pkl|pickle|bin|dump|trace|txt|log|out|dat|partial|tmp|bak))+$", re.I
+    r"(\.(gz|zst|zstd|xz|bz2|json|pkl|pickle|bin|dump|trace|txt|log|out|dat|partial|tmp|bak))+$",
+    re.I,
 )
 # A file that is named like a dump and cannot be one is refused, not passed over.
 DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
-DUMP_ENDINGS = (".gz", ".zst", ".json", ".pkl", ".pickle")
+DUMP_ENDINGS = (".gz", ".zst", ".xz", ".bz2", ".json", ".pkl", ".pickle")
 # Names that nothing but a recorder, or a tool that keeps its dumps, gives.
 RECORDER_NAME = re.compile(
     r"^(comm_lib|nccl|fr|xccl|hccl|rccl|flight_?recorder)_?(trace|dump)[^/]*_[0-9]{1,7}$", re.I

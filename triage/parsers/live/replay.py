@@ -31,7 +31,7 @@ CALL: Final = re.compile(r"[\s{},]{0,20}([A-Za-z]{3,40}) : \[")
 FIELD: Final = re.compile(
     r"\b(opCount|comm|size|uniqueID|rank|nranks|globalrank|device|dev) : (\w+)"
 )
-NAMED: Final = re.compile(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst))?$")
+NAMED: Final = re.compile(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst|xz|bz2))?$")
 PAIRED: Final = frozenset({"send", "recv"})
 
 

@@ -1,7 +1,7 @@
 """The signatures as the scan needs them: one automaton, and who is behind each of its literals."""
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -17,10 +17,11 @@ from triage.parsers.logs.automaton import (
     automaton_of,
 )
 from triage.parsers.logs.progress.words import LITERALS as PROGRESS_LITERALS
-from triage.signatures.registry import Match, all_signatures
+from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
+from triage.signatures.registry import Match
 from triage.signatures.signature import Reading, Scope, Signature
 
-__all__ = ["MATCHED_CHARACTERS", "Catalogue", "standard"]
+__all__ = ["MATCHED_CHARACTERS", "Catalogue", "catalogue_of", "standard"]
 
 # A pattern sees this much of a line.
 MATCHED_CHARACTERS: Final = 8192
@@ -32,10 +33,14 @@ MAX_STATES: Final = 256
 
 
 class Catalogue:
-    """Signatures in the order in which they are tried, behind one automaton."""
+    """Signatures in the order in which they are tried, behind one automaton.
 
-    def __init__(self, signatures: Sequence[Signature]) -> None:
+    ``own`` is the label of the own signatures among them, empty for none.
+    """
+
+    def __init__(self, signatures: Sequence[Signature], own: str = "") -> None:
         self.signatures = tuple(signatures)
+        self.own = own
         texts = [text for one in self.signatures for text in one.literals]
         self.literals = tuple(dict.fromkeys((*texts, *HIDDEN, *PROGRESS_LITERALS)))
         sorts: dict[str, int] = dict.fromkeys(PROGRESS_LITERALS, HIT_STEP)
@@ -103,10 +108,15 @@ def sort_of(one: Signature) -> int:
     return HIT_ONE
 
 
-@cache
+@lru_cache(4)
+def catalogue_of(own: OwnSignatures) -> Catalogue:
+    """All that the registry knows, behind a team's own signatures."""
+    return Catalogue(own.signatures(), own.label)
+
+
 def standard() -> Catalogue:
     """All that the registry knows."""
-    return Catalogue(all_signatures())
+    return catalogue_of(NO_OWN)
 
 
 @compiled

@@ -42,7 +42,7 @@ HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,
 # Words of file names that are no host.
 PLAIN_WORDS: Final = re.compile(
     r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|console|serial|log|logs|out|err|txt|"
-    r"json|jsonl|gz|zst|std(?:out|err)|\d+|boot|previous|full|raw|iso|node|host|xid|nvidia)$",
+    r"json|jsonl|gz|zst|xz|bz2|std(?:out|err)|\d+|boot|previous|full|raw|iso|node|host|xid|nvidia)$",
     re.I,
 )
 # Those that never begin a host's name.

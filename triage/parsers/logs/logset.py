@@ -52,7 +52,8 @@ class LogFile:
     ``binary``, ...). ``first_stamp`` and ``last_stamp`` are of the first and last line
     that carry a time; ``first_at_ns`` and ``last_at_ns`` are None where no clock is.
     ``progress`` is what the log says of the progress of its job, None where it says nothing.
-    ``harmless`` are the lines, from 1, at which something known as noise begins.
+    ``harmless`` are the lines, from 1, at which something known as noise begins. ``own`` is the
+    label of the own signatures that it was read with, empty for none.
     """
 
     artifact: str
@@ -68,6 +69,7 @@ class LogFile:
     last_stamp: Stamp = NO_STAMP
     progress: JobSteps | None = None
     harmless: frozenset[int] = frozenset()
+    own: str = ""
 
 
 @dataclass(slots=True)

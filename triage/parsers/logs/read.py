@@ -323,7 +323,7 @@ class LogReader:
         kind = self.kind()
         hosts = self.hosts | self.layout.hosts
         node = node_of_file(self.stream.artifact, kind, hosts, self.hostless)
-        file = LogFile(self.stream.artifact, kind, node, lines)
+        file = LogFile(self.stream.artifact, kind, node, lines, own=self.catalogue.own)
         if state[scan.TOO_LONG]:
             file.not_understood["too long"] = int(state[scan.TOO_LONG])
         notes = list(self.stream.notes)

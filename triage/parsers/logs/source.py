@@ -1,6 +1,6 @@
 """Every file among the inputs as a stream of bytes, whatever packs it.
 
-Plain, gzip and zstd files and the files of tar archives are read in pieces, so
+Plain and compressed files and the files of tar archives are read in pieces, so
 that memory stays flat however large a log is. UTF-16 becomes UTF-8. What a stream
 holds is told elsewhere, by its head.
 """
@@ -13,7 +13,8 @@ from typing import IO, Final, cast
 
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.parsers.files.archive import BROKEN, compression_of, is_tar, opened, peek, tar_entries
+from triage.parsers.files.archive import is_tar, peek, tar_entries
+from triage.parsers.files.compression import UNBOUNDED, compression_of, unpacked
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.text import encoding_of, why_no_text
@@ -73,7 +74,7 @@ class LogStream:
             return b""
         try:
             part = self.read(size)
-        except (ArtifactError, *BROKEN) as error:
+        except (ArtifactError, OSError) as error:
             self.notes.append(f"breaks off: {error}")
             part = b""
         self.total += len(part)
@@ -143,7 +144,7 @@ def stream_of(source: IO[bytes], artifact: str) -> LogStream | None:
     compression = compression_of(head)
     read: Callable[[int], bytes] = source.read
     if compression:
-        read = opened(cast("IO[bytes]", Rewound(head, source)), compression)
+        read = unpacked(Rewound(head, source), compression, UNBOUNDED).read
         head = first_of(read)
     if not head:
         return None
@@ -166,27 +167,23 @@ def first_of(read: Callable[[int], bytes]) -> bytes:
     try:
         while len(head) < HEAD_BYTES and (part := read(HEAD_BYTES - len(head))):
             head += part
-    except (ArtifactError, *BROKEN):
+    except (ArtifactError, OSError):
         pass
     return head
 
 
-class Rewound(io.RawIOBase):
+class Rewound:
     """A stream with the bytes that were read from it put back."""
 
     def __init__(self, head: bytes, source: IO[bytes]) -> None:
         self.head = head
         self.source = source
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        part = self.head[: len(view)] or self.source.read(len(view))
-        self.head = self.head[len(view) :]
-        view[: len(part)] = part
-        return len(part)
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        part = self.head[:size] or self.source.read(size)
+        self.head = self.head[size:]
+        return part
 
 
 class Decoded:

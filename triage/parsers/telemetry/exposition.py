@@ -20,7 +20,7 @@ import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled
 from triage.parsers.telemetry.chunks import Bytes, lines_in_chunks
-from triage.parsers.telemetry.labels import key_of, labels_of, source_of
+from triage.parsers.telemetry.labels import key_of, labels_of, source_of, uuid_of
 from triage.parsers.telemetry.numbers import (
     NO_TIME,
     SEED,
@@ -197,7 +197,7 @@ def scan(
 
 def read_exposition(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
     """Batches of samples; ``node`` is whose they are where no label says it."""
-    table = SeriesTable()
+    table = SeriesTable(gpus=tally.gpus)
     state = np.zeros(STATE_SLOTS, np.int64)
     state[AT] = NO_TIME
     columns = fresh()
@@ -252,4 +252,6 @@ def learn(table: SeriesTable, number: int, raw: bytes, node: str | None) -> None
         return
     source = source_of(name.strip(), labels)
     if source is not None:
-        table.add(number, 0, source, key_of(source, labels, node))
+        key = key_of(source, labels, node)
+        table.add(number, 0, source, key)
+        table.gpus.add(uuid_of(labels), key.node, key.gpu)

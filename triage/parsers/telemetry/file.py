@@ -22,7 +22,8 @@ class Form(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TelemetryFile:
     """``grid`` is None where not one sample could be used. ``zoneless`` says that its times print
-    no zone and were read as UTC.
+    no zone and were read as UTC. ``gpus`` are (node, GPU, UUID) as labels say, of a file that was
+    read just now; a stored extract has none.
     """
 
     artifact: str
@@ -30,6 +31,7 @@ class TelemetryFile:
     samples: int
     zoneless: bool
     grid: "Grid | None"
+    gpus: tuple[tuple[str, str, str], ...] = ()
 
     def in_zone(self, ahead_ns: int) -> "TelemetryFile":
         """The same with times that were printed ``ahead_ns`` ahead of UTC."""

@@ -8,7 +8,7 @@ from triage.domain.job import bus_id
 from triage.parsers.telemetry.metrics import Source, metric_named
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = ["IDENTITY", "MAX_NAME", "key_of", "labels_of", "source_of"]
+__all__ = ["IDENTITY", "MAX_NAME", "key_of", "labels_of", "source_of", "uuid_of"]
 
 # A node's name may have 256 characters; nothing that is longer names anything.
 MAX_NAME: Final = 256
@@ -98,6 +98,11 @@ def gpu_of(labels: Mapping[str, str]) -> str | None:
     if device.isascii() and device.isdecimal() and labels["device"] != device:
         return str(int(device[:3]))
     return first(labels, UUID) or first(labels, INDEX[:1])
+
+
+def uuid_of(labels: Mapping[str, str]) -> str | None:
+    """The UUID of the GPU that a sample is of, or of which it is a slice."""
+    return first(labels, UUID)
 
 
 def part_of(source: Source, labels: Mapping[str, str]) -> str | None:

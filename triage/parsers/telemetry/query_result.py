@@ -20,7 +20,7 @@ import orjson
 
 from triage.errors import Corrupt
 from triage.parsers.telemetry.chunks import Bytes
-from triage.parsers.telemetry.labels import key_of, source_of
+from triage.parsers.telemetry.labels import key_of, source_of, uuid_of
 from triage.parsers.telemetry.metrics import Source
 from triage.parsers.telemetry.numbers import LAST_S
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
@@ -90,7 +90,7 @@ def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator
         opens = next_opens(pieces)
         if opens is None:
             continue
-        source, key = identity(labels, node)
+        source, key = identity(labels, node, tally)
         index = -1
         if source is not None and key is not None and len(table) < MAX_SERIES:
             index = known.setdefault(key, len(table))
@@ -129,7 +129,9 @@ def next_opens(pieces: Pieces) -> bytes | None:
     return found[1]
 
 
-def identity(labels: bytes, node: str | None) -> tuple[Source | None, SeriesKey | None]:
+def identity(
+    labels: bytes, node: str | None, tally: Tally
+) -> tuple[Source | None, SeriesKey | None]:
     try:
         raw = orjson.loads(labels)
     except orjson.JSONDecodeError:
@@ -137,7 +139,11 @@ def identity(labels: bytes, node: str | None) -> tuple[Source | None, SeriesKey 
     named = {str(k).lower(): v for k, v in raw.items() if isinstance(v, str)}
     name = named.pop("__name__", "")
     source = source_of(name, named)
-    return source, None if source is None else key_of(source, named, node)
+    if source is None:
+        return None, None
+    key = key_of(source, named, node)
+    tally.gpus.add(uuid_of(named), key.node, key.gpu)
+    return source, key
 
 
 def values_of(

@@ -12,6 +12,7 @@ import numpy as np
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 from triage.parsers.telemetry.metrics import Source
 from triage.parsers.telemetry.samples import SeriesKey
+from triage.parsers.telemetry.tally import GpuHomes
 
 __all__ = ["SeriesTable", "slot_of"]
 
@@ -54,6 +55,7 @@ class SeriesTable:
     series: list[SeriesKey] = field(default_factory=list)
     known: dict[SeriesKey, int] = field(default_factory=dict)
     full: bool = False
+    gpus: GpuHomes = field(default_factory=GpuHomes)
 
     def __post_init__(self) -> None:
         self.of = np.full((FIRST_SLOTS // 2, self.columns), -1, np.int32)

@@ -23,7 +23,7 @@ from triage.errors import Corrupt
 from triage.parsers.flight_recorder.jit import Word, compiled
 from triage.parsers.telemetry.chunks import Bytes, lines_in_chunks
 from triage.parsers.telemetry.columns import KEY, TIME, VALUE, Columns, header_of
-from triage.parsers.telemetry.labels import key_of, source_of
+from triage.parsers.telemetry.labels import key_of, source_of, uuid_of
 from triage.parsers.telemetry.numbers import (
     NO_TIME,
     SEED,
@@ -177,7 +177,7 @@ def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Sample
             header = np.frombuffer(head[begin:stop].rstrip(b"\r"), np.uint8)
             state[POS] = stop + 1
             state[LINE] = chunk.line + head.count(b"\n", 0, stop)
-            table = SeriesTable(columns.num_values)
+            table = SeriesTable(columns.num_values, gpus=tally.gpus)
             room = max(1, BATCH // columns.num_values)
             roles = np.array(columns.roles, np.int8)
             rows, at_ns = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -263,7 +263,11 @@ def learn_row(
     if columns.metric >= 0:
         source = source_of(labels.pop(columns.names[columns.metric], ""), labels)
         if source is not None:
-            table.add(number, 0, source, key_of(source, labels, node))
+            key = key_of(source, labels, node)
+            table.add(number, 0, source, key)
+            table.gpus.add(uuid_of(labels), key.node, key.gpu)
         return
     for column, source in enumerate(columns.sources):
-        table.add(number, column, source, key_of(source, labels, node))
+        key = key_of(source, labels, node)
+        table.add(number, column, source, key)
+        table.gpus.add(uuid_of(labels), key.node, key.gpu)

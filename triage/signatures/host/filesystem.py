@@ -58,6 +58,29 @@ FILES.consequence(
     read=on_device,
 )
 FILES.consequence(
+    "beyond_end",
+    # "sda: rw=524288, want=..." of older kernels stands on the line behind it.
+    rf"(?:{DEVICE}: )?attempt to access beyond end of device",
+    literals=("attempt to access beyond end of device",),
+    matches=(
+        "nvme2n1p1: attempt to access beyond end of device",
+        "attempt to access beyond end of device",
+    ),
+    near_misses=("an attempt to access memory beyond the end",),
+    source="Linux: block/blk-core.c; a device that shrank, or a file system that was damaged",
+    read=on_device,
+)
+FILES.advice(
+    "file_max",
+    r"VFS: file-max limit (?P<limit>\d{1,20}) reached",
+    literals=("vfs: file-max limit",),
+    matches=("VFS: file-max limit 9223372 reached",),
+    near_misses=("VFS: Disk quotas dquot_6.6.0",),
+    source="Linux: fs/file_table.c; no process of the node can open one more file",
+    category=Category.SOFTWARE_USER,
+    also=(Category.DEPENDENCY,),
+)
+FILES.consequence(
     "ext4_error",
     rf"EXT[234]-fs (?:error )?\((?:device )?{DEVICE}\)(?::| in) "
     r"(?P<what>[^\n]{1,120})",

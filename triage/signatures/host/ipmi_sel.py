@@ -26,7 +26,7 @@ from triage.signatures.gpu.catalogue import Xid, xid
 from triage.signatures.host.agent_words import part_of_reason
 from triage.signatures.signature import Read, Reading, Scope
 
-__all__ = ["SIGNATURES"]
+__all__ = ["SIGNATURES", "placed"]
 
 SOURCE = "IPMI 2.0 sensor types and offsets; ipmitool sel list, sel elist; ipmi-sel"
 SEL = HostFamily("sel", Kind.POWER, source=SOURCE, scope=Scope.ANY)

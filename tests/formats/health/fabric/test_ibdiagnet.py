@@ -62,7 +62,10 @@ class TestTables:
         assert "both ends" in details(text)[0]
 
     def test_one_end_alone_is_the_adapter(self):
-        assert results(db_csv(("0xa", 1, 6), ("0xb", 1, 0))) == [("n3", "mlx5_3/1", "warn", "nic")]
+        assert results(db_csv(("0xa", 1, 6), ("0xb", 1, 0))) == [
+            ("n3", "mlx5_3/1", "warn", "nic"),
+            ("n4", "mlx5_4/1", "pass", None),
+        ]
 
     def test_the_switchs_end_alone_is_the_link_of_the_node_behind_it(self):
         assert results(db_csv(("0x1", 22, 3))) == [("n4", "mlx5_4/1", "warn", "network")]

@@ -23,7 +23,7 @@ from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.json_report import documents_of, items_of, text_in
 from triage.formats.health.reading import Reading, lines_of
 
-__all__ = ["AMD_CPER", "AMD_CPER_TABLE", "AMD_SMI"]
+__all__ = ["AMD_CPER", "AMD_CPER_TABLE", "AMD_SMI", "BLOCKS", "of_gpu"]
 
 GPU: Final = re.compile(r'"gpu"\s{0,20}:\s{0,20}(?:\d{1,4}|"N/A")')
 PARTS: Final = re.compile(
@@ -54,6 +54,7 @@ def read(text: str, reading: Reading) -> None:
 
 
 def of_gpu(part: str, entry: Mapping[str, Any], reading: Reading) -> None:
+    """The results of one GPU's counts and lists of pages."""
     ecc, blocks = entry.get("ecc"), entry.get("ecc_blocks")
     if isinstance(blocks, Mapping):
         for name, counts in blocks.items():
@@ -171,6 +172,8 @@ def gpus_of(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"gpu {int(number)}"
 
 
-AMD_SMI: Final = CheckFormat("amd_smi", claimed, read, lines=False)
-AMD_CPER_TABLE: Final = CheckFormat("amd_cper_table", claimed_table, read_table)
-AMD_CPER: Final = CheckFormat("amd_cper", claimed_record, read_record, lines=False)
+AMD_SMI: Final = CheckFormat("amd_smi", claimed, read, lines=False, words=('"gpu"',))
+AMD_CPER_TABLE: Final = CheckFormat("amd_cper_table", claimed_table, read_table, words=("gpu_id",))
+AMD_CPER: Final = CheckFormat(
+    "amd_cper", claimed_record, read_record, lines=False, words=('"CPER"',)
+)

@@ -112,5 +112,7 @@ def add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
     reading.add("slurm.drain", outcome, node=node, detail=reason, category=category, line=line)
 
 
-SINFO_REASONS: Final = CheckFormat("sinfo_reasons", claimed_sinfo, read_sinfo)
-NODE_RECORDS: Final = CheckFormat("scontrol_node", claimed_records, read_records)
+SINFO_REASONS: Final = CheckFormat("sinfo_reasons", claimed_sinfo, read_sinfo, words=("NODELIST",))
+NODE_RECORDS: Final = CheckFormat(
+    "scontrol_node", claimed_records, read_records, words=("NodeName=",)
+)

@@ -110,4 +110,4 @@ def add(
     )
 
 
-GPUD: Final = CheckFormat("gpud", claimed, read, lines=False)
+GPUD: Final = CheckFormat("gpud", claimed, read, lines=False, words=('"component"',))

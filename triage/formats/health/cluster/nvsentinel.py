@@ -9,7 +9,8 @@
        "entitiesImpacted": [{"entityType": "PCI", "entityValue": "0000:6d:00"}],
        "generatedTimestamp": "2026-03-14T02:40:59Z", "nodeName": "gpu-n02"}}}
 
-A healthy event clears what was told before, and accuses nobody. What is not fatal warns.
+A healthy event clears what was told before, and accuses nobody. What is not fatal warns. An
+event of our own that comes back is listed as skipped: it is our conclusion, and no evidence.
 """
 
 import re
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.own_events import is_own_event
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.cluster.agent_report import complaint_of, gpu_part
 from triage.formats.health.json_report import documents_of, moment, text_in
@@ -72,7 +74,7 @@ def of_event(event: Mapping[str, Any], reading: Reading) -> None:
     message = text_in(event, "message")
     name = text_in(event, "checkName")
     complaint = complaint_of(f"{message} {name}", code_texts)
-    outcome = outcome_of(event)
+    outcome = Outcome.SKIPPED if is_own_event(event) else outcome_of(event)
     if complaint.follows and outcome is Outcome.FAIL:
         outcome = Outcome.WARN
     for part in parts_of(event) or [complaint.gpu]:
@@ -125,4 +127,6 @@ def parts_of(event: Mapping[str, Any]) -> list[str | None]:
     return next((found[kind] for kind in GPU_ENTITIES if kind in found), [])
 
 
-NVSENTINEL: Final = CheckFormat("nvsentinel", claimed, read, lines=False)
+NVSENTINEL: Final = CheckFormat(
+    "nvsentinel", claimed, read, lines=False, words=('"healthEvent"', '"isHealthy"')
+)

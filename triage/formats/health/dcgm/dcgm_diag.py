@@ -166,4 +166,6 @@ def category_of(test: str, family: str, result: Mapping[str, Any], warning: str)
     return Category.DEPENDENCY if family in SOFTWARE else Category.GPU
 
 
-DCGM_DIAG: Final = CheckFormat("dcgm_diag", claimed, read)
+DCGM_DIAG: Final = CheckFormat(
+    "dcgm_diag", claimed, read, words=('"DCGM Diagnostic"', '"DCGM GPU Diagnostic"')
+)

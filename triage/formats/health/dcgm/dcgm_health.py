@@ -177,5 +177,9 @@ def children(tree: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield str(name), child
 
 
-DCGM_HEALTH: Final = CheckFormat("dcgm_health", claimed_table, read_table)
-DCGM_HEALTH_JSON: Final = CheckFormat("dcgm_health_json", claimed_json, read_json, lines=False)
+DCGM_HEALTH: Final = CheckFormat(
+    "dcgm_health", claimed_table, read_table, words=("| Health Monitor Report ",)
+)
+DCGM_HEALTH_JSON: Final = CheckFormat(
+    "dcgm_health_json", claimed_json, read_json, lines=False, words=('"body"',)
+)

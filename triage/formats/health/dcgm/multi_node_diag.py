@@ -76,4 +76,6 @@ def of_test(test: Mapping[str, Any], hosts: Mapping[Any, str], reading: Reading)
             )
 
 
-MULTI_NODE_DIAG: Final = CheckFormat("dcgm_mndiag", claimed, read, lines=False)
+MULTI_NODE_DIAG: Final = CheckFormat(
+    "dcgm_mndiag", claimed, read, lines=False, words=("DCGM Multi-Node Diagnostic",)
+)

@@ -29,6 +29,8 @@ __all__ = ["NVLINK_STATUS"]
 TITLE: Final = re.compile(r"\|\s{1,20}NvLink Link Status\s{1,20}\|")
 ENTITY: Final = re.compile(r"\s{0,16}(gpuId|physicalId) (\d{1,4}):?\s*$", re.IGNORECASE)
 LINKS: Final = re.compile(r"\s{0,40}(?:[UDX_N](?:\s+|$)){1,256}$")
+# It explains the letters behind all GPUs and switches.
+KEY: Final = re.compile(r"^\s{0,16}Key: Up=U", re.MULTILINE)
 MAX_NAMED: Final = 16
 
 
@@ -71,4 +73,11 @@ def read(text: str, reading: Reading) -> None:
         )
 
 
-NVLINK_STATUS: Final = CheckFormat("dcgm_nvlink", claimed, read)
+NVLINK_STATUS: Final = CheckFormat(
+    "dcgm_nvlink",
+    claimed,
+    read,
+    cut_as="dcgm.nvlink",
+    ends=KEY,
+    words=("NvLink Link Status",),
+)

@@ -27,7 +27,9 @@ from triage.formats.health.reading import Reading, lines_of
 __all__ = ["IB_COUNTERS"]
 
 # "# Port counters: Lid 13 port 1 (CapMask: 0x5A00)"; extended counters say so.
-BLOCK: Final = re.compile(r"# Port (?:extended )?counters: (?:Lid )?(\S{1,40}) port (\d{1,3})")
+BLOCK: Final = re.compile(
+    r"# Port (?:extended )?counters(?: info)?: (?:Lid )?(\S{1,40}) port (\d{1,3})"
+)
 COUNTER: Final = re.compile(r"([A-Z][A-Za-z0-9]{2,40}):\.{2,40}(\d{1,20})\s*$")
 # Errors for "n3 mlx5_0": a node and its adapter; a switch has another name or only a number.
 ENTITY: Final = re.compile(r'Errors for (?:0x[0-9a-f]{1,16} )?"([^"]{1,200})"')
@@ -42,6 +44,11 @@ THRESHOLDS: Final = {
     "LocalLinkIntegrityErrors": 10, "ExcessiveBufferOverrunErrors": 10, "VL15Dropped": 100,
     "EffectiveErrorCounter": 10,
 }  # fmt: skip
+# A counter that a port does not have is -1 or N/A, and no zero. What comes last of all:
+SELECT: Final = re.compile(r"CounterSelect\d?:\.{2,40}")
+LAST: Final = frozenset(
+    {"PortRcvPkts", "PortXmitWait", "PortUnicastRcvPkts", "PortMultiCastRcvPkts"}
+)
 # Not to grow within one file: the link itself is ill.
 LINK: Final = ("SymbolErrorCounter", "LinkDownedCounter", "LinkErrorRecoveryCounter")
 Names = dict[str, tuple[int, int]]
@@ -63,10 +70,13 @@ def read(text: str, reading: Reading) -> None:
     part = ""
     found: Names = {}
     entity = ""
+    selects = False
     for index, line in lines_of(text):
         if (block := BLOCK.search(line)) is not None:
-            add_port(part, found, seen, reading)
-            part, found = f"lid {block[1]}/{block[2]}", {}
+            add_port(part, found, seen, reading, cut=selects and LAST.isdisjoint(found))
+            part, found, selects = f"lid {block[1]}/{block[2]}", {}, False
+        elif SELECT.match(line) is not None:
+            selects = True
         elif (named := ENTITY.search(line)) is not None:
             entity = named[1]
         elif entity and (place := LISTED.search(line)) is not None:
@@ -74,15 +84,20 @@ def read(text: str, reading: Reading) -> None:
             listed(entity, place[1], cells, reading)
         elif part and (counter := COUNTER.match(line)) is not None:
             found[counter[1]] = (int(counter[2]), index)
-    add_port(part, found, seen, reading)
+    add_port(part, found, seen, reading, cut=selects and LAST.isdisjoint(found))
 
 
-def add_port(part: str, found: Names, seen: dict[str, Names], reading: Reading) -> None:
+def add_port(
+    part: str, found: Names, seen: dict[str, Names], reading: Reading, *, cut: bool
+) -> None:
     """One reading of one port, beside an earlier one of the same port."""
-    if not part or not found:
+    if not part:
         return
     before = seen.get(part)
     seen[part] = found
+    if found.keys() <= {"PortSelect"}:
+        reading.unknown("ib.counters", "the list of counters breaks off", part=part)
+        return
     line = min(line for _, line in found.values())
     grown = [
         f"{name} grew by {found[name][0] - before[name][0]}"
@@ -101,6 +116,9 @@ def add_port(part: str, found: Names, seen: dict[str, Names], reading: Reading) 
             category=Category.NETWORK,
             line=line,
         )
+        return
+    if cut and not any(found[name][0] > most for name, most in THRESHOLDS.items() if name in found):
+        reading.unknown("ib.counters", "the list of counters breaks off", part=part, line=line)
         return
     judged(part, found, line, None, reading)
 
@@ -136,4 +154,10 @@ def judged(
     )
 
 
-IB_COUNTERS: Final = CheckFormat("ib_counters", claimed, read)
+IB_COUNTERS: Final = CheckFormat(
+    "ib_counters",
+    claimed,
+    read,
+    cut_as="ib.counters",
+    words=("# Port counters", "# Port extended counters", "Errors for "),
+)

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from triage.domain.health import Outcome
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.fabric.link_report import BadEnd, LinkEnd, report_ends
 from triage.formats.health.reading import Reading, lines_of
@@ -41,6 +42,11 @@ BAD_LINK: Final = re.compile(
     + PLACE.format(n=2)
     + r"(?: -)? (?P<what>[^\n]{1,200})"
 )
+# "-I- Discovery                 0          0          "
+STAGE_ROW: Final = re.compile(
+    r"^-[IWE]- (?P<stage>[A-Z][\w /-]{2,40}?)\s{2,40}\d{1,9}\s{1,20}(?P<errors>\d{1,9})\b",
+    re.M,
+)
 # An adapter has one port or two.
 MOST_PORTS: Final = 2
 
@@ -67,6 +73,18 @@ def read(text: str, reading: Reading) -> None:
         elif (port := BAD_PORT.match(line)) is not None:
             bad.append(BadEnd(end_at(port, 1, switches), port["what"].strip(), index))
     report_ends(CHECK, bad, links, reading)
+    if not reading.results and not reading.num_not_understood:
+        tell_summary(text, reading)
+
+
+def tell_summary(text: str, reading: Reading) -> None:
+    """A log without a bad link passes where its last table is there, and has no errors."""
+    stages = [(found["stage"], int(found["errors"])) for found in STAGE_ROW.finditer(text)]
+    bad = [f"{stage}: {errors} errors" for stage, errors in stages if errors]
+    if bad:
+        reading.unknown(CHECK, f"no node is named: {', '.join(bad)}")
+    elif stages:
+        reading.add(CHECK, Outcome.PASS, detail=f"no errors in {len(stages)} stages")
 
 
 def end_at(found: re.Match[str], which: int, switches: Collection[str]) -> LinkEnd:
@@ -75,4 +93,4 @@ def end_at(found: re.Match[str], which: int, switches: Collection[str]) -> LinkE
     return LinkEnd(None, name, port) if name in switches else LinkEnd(name, "", port)
 
 
-IBDIAGNET_LOG: Final = CheckFormat("ibdiagnet_log", claimed, read)
+IBDIAGNET_LOG: Final = CheckFormat("ibdiagnet_log", claimed, read, cut_as=CHECK, words=("-I- ",))

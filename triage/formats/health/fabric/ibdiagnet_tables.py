@@ -27,9 +27,11 @@ from triage.formats.health.reading import Reading, lines_of
 __all__ = ["IBDIAGNET_TABLES", "NET_DUMP"]
 
 CHECK: Final = "ib.diagnet"
-START: Final = re.compile(
-    r"^START_(?:NODES|LINKS|PM_INFO|CABLE_INFO|DUMMY_NODES|PORTS|INDEX_TABLE|SWITCHES)\r?$", re.M
-)
+STARTS: Final = (
+    "START_NODES", "START_LINKS", "START_PM_INFO", "START_CABLE_INFO", "START_DUMMY_NODES",
+    "START_PORTS", "START_INDEX_TABLE", "START_SWITCHES",
+)  # fmt: skip
+START: Final = re.compile(rf"^(?:{'|'.join(STARTS)})\r?$", re.M)
 COLUMNS: Final = re.compile(r"^[A-Za-z]\w{2,40}(?:, ?[A-Za-z]\w{1,60}){2}", re.M)
 TOTALS: Final = {
     "SymbolErrorCounter": 10, "SymbolErrorCounterExt": 10, "LinkDownedCounter": 0,
@@ -42,22 +44,26 @@ MAX_ROWS: Final = 400_000
 
 
 def claimed_tables(head: str) -> bool:
-    return "START_" in head and START.search(head) is not None and COLUMNS.search(head) is not None
+    return START.search(head) is not None and COLUMNS.search(head) is not None
 
 
 def read_tables(text: str, reading: Reading) -> None:
     names: dict[str, str] = {}
     joined: list[list[str]] = []
     counted: list[tuple[str, str, str, int]] = []
+    clean: list[tuple[str, str, int]] = []
     for block, cells, index in rows_of(text):
         guid = cells.get("nodeguid", "")
         if block == "NODES" and guid:
             names[guid] = cells.get("nodedesc", "")
         elif block == "LINKS":
             joined.append([cells.get(name, "") for name in LINK_COLUMNS])
-        elif block == "PM_INFO" and guid and (high := over(cells)):
+        elif block == "PM_INFO" and guid:
             port = cells.get("portnumber") or cells.get("portnum", "")
-            counted.append((guid, port, high, index))
+            if high := over(cells):
+                counted.append((guid, port, high, index))
+            elif any(counts(cells)):
+                clean.append((guid, port, index))
     links: dict[LinkEnd, LinkEnd] = {}
     for guid1, port1, guid2, port2 in joined:
         one, other = end_of(names.get(guid1, guid1), port1), end_of(names.get(guid2, guid2), port2)
@@ -67,9 +73,26 @@ def read_tables(text: str, reading: Reading) -> None:
         for guid, port, said, index in counted
     ]
     report_ends(CHECK, bad, links, reading)
+    told = {seen.end for seen in bad} | {links[seen.end] for seen in bad if seen.end in links}
+    for guid, port, index in clean:
+        end = end_of(names.get(guid, guid), port)
+        if end.node is not None and end not in told:
+            reading.add(CHECK, Outcome.PASS, part=end.part, node=end.node, line=index)
+    opened, ended = text.rfind("\nSTART_"), text.rfind("\nEND_")
+    if opened > ended:
+        reading.unknown(CHECK, "the last table breaks off")
 
 
 LINK_COLUMNS: Final = ("nodeguid1", "portnum1", "nodeguid2", "portnum2")
+
+
+def counts(cells: dict[str, str]) -> Iterator[bool]:
+    """For each total that the device has, that it does."""
+    return (
+        NUMBER.fullmatch(cells.get(name.lower(), "")) is not None
+        and not cells[name.lower()].startswith("-")
+        for name in TOTALS
+    )
 
 
 def over(cells: dict[str, str]) -> str:
@@ -104,10 +127,11 @@ def rows_of(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
             yield block, dict(zip(names, (cell.strip() for cell in cells), strict=False)), index
 
 
-NET_HEADER: Final = re.compile(r"# : IB# : Sta : PhysSta : ")
+NET_HEADER: Final = re.compile(r"#\s{1,20}: IB#\s{0,8}: Sta\s{0,8}: PhysSta\s{0,8}:")
 NET_SWITCH: Final = re.compile(r'"(?P<name>[^"\n]{1,200})", [^\n]{1,80}, 0x[0-9a-f]{6,16}, LID')
 NET_ROW: Final = re.compile(
-    r"\S{1,20} : (?P<port>\d{1,3}) : (?P<state>\w{2,10}) : (?P<physical>\w{2,20}) :"
+    r"\s{0,8}\S{1,20}\s{1,12}: (?P<port>\d{1,3})\s{1,8}: (?P<state>\w{2,10})\s{1,8}:"
+    r" (?P<physical>\w{2,20})\s{1,12}:"
     r'(?P<rest>[^\n]{0,300}?)(?:"(?P<neighbour>[^"\n]{0,200})")?\s*$'
 )
 
@@ -145,5 +169,9 @@ def read_dump(text: str, reading: Reading) -> None:
             report_ends(CHECK, [BadEnd(end, said, index)], links, reading)
 
 
-IBDIAGNET_TABLES: Final = CheckFormat("ibdiagnet_tables", claimed_tables, read_tables)
-NET_DUMP: Final = CheckFormat("ibdiagnet_net_dump", claimed_dump, read_dump)
+IBDIAGNET_TABLES: Final = CheckFormat(
+    "ibdiagnet_tables", claimed_tables, read_tables, words=STARTS, cut_as=CHECK
+)
+NET_DUMP: Final = CheckFormat(
+    "ibdiagnet_net_dump", claimed_dump, read_dump, cut_as=CHECK, words=(": PhysSta",)
+)

@@ -33,8 +33,6 @@ MAX_LINKS: Final = 100_000
 
 
 def claimed(head: str) -> bool:
-    if "==(" not in head:
-        return False
     lines = head.split("\n")[:200]
     return any(OWNER.match(line) for line in lines) and any(LINK.match(line) for line in lines)
 
@@ -66,4 +64,4 @@ def read(text: str, reading: Reading) -> None:
             reading.add("ib.link_speed", Outcome.PASS, part=part, node=end.node, line=index)
 
 
-IBLINKINFO: Final = CheckFormat("iblinkinfo", claimed, read)
+IBLINKINFO: Final = CheckFormat("iblinkinfo", claimed, read, cut_as="ib.link_speed", words=("==(",))

@@ -31,9 +31,13 @@ from triage.formats.health.reading import Reading, lines_of
 __all__ = ["MLXLINK", "MLXLINK_JSON"]
 
 COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,12}m")
+TITLES: Final = (
+    "Operational Info", "Troubleshooting Info", "Supported Info", "Physical Counters and BER Info",
+    "Module Info",
+)  # fmt: skip
 TITLE: Final = re.compile(
-    r"^(?:\x1b\[[0-9;]{0,12}m)*(?:Operational Info|Troubleshooting Info|Supported Info"
-    r"|Physical Counters and BER Info|Module Info)[^\n]{0,40}\r?\n(?:\x1b\[[0-9;]{0,12}m)*-{8,60}",
+    rf"^(?:\x1b\[[0-9;]{{0,12}}m)*(?:{'|'.join(TITLES)})[^\n]{{0,40}}\r?\n"
+    r"(?:\x1b\[[0-9;]{0,12}m)*-{8,60}",
     re.MULTILINE,
 )
 VALUE: Final = re.compile(r"(?P<name>[A-Z][^:\n]{1,60}?)\s{1,60}: (?P<value>[^\n]{0,300})$")
@@ -41,14 +45,25 @@ OUTPUT: Final = re.compile(
     r'"output"\s{0,40}:\s{0,40}\{\s{0,40}"(?:[A-Z][\w /]{2,40})"\s{0,40}:\s{0,40}\{'
 )
 NUMBER: Final = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
+CHECK: Final = "ib.mlxlink"
 DEVICE: Final = re.compile(r"mlx5_\w{1,8}")
 NO_ISSUE: Final = "no issue was observed"
+# "Rx Power Current [dBm]  : -1.21,-0.92,-40.000,-1.05", with the limits in brackets behind it
+RX_POWER: Final = re.compile(r"(?:Rx|RX) Power Current \[dBm\]")
+DBM: Final = re.compile(r"-?\d{1,3}(?:\.\d{1,4})?", re.ASCII)
+DARK_DBM: Final = -30.0
+# "64 [-10..80]": a module's temperature and its limits in degrees
+HEAT: Final = re.compile(r"(?P<now>-?\d{1,3})\s{0,4}\[-?\d{1,3}\.\.(?P<most>\d{1,3})\]")
+# "-E- Failed to open device: mlx5_9"
+FAILED: Final = re.compile(r"^-E- (?P<why>[^\n]{3,200})", re.M)
 # A port that nobody uses says this, and no more.
 UNUSED: Final = re.compile(r"\bcable is unplugged|disabled by command|port is close|no issue", re.I)
 
 
 def claimed_text(head: str) -> bool:
-    return " Info" in head and TITLE.search(head) is not None
+    if " Info" in head and TITLE.search(head) is not None:
+        return True
+    return head.startswith("-E- ") and "mlxlink" in head[:400].lower()
 
 
 def claimed_json(head: str) -> bool:
@@ -66,6 +81,10 @@ def read_text(text: str, reading: Reading) -> None:
                 judge(values, first, reading)
                 values, first = {}, index
             values.setdefault(found["name"], found["value"].strip())
+    failed = FAILED.search(text) if not values else None
+    if failed is not None:
+        reading.unknown(CHECK, failed["why"], line=1)
+        return
     judge(values, first, reading)
 
 
@@ -76,7 +95,16 @@ def read_json(text: str, reading: Reading) -> None:
             for section in output.values():
                 if isinstance(section, Mapping):
                     values.update(values_in(section))
-            judge(values, 1, reading)
+            if reading.num_not_understood and not said_bad(values):
+                reading.unknown(CHECK, "the document breaks off")
+            else:
+                judge(values, 1, reading)
+
+
+def said_bad(values: Mapping[str, str]) -> bool:
+    """Whether what was read recommends something."""
+    said = values.get("Recommendation", "")
+    return bool(said) and UNUSED.search(said) is None
 
 
 def outputs_in(document: object) -> Iterator[Mapping[str, Any]]:
@@ -105,9 +133,15 @@ def judge(values: Mapping[str, str], line: int, reading: Reading) -> None:
         reading.skip(line, "no state and no recommendation of a port")
         return
     device = DEVICE.search(reading.artifact)
+    if not said:
+        why = "breaks off before what the device recommends"
+        reading.unknown(CHECK, why, part=device[0] if device else None, line=line)
+        return
     outcome, detail = Outcome.PASS, said or state
     if said and UNUSED.search(said) is None:
         outcome = Outcome.FAIL
+    outcome, module = module_of(values, outcome)
+    detail += module
     downs, minutes = (
         number(values, "Link Down Counter"),
         number(values, "Time Since Last Clear [Min]"),
@@ -120,7 +154,7 @@ def judge(values: Mapping[str, str], line: int, reading: Reading) -> None:
         if values.get(name):
             detail += f"; {name} {values[name][:20]}"
     reading.add(
-        "ib.mlxlink",
+        CHECK,
         outcome,
         part=device[0] if device else None,
         detail=f"{detail}; {state}",
@@ -129,10 +163,29 @@ def judge(values: Mapping[str, str], line: int, reading: Reading) -> None:
     )
 
 
+def module_of(values: Mapping[str, str], outcome: Outcome) -> tuple[Outcome, str]:
+    """What the module adds: a lane without light beside lanes that have it, and heat."""
+    powers = next((value for name, value in values.items() if RX_POWER.match(name)), "")
+    lanes = [float(one) for one in DBM.findall(powers.partition("[")[0])]
+    dark = [str(lane) for lane, dbm in enumerate(lanes, 1) if dbm <= DARK_DBM]
+    detail = ""
+    if dark and len(dark) < len(lanes):
+        outcome, detail = Outcome.FAIL, f"; no light on lane {', '.join(dark)} of {len(lanes)}"
+    heat = HEAT.match(values.get("Temperature [C]", ""))
+    if heat is not None and int(heat["now"]) >= int(heat["most"]):
+        detail += f"; the module has {heat['now']} C of {heat['most']} C"
+        outcome = Outcome.WARN if outcome is Outcome.PASS else outcome
+    return outcome, detail
+
+
 def number(values: Mapping[str, str], name: str) -> float | None:
     found = NUMBER.match(values.get(name, ""))
     return float(found[0]) if found else None
 
 
-MLXLINK: Final = CheckFormat("mlxlink", claimed_text, read_text)
-MLXLINK_JSON: Final = CheckFormat("mlxlink_json", claimed_json, read_json, lines=False)
+MLXLINK: Final = CheckFormat(
+    "mlxlink", claimed_text, read_text, words=(*TITLES, "-E- "), cut_as=CHECK
+)
+MLXLINK_JSON: Final = CheckFormat(
+    "mlxlink_json", claimed_json, read_json, lines=False, words=('"output"',)
+)

@@ -41,6 +41,9 @@ __all__ = ["SMI_TEXT", "number", "yes", "yes_or_true"]
 
 CLAIM: Final = re.compile(r"={4,40}NVSMI LOG={4,40}")
 # "GPU 00000000:1B:00.0"
+# Without `-d` a GPU's part begins with its name, and its processes stand behind all that is judged.
+ENTIRE: Final = ("    Product Name", "    Processes")
+ATTACHED: Final = re.compile(r"Attached GPUs\s{0,60}: (\d{1,4})\s*$")
 GPU: Final = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
 # "    Product Name                      : NVIDIA H200": a GPU's part of a report, kept alone.
 FIRST_VALUES: Final = re.compile(
@@ -130,7 +133,9 @@ FIELDS: Final[dict[tuple[str, ...], Setter]] = {
 
 
 def claimed(head: str) -> bool:
-    return CLAIM.search(head[:2000]) is not None or FIRST_VALUES.match(head) is not None
+    if FIRST_VALUES.match(head) is not None:
+        return True
+    return "NVSMI LOG" in head and CLAIM.search(head[:2000]) is not None
 
 
 def read(text: str, reading: Reading) -> None:
@@ -138,6 +143,8 @@ def read(text: str, reading: Reading) -> None:
     path: list[tuple[int, str]] = []
     begun = False
     last = 1
+    gpus = attached = 0
+    seen: set[str] = set()
     if FIRST_VALUES.match(text):
         begun = True
     for index, line in lines_of(text, MAX_LINE):
@@ -150,7 +157,11 @@ def read(text: str, reading: Reading) -> None:
             if state is not None:
                 judge(state, reading)
             state, path, last = GpuState(bus_id(found[1]) or found[1], index), [], index
+            gpus += 1
+            seen.clear()
             continue
+        if state is None and (count := ATTACHED.match(line)) is not None:
+            attached = int(count[1])
         if not line.strip():
             continue
         if not line[0].isspace() and state is not None:
@@ -158,10 +169,17 @@ def read(text: str, reading: Reading) -> None:
         last = index
         if state is not None:
             take(line, path, state)
+            if line.startswith(ENTIRE):
+                seen.add(line[4:].partition(":")[0].strip())
     if state is None:
         reading.skip(None, "no GPU is listed in it")
     else:
         judge(state, reading)
+    # With `-i` one GPU is listed, whatever is attached.
+    if 1 < gpus < attached:
+        reading.unknown("gpu.state", f"breaks off: {gpus} of {attached} GPUs are in it", line=last)
+    elif attached and "Product Name" in seen and "Processes" not in seen:
+        reading.unknown("gpu.state", "breaks off: the last GPU's processes are missing", line=last)
     reading.last_line = last
 
 
@@ -193,4 +211,6 @@ def reason(state: GpuState, said: str, value: str) -> None:
     state.throttled = (*found, said.lower()) if active and said.lower() != "idle" else found
 
 
-SMI_TEXT: Final = CheckFormat("nvidia_smi_q", claimed, read)
+SMI_TEXT: Final = CheckFormat(
+    "nvidia_smi_q", claimed, read, cut_as="gpu.state", part=GPU, words=("NVSMI LOG", "GPU ")
+)

@@ -132,4 +132,4 @@ def active_in(section: ElementTree.Element) -> tuple[str, ...]:
     return tuple(found)
 
 
-SMI_XML: Final = CheckFormat("nvidia_smi_xml", claimed, read)
+SMI_XML: Final = CheckFormat("nvidia_smi_xml", claimed, read, words=("<nvidia_smi_log",))

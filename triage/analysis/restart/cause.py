@@ -1,0 +1,22 @@
+"""What the verdict rests on, as far as the next start asks for it."""
+
+from typing import Final
+
+from triage.analysis.joining.join import Ranking
+from triage.analysis.restart.decide import StopCause
+
+__all__ = ["stop_cause"]
+
+# Lines of one cause; those about the stop come first.
+MAX_ROWS: Final = 8
+
+
+def stop_cause(ranking: Ranking) -> StopCause:
+    """The lines of the best belief in the verdict's category; none where there is no such one."""
+    category = ranking.decision.verdict.category
+    causes = (belief.hypothesis for belief in ranking.beliefs)
+    cause = next((one for one in causes if one.category is category), None)
+    if cause is None:
+        return StopCause()
+    rows = cause.rows[:MAX_ROWS]
+    return StopCause(tuple(dict.fromkeys(row.signature for row in rows)), cause.in_no_node)

@@ -1,0 +1,164 @@
+"""The decision about the next start of a job: its cause, the nodes to leave out, and the record.
+
+The record is what earlier starts of the same job ended by. It lowers the number of starts that
+are worth trying, and ends them; verdict, suspects and confidence never depend on it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from triage.analysis.restart.policy import UNKNOWN_CAUSE, Policy, policy_of
+from triage.analysis.restart.repeats import Repeats, repeats_of
+from triage.domain.category import HARDWARE, OF_THE_NODE, Category, Role, VerdictKind
+from triage.domain.hosts import is_host_name
+from triage.domain.report import Suspect, Verdict
+from triage.domain.restart import NO_STARTS, EarlierStarts, Restart, RestartDecision
+
+__all__ = ["StopCause", "restart_of"]
+
+RESTART, WITHOUT = RestartDecision.RESTART, RestartDecision.RESTART_WITHOUT
+STOP, WAIT = RestartDecision.STOP, RestartDecision.WAIT
+# A start that fails again costs some 25 minutes, a job that stands still an hour or more:
+# stopping and waiting pay where the cause is believed as much as 60 in 85.
+SURE: Final = 0.7
+# Of nodes that are only possible, so many are left out, each believed as much as this ...
+MAX_POSSIBLE: Final = 2
+LEAST_BELIEF: Final = 0.25
+# ... and no more than one in so many nodes of the job.
+ONE_IN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StopCause:
+    """What a verdict rests on: ``signatures`` of its lines, the telling ones first; ``outside``
+    is whether it is in no node.
+    """
+
+    signatures: tuple[str, ...] = ()
+    outside: bool = False
+
+
+def restart_of(
+    verdict: Verdict,
+    suspects: Sequence[Suspect],
+    num_nodes: int | None,
+    cause: StopCause,
+    starts: EarlierStarts = NO_STARTS,
+) -> Restart | None:
+    """Whether to start the job again, without which nodes, and how often; None where nothing
+    stopped it and nobody is convicted of slowing it down.
+
+    ``num_nodes`` are those of the job, None where nobody says; ``starts`` is the record.
+    """
+    if verdict.kind is VerdictKind.HEALTHY:
+        return None
+    if VerdictKind.STRAGGLER in (verdict.kind, verdict.category):
+        return restart_of_slow_job(suspects)
+    policy = UNKNOWN_CAUSE
+    if verdict.kind is not VerdictKind.INCONCLUSIVE:
+        policy = policy_of(verdict.category, cause.signatures, outside=cause.outside)
+    repeats = repeats_of(verdict.category, starts)
+    exclude: tuple[str, ...] = ()
+    if policy.decision in (STOP, WAIT) and verdict.confidence < SURE and not repeats.ends:
+        why = f"{policy.why}, but that is not sure ({verdict.confidence:.2f}): one start tells"
+        policy = Policy(RESTART, 1, why)
+    elif policy.decision is WITHOUT:
+        policy, exclude = without_nodes(policy, verdict.category, suspects, num_nodes)
+    elif policy.decision is RESTART:
+        exclude = again_on(suspects, repeats)
+        if exclude:
+            policy = Policy(WITHOUT, policy.retries, f"{names_of(exclude)} ended it before, too")
+    return after_record(policy, exclude, verdict.category, starts, repeats)
+
+
+def restart_of_slow_job(suspects: Iterable[Suspect]) -> Restart | None:
+    exclude = nodes_of(one for one in suspects if one.role is Role.CULPRIT)
+    why = f"The job goes on, held up by {names_of(exclude)}: start without, from a checkpoint."
+    return Restart(WITHOUT, exclude, 1, why) if exclude else None
+
+
+def without_nodes(
+    policy: Policy, category: Category, suspects: Sequence[Suspect], num_nodes: int | None
+) -> tuple[Policy, tuple[str, ...]]:
+    """The policy and the nodes to leave out: convicted ones, else a few that are possible."""
+    own = [one for one in suspects if one.category is category or one.category in HARDWARE]
+    convicted = nodes_of(one for one in own if one.role is Role.CULPRIT)
+    if convicted:
+        everywhere = len(convicted) > 1 and not is_cheap(len(convicted), num_nodes)
+        if everywhere and category not in HARDWARE:
+            return Policy(STOP, 0, f"It is so on {len(convicted)} nodes, so on most of them"), ()
+        return policy, convicted
+    possible = nodes_of(
+        one for one in own if one.role is Role.POSSIBLE and one.score >= LEAST_BELIEF
+    )
+    if 0 < len(possible) <= MAX_POSSIBLE and is_cheap(len(possible), num_nodes):
+        either = "It may be" if len(possible) == 1 else "It is one of them, or their connection, of"
+        cheap = "leaving out costs less than another stop"
+        return Policy(WITHOUT, policy.retries, f"{either} {names_of(possible)}; {cheap}"), possible
+    if possible:
+        many = f"any of {len(possible)} nodes" if len(possible) > 1 else possible[0]
+        why = f"It may be {many}, too much of the job to leave out: test it first"
+        return Policy(RESTART, 1, why), ()
+    return Policy(RESTART, 1, "Nothing tells which node to leave out, so one start is tried"), ()
+
+
+def is_cheap(num: int, num_nodes: int | None) -> bool:
+    return num_nodes is None or num * ONE_IN <= num_nodes
+
+
+def again_on(suspects: Iterable[Suspect], repeats: Repeats) -> tuple[str, ...]:
+    """Convicted nodes that ended a start before this one by the same cause."""
+    before = {node for end in repeats.ends for node in end.nodes}
+    convicted = nodes_of(
+        one for one in suspects if one.role is Role.CULPRIT and one.category in OF_THE_NODE
+    )
+    return tuple(node for node in convicted if node in before)
+
+
+def nodes_of(suspects: Iterable[Suspect]) -> tuple[str, ...]:
+    """Their nodes, as far as a scheduler can have them; others are of nobody's nodes."""
+    names = (one.node for one in suspects if one.node is not None)
+    return tuple(dict.fromkeys(name for name in names if is_host_name(name)))
+
+
+def names_of(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - 4} more" if len(nodes) > 4 else ""
+    return ", ".join(nodes[:4]) + more
+
+
+def after_record(
+    policy: Policy,
+    exclude: tuple[str, ...],
+    category: Category,
+    starts: EarlierStarts,
+    repeats: Repeats,
+) -> Restart:
+    """The policy held against how earlier starts ended."""
+    told = repeats.sentence
+    left = policy.retries - len(repeats.ends)
+    if policy.decision is STOP:
+        return Restart(STOP, (), 0, sentences(policy.why, told))
+    if policy.decision is WAIT:
+        return Restart(WAIT, (), max(left, 1), sentences(policy.why, told))
+    if not starts.ends and starts.restarts:
+        times = "once" if starts.restarts == 1 else f"{starts.restarts} times"
+        told = f"It was started again {times} before, and no record says how those starts ended"
+        left = max(policy.retries - starts.restarts, 1)
+    if left > 0 and not repeats.at_once:
+        return Restart(policy.decision, exclude, left, sentences(policy.why, told))
+    still = tuple(
+        node for node in exclude if repeats.ends and all(node in end.nodes for end in repeats.ends)
+    )
+    if still:
+        was = "was in each of them: leave it out"
+        why = sentences(policy.why, told, f"{names_of(still)} {was}")
+        return Restart(WITHOUT, exclude, policy.retries, why)
+    if category is Category.HOST_MAINTENANCE:
+        why = sentences(policy.why, told, "Wait until whoever takes it down is done")
+        return Restart(WAIT, (), 1, why)
+    return Restart(STOP, (), 0, sentences(told, "Somebody has to look before it starts again"))
+
+
+def sentences(*parts: str) -> str:
+    return " ".join(f"{part}." for part in parts if part)

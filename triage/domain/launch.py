@@ -1,0 +1,95 @@
+"""Whether a job may start, and without which nodes: what a launcher asks before rendezvous."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Final
+
+from triage.domain.restart import RestartDecision
+from triage.domain.wire import Count, Keywords, WireForm
+
+__all__ = [
+    "ACTION_OF",
+    "Launch",
+    "LaunchDecision",
+    "LaunchStatus",
+    "LeftOut",
+    "Recommendation",
+    "RecommendedAction",
+]
+
+
+class LaunchDecision(StrEnum):
+    """What to do with the start that is about to be made."""
+
+    START = "start"
+    START_WITHOUT = "start_without"  # the excluded nodes
+    STOP = "stop"  # until somebody has fixed it
+    WAIT = "wait"  # and ask again
+
+
+class LaunchStatus(StrEnum):
+    """Whether the newest failure of the job has its answer."""
+
+    COMPLETED = "completed"
+    IN_FLIGHT = "in_flight"
+
+
+class RecommendedAction(StrEnum):
+    """The words of the attribution service of NVIDIA's Resiliency Extension (NVRx)."""
+
+    STOP = "STOP"
+    RESTART = "RESTART"
+    CONTINUE = "CONTINUE"
+    UNKNOWN = "UNKNOWN"
+
+
+ACTION_OF: Final = {
+    RestartDecision.STOP: RecommendedAction.STOP,
+    RestartDecision.WAIT: RecommendedAction.RESTART,
+    RestartDecision.RESTART: RecommendedAction.RESTART,
+    RestartDecision.RESTART_WITHOUT: RecommendedAction.RESTART,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut(WireForm):
+    """One node to leave out. ``until`` is when nothing keeps it out any more; null: until
+    somebody undoes the act.
+    """
+
+    node: str
+    why: str
+    incident_id: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation(WireForm):
+    """What a client of NVRx's attribution service branches on."""
+
+    action: RecommendedAction
+    source: Annotated[str, Keywords(const="triage")] = "triage"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch(WireForm):
+    """The answer to "may I start, and without whom?".
+
+    ``exclude`` are the names of ``excluded``. ``incident_id`` is the job's newest failure; None
+    where none is on record. ``may_join`` is of the node that was asked for. ``again_s`` is when
+    to ask again where the decision is to wait.
+    """
+
+    job_id: str
+    cluster: str | None
+    decision: LaunchDecision
+    exclude: tuple[str, ...]
+    excluded: tuple[LeftOut, ...]
+    why: str
+    retries_left: Count | None
+    incident_id: str | None
+    status: LaunchStatus
+    recommendation: Recommendation
+    may_join: Annotated[bool | None, "Whether the node that was asked for may take part."]
+    again_s: Annotated[float | None, "Seconds after which to ask again; null: no need."]

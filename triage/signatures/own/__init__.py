@@ -1,0 +1,1 @@
+"""Signatures of a team's own: a file without code, checked as ours are."""

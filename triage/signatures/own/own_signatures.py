@@ -1,0 +1,221 @@
+"""A team's own signatures as plain values: what is compiled of them, and how they travel.
+
+They come before ours, since a team knows its cluster, and what they silence of ours becomes noise.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from triage.domain.category import Action, Category
+from triage.domain.evidence import OWN_ACTION, OWN_FAMILY, SILENCED, Blame, EvidenceRole, Kind
+from triage.signatures.family import HostFamily, graded
+from triage.signatures.numbers import small
+from triage.signatures.own.pattern import compiled
+from triage.signatures.registry import all_signatures
+from triage.signatures.signature import Read, Reading, Scope, Signature
+
+__all__ = [
+    "NO_OWN", "UPLOADED", "OwnEntry", "OwnSignatures", "Silence", "label_of", "own_from_bytes",
+]  # fmt: skip
+
+UPLOADED: Final = "uploaded/"
+"""Names of files that were uploaded begin with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEntry:
+    """One own signature, as its file gives it and checked; ``file`` and ``line`` are where."""
+
+    name: str
+    pattern: str
+    literals: tuple[str, ...]
+    role: EvidenceRole
+    kind: Kind
+    scope: Scope
+    matches: tuple[str, ...]
+    near_misses: tuple[str, ...]
+    category: Category | None = None
+    also: tuple[Category, ...] = ()
+    blame: Blame = Blame.SELF
+    action: Action | None = None
+    severity: str | None = None
+    weak: bool = False
+    file: str = ""
+    line: int = 0
+
+    @property
+    def id(self) -> str:
+        """Its id in rows and reasons: ``local.NAME``."""
+        return f"{OWN_FAMILY}.{self.name}"
+
+    def signature(self) -> Signature:
+        """The same, compiled. Raises :class:`PatternFault`."""
+        return Signature(
+            id=self.id,
+            kind=self.kind,
+            role=self.role,
+            literals=self.literals,
+            pattern=compiled(self.pattern),
+            source=self.file,
+            matches=self.matches,
+            near_misses=self.near_misses,
+            category=self.category,
+            also=self.also,
+            blame=self.blame,
+            weak=self.weak,
+            scope=self.scope,
+            read=self.read(),
+        )
+
+    def read(self) -> Read:
+        """Adds severity, and the next step where the entry names one."""
+        severity = self.severity
+        if severity is None and self.scope is Scope.KERNEL:
+            severity = HostFamily.usual_severity[self.role]
+        grade = graded(severity or "", None)
+        step = {} if self.action is None else {OWN_ACTION: str(self.action)}
+
+        def reading_of(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
+            reading = grade(match, after)
+            return reading and replace(reading, fields={**reading.fields, **step})
+
+        return reading_of
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """One of our signatures that is noise here, of one ``code`` or of all, and why."""
+
+    signature: str
+    reason: str
+    code: int | None = None
+    matches: tuple[str, ...] = ()
+    file: str = ""
+    line: int = 0
+
+    @property
+    def id(self) -> str:
+        """What the file calls it: ``nvidia.xid:43``."""
+        return self.signature if self.code is None else f"{self.signature}:{self.code}"
+
+
+@dataclass(frozen=True)
+class OwnSignatures:
+    """All own signatures of a reader, in the order in which they are tried.
+
+    ``label`` says which set it is, as :func:`label_of` does: what was read with it bears it.
+    """
+
+    entries: tuple[OwnEntry, ...] = ()
+    silences: tuple[Silence, ...] = ()
+    label: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.silences)
+
+    def num_of(self, file: str) -> int:
+        """How many of them stand in that file."""
+        return sum(one.file == file for one in self.entries) + sum(
+            one.file == file for one in self.silences
+        )
+
+    def to_bytes(self) -> bytes:
+        """For :func:`own_from_bytes`; empty where there are none. Equal sets give equal bytes."""
+        if not self:
+            return b""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":")).encode("ascii")
+
+    def signatures(self) -> tuple[Signature, ...]:
+        """Own ones, then ours, of which the silenced ones are noise."""
+        own = tuple(one.signature() for one in self.entries)
+        quiet: dict[str, list[Silence]] = {}
+        for silence in self.silences:
+            quiet.setdefault(silence.signature, []).append(silence)
+        ours = (
+            replace(one, read=silenced(one, quiet[one.id])) if one.id in quiet else one
+            for one in all_signatures()
+        )
+        return (*own, *ours)
+
+
+NO_OWN: Final = OwnSignatures()
+# Files that a label names.
+MOST_FILES: Final = 3
+
+
+def label_of(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
+    """``3f2a9c81d0e4 (own.toml, uploaded/board)``: the digest of all that decides how a line is
+    read, and the files.
+
+    Examples, and the lines on which entries stand, are no part of the digest.
+    """
+    read = [asdict(replace(one, file="", line=0, matches=(), near_misses=())) for one in entries]
+    quiet = [asdict(replace(one, file="", line=0, matches=())) for one in silences]
+    digest = hashlib.sha256(json.dumps([read, quiet], sort_keys=True).encode()).hexdigest()
+    files = dict.fromkeys([*(one.file for one in entries), *(one.file for one in silences)])
+    names = [one if one.startswith(UPLOADED) else one.rpartition("/")[2] for one in files]
+    more = [f"{len(names) - MOST_FILES} more"] if len(names) > MOST_FILES else []
+    return f"{digest[:12]} ({', '.join([*names[:MOST_FILES], *more])})"
+
+
+def silenced(one: Signature, silences: Sequence[Silence]) -> Read:
+    """The reading of ``one`` that says noise, with the reason, where a silence is about it."""
+    reasons = {silence.code: silence.reason for silence in silences}
+
+    def reading_of(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
+        reading = Reading() if one.read is None else one.read(match, after)
+        if reading is None:
+            return None
+        code = reading.code
+        if code is None:
+            code = small(match.groupdict().get("code"))
+        reason = reasons.get(code, reasons.get(None))
+        if reason is None:
+            return reading
+        return replace(
+            reading,
+            role=EvidenceRole.NOISE,
+            category=Category.NONE,
+            also=(),
+            blame=Blame.NOBODY,
+            weak=True,
+            traits=frozenset(),
+            fields={**reading.fields, SILENCED: reason},
+        )
+
+    return reading_of
+
+
+def own_from_bytes(data: bytes) -> OwnSignatures:
+    """What :meth:`OwnSignatures.to_bytes` wrote; it was checked before."""
+    if not data:
+        return NO_OWN
+    raw = json.loads(data)
+    return OwnSignatures(
+        tuple(entry_from(one) for one in raw["entries"]),
+        tuple(Silence(**{**one, "matches": tuple(one["matches"])}) for one in raw["silences"]),
+        raw["label"],
+    )
+
+
+def entry_from(raw: Mapping[str, Any]) -> OwnEntry:
+    category, action = raw["category"], raw["action"]
+    return OwnEntry(
+        **{
+            **raw,
+            "literals": tuple(raw["literals"]),
+            "matches": tuple(raw["matches"]),
+            "near_misses": tuple(raw["near_misses"]),
+            "also": tuple(Category(one) for one in raw["also"]),
+            "role": EvidenceRole(raw["role"]),
+            "kind": Kind(raw["kind"]),
+            "scope": Scope(raw["scope"]),
+            "blame": Blame(raw["blame"]),
+            "category": None if category is None else Category(category),
+            "action": None if action is None else Action(action),
+        }
+    )
