@@ -1,5 +1,7 @@
 """The tables; only ``triage.store`` imports them."""
 
+from models.action import Action
+from models.actuator_halt import ActuatorHalt
 from models.api_key import ApiKey
 from models.artifact import Artifact
 from models.audit import Audit
@@ -17,24 +19,31 @@ from models.incident_facts import IncidentFacts
 from models.installation import Installation
 from models.job import Job
 from models.node import Node
+from models.node_notice import NodeNotice
 from models.node_set import NodeSet
 from models.outage import Outage
 from models.page_session import PageSession
+from models.part_sighting import PartSighting
 from models.past_stop import PastStop
 from models.past_suspect import PastSuspect
+from models.repair import Repair
 from models.resolution import Resolution
 from models.revision import Revision
 from models.run import Run
+from models.signature_file import SignatureFile
 from models.subscription import Subscription
 from models.suspect import Suspect
 from models.telemetry_day import TelemetryDay
 from models.telemetry_pack import TelemetryPack
+from models.test_plan import TestPlan
 from models.unreferenced_blob import UnreferencedBlob
 from models.upload import Upload
 from models.work import Work
 from models.worker_beat import WorkerBeat
 
 __all__ = [
+    "Action",
+    "ActuatorHalt",
     "ApiKey",
     "Artifact",
     "Audit",
@@ -52,18 +61,23 @@ __all__ = [
     "Installation",
     "Job",
     "Node",
+    "NodeNotice",
     "NodeSet",
     "Outage",
     "PageSession",
+    "PartSighting",
     "PastStop",
     "PastSuspect",
+    "Repair",
     "Resolution",
     "Revision",
     "Run",
+    "SignatureFile",
     "Subscription",
     "Suspect",
     "TelemetryDay",
     "TelemetryPack",
+    "TestPlan",
     "UnreferencedBlob",
     "Upload",
     "Work",

@@ -23,8 +23,10 @@ class Incident(Base):
     newest answer knows; that one took ``analyse_s``. ``wanted`` are the files that it asks for,
     also those that have come since. ``verdict``, ``coverage`` and ``category``
     repeat the newest revision's answer: a list of incidents shows them without unpacking one
-    answer for each of its rows. Facts and coverage name every node or rank of a large job, so
-    they are loaded where they are read, not by each upload that counts itself.
+    answer for each of its rows. ``restart`` does so for launchers, with the number of its
+    ``revision``; another number is that of a process of 0.1. Facts and coverage name every node
+    or rank of a large job, so they are loaded where they are read, not by each upload that
+    counts itself.
     """
 
     __tablename__ = "incident"
@@ -58,6 +60,7 @@ class Incident(Base):
     verdict: Mapped[dict[str, Any] | None] = mapped_column(Json)
     coverage: Mapped[dict[str, Any] | None] = mapped_column(Json, deferred=True)
     wanted: Mapped[list[dict[str, Any]] | None] = mapped_column(Json, deferred=True)
+    restart: Mapped[dict[str, Any] | None] = mapped_column(Json, deferred=True)
     expected_artifacts: Mapped[int | None]
     num_artifacts: Mapped[int] = mapped_column(default=0)
     inputs: Mapped[int] = mapped_column(default=0)

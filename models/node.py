@@ -13,8 +13,8 @@ __all__ = ["Node"]
 class Node(Base):
     """Known since a hook, an upload or a line of a log named it.
 
-    ``generation`` and ``rack`` are what an inventory said last; ``leaf_switch`` that, or what a
-    job said of its nodes.
+    ``generation``, ``rack``, ``batch``, ``cage``, ``slot`` and ``role`` are what an inventory said
+    last; ``leaf_switch`` that, or what a job said of its nodes.
     """
 
     __tablename__ = "node"
@@ -28,3 +28,7 @@ class Node(Base):
     generation: Mapped[str | None]
     rack: Mapped[str | None]
     leaf_switch: Mapped[str | None]
+    batch: Mapped[str | None]
+    cage: Mapped[str | None]
+    slot: Mapped[str | None]
+    role: Mapped[str | None]

@@ -11,7 +11,11 @@ __all__ = ["Outage"]
 
 
 class Outage(Base):
-    """``from_at`` is to the second; ``to_at`` is None while it lasts, as far as anybody said."""
+    """``from_at`` is to the second; ``to_at`` is None while it lasts, as far as anybody said.
+
+    ``cause`` and ``action`` are values of ``triage.fleet.domain``; None in rows of a release that
+    did not ask for them.
+    """
 
     __tablename__ = "outage"
     __table_args__ = (UniqueConstraint("node_id", "from_at"), Index(None, "from_at"))
@@ -23,3 +27,6 @@ class Outage(Base):
     reason: Mapped[str]
     source: Mapped[str]
     key_id: Mapped[str | None]
+    cause: Mapped[str | None]
+    action: Mapped[str | None]
+    planned: Mapped[bool | None]

@@ -13,6 +13,7 @@ class TelemetryDay(Base):
 
     Minutes are summed over GPUs, growth over all parts. ``hours`` holds step time and inlet
     temperature by the hour where there are any (``triage.fleet.services.telemetry.hours``).
+    ``link_recovery_growth`` is None in rows of a release before.
     """
 
     __tablename__ = "telemetry_day"
@@ -32,5 +33,6 @@ class TelemetryDay(Base):
     remap_growth: Mapped[float]
     nvlink_growth: Mapped[float]
     ib_growth: Mapped[float]
+    link_recovery_growth: Mapped[float | None]
     hours: Mapped[bytes | None] = mapped_column(LargeBinary)
     key_id: Mapped[str | None]

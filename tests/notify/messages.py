@@ -128,4 +128,5 @@ def of_incident(name):
         actions=words.actions,
         coverage_text=words.coverage_text,
         next_step=words.next_step,
+        restart=wire.get("restart"),
     )

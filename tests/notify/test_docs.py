@@ -11,7 +11,7 @@ from tests.notify.as_they_look import INCIDENT, examples
 from triage.notify import pagerduty, slack, ticket
 from triage.notify.guard import Guard
 from triage.notify.message import DEFAULT_EVENTS, Event
-from triage.notify.registry import Kind, validate
+from triage.notify.registry import ACTS, Kind, validate
 from triage.notify.schedule import PROBE_EVERY_S
 from triage.notify.severity import Severity
 from triage.notify.signing import new_secret, sign
@@ -37,7 +37,7 @@ def test_every_kind_is_shown():
 
 
 def test_the_default_is_as_said():
-    others = {Event.PROVISIONAL, Event.DELETED, Event.STORM, Event.FLEET_DIGEST}
+    others = {Event.PROVISIONAL, Event.DELETED, Event.STORM, Event.FLEET_DIGEST, *ACTS}
     assert set(Event) - set(DEFAULT_EVENTS) == others
     assert f"every {PROBE_EVERY_S} s" in PAGE
 

@@ -20,6 +20,7 @@ TARGETS = {
     "slack": validate("slack", "https://hooks.slack.com/services/T/B/x"),
     "pagerduty": validate("pagerduty", None, "R0UT1NGKEY"),
     "alertmanager": validate("alertmanager", "https://alerts.example.com/am/"),
+    "cloudevents": validate("cloudevents", "https://events.example.com/health"),
 }
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -102,12 +103,10 @@ def test_severity_follows_the_action(changes, loud):
     assert fired is None or fired["payload"]["severity"] == loud
 
 
-@pytest.mark.parametrize("category", Category)
-@pytest.mark.parametrize("action", Action)
-def test_every_verdict_can_be_told(action, category):
-    asked = message(verdict=verdict(action=str(action), category=str(category)))
-    for kind in Kind:
-        render(asked, TARGETS[kind])
+@pytest.mark.parametrize("kind", Kind)
+def test_every_verdict_can_be_told(kind):
+    for action, category in product(Action, Category):
+        render(message(verdict=verdict(action=str(action), category=str(category))), TARGETS[kind])
 
 
 # --- Alertmanager
@@ -297,8 +296,12 @@ def test_the_headline_claims_no_more_than_the_verdict(changes, said):
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("name", sorted(path.name for path in INCIDENTS.glob("logs-*")))
 def test_every_incident_can_be_told(name, kind):
-    request = render(of_incident(name), TARGETS[kind])
+    told = of_incident(name)
+    request = render(told, TARGETS[kind])
     assert request is None or json.loads(request.body)
+    if kind is Kind.CLOUDEVENTS:
+        assert (request is None) == (not told.verdict["cordon"])
+        return
     assert (request is None) == (
         name == "logs-healthy-with-noise-w8" and kind in (Kind.PAGERDUTY, Kind.ALERTMANAGER)
     )
@@ -356,8 +359,9 @@ def test_pagerduty_needs_only_its_key():
     assert target.url == "https://events.pagerduty.com/v2/enqueue"
 
 
-def test_only_the_native_kind_is_signed_and_only_states_are_superseded():
-    assert [kind for kind in Kind if receiver(kind).signed] == [Kind.GENERIC]
+def test_what_programs_read_is_signed_and_only_states_are_superseded():
+    assert [kind for kind in Kind if receiver(kind).signed] == [Kind.GENERIC, Kind.CLOUDEVENTS]
+    assert [kind for kind in Kind if receiver(kind).each] == [Kind.CLOUDEVENTS]
     assert [kind for kind in Kind if receiver(kind).latest_only] == [
         Kind.PAGERDUTY,
         Kind.ALERTMANAGER,

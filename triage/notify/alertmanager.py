@@ -23,6 +23,7 @@ from triage.notify.severity import severity
 from triage.notify.wire_report import (
     WireSuspect,
     WireVerdict,
+    read_restart,
     read_suspects,
     read_verdict,
     top_suspects,
@@ -121,6 +122,7 @@ def _annotations(
         "confidence": belief(verdict.confidence if suspect is None else suspect.score),
         "action": plain(verdict.action, 64),
         "next_step": plain(message.next_step, 1000),
+        "restart": plain(read_restart(message), 1000),
         "commands": "\n".join(plain(command, 300) for command in message.actions),
         "coverage": plain(message.coverage_text, 300),
     }

@@ -31,6 +31,8 @@ def render(message: Message, target: Target) -> Request:
         "suspects": [dict(suspect) for suspect in message.suspects],
         "url": message.url,
     }
+    if message.restart is not None:
+        data["restart"] = dict(message.restart)
     return webhook(target, message.event, message.at, data)
 
 

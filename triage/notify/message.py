@@ -29,6 +29,9 @@ class Event(StrEnum):
     FAILED = "incident.failed"
     DELETED = "incident.deleted"
     STORM = "incident.storm"
+    ACTION_PROPOSED = "action.proposed"
+    ACTION_DONE = "action.done"
+    ACTION_FAILED = "action.failed"
     FLEET_DIGEST = "fleet.digest"
 
 
@@ -46,7 +49,8 @@ class Message:
     ``resolution`` is what a person found it to be: ``{category, node?, note?}``; ``reason``
     says why triage itself failed. ``previous_verdict`` and ``previous_suspects`` are those
     of the revision before: a receiver that keeps alerts apart by node needs them to end
-    the alert of a node that is no longer suspected.
+    the alert of a node that is no longer suspected. ``restart`` is what to do with the job, as
+    the report has it; None where nothing is known.
     """
 
     event: Event
@@ -67,6 +71,7 @@ class Message:
     next_step: str = ""
     previous_verdict: Wire | None = None
     previous_suspects: tuple[Wire, ...] = ()
+    restart: Wire | None = None
 
 
 def message_id(

@@ -5,8 +5,8 @@ They are made where the answer is at hand, next to the analysis, and kept as tex
 
 from dataclasses import dataclass
 
+from triage.domain.counts import count
 from triage.domain.report import Answer, Coverage
-from triage.render.words.counts import count
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 
 __all__ = ["NextSteps", "coverage_text", "next_steps_of"]

@@ -17,7 +17,13 @@ from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
 from triage.notify.safe_text import plain, web_link
 from triage.notify.severity import severity
-from triage.notify.wire_report import WireSuspect, WireVerdict, top_suspects, verdict_and_suspects
+from triage.notify.wire_report import (
+    WireSuspect,
+    WireVerdict,
+    read_restart,
+    top_suspects,
+    verdict_and_suspects,
+)
 from triage.render.data.wire import encode_line
 from triage.render.words.belief import belief
 
@@ -103,6 +109,7 @@ def _resolve(message: Message, target: Target) -> dict[str, object]:
 def _details(
     message: Message, verdict: WireVerdict, suspects: tuple[WireSuspect, ...]
 ) -> dict[str, object]:
+    restart = plain(read_restart(message), 1000)
     return {
         "incident_id": plain(message.incident_id, 255),
         "job_id": plain(message.job_id, 256),
@@ -112,6 +119,7 @@ def _details(
         "confidence": belief(verdict.confidence),
         "action": plain(verdict.action, 64),
         "next_step": plain(message.next_step, 1000),
+        **({"restart": restart} if restart else {}),
         "commands": [plain(command, 300) for command in message.actions],
         "coverage": plain(message.coverage_text, 300),
         "suspects": [

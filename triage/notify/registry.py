@@ -8,12 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.errors import Place, Unprocessable
-from triage.notify import alertmanager, digest_generic, digest_slack, generic, pagerduty, slack
+from triage.notify import (
+    alertmanager,
+    cloudevents,
+    digest_generic,
+    digest_slack,
+    generic,
+    pagerduty,
+    slack,
+)
 from triage.notify.digest import Digest
 from triage.notify.message import Event, Message
 from triage.notify.request import Kind, Render, RenderDigest, Request, Target
 
 __all__ = [
+    "ACTS",
     "Kind",
     "Receiver",
     "Request",
@@ -25,6 +34,7 @@ __all__ = [
     "validate",
 ]
 
+ACTS = frozenset({Event.ACTION_PROPOSED, Event.ACTION_DONE, Event.ACTION_FAILED})
 # Integration keys have 32 letters and digits; others are left to PagerDuty to refuse.
 _ROUTING_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -37,6 +47,7 @@ class Receiver:
     that waits is void once a later one of the same incident and subscription exists, as
     the receiver keeps a state: a late trigger would reopen what a resolve has closed.
     ``render_digest`` is None for receivers of alarms, as a look back on a week is none.
+    ``each``: every message is sent by itself, also in a storm; a program reads them.
     """
 
     render: Render
@@ -45,6 +56,7 @@ class Receiver:
     needs_routing_key: bool = False
     signed: bool = False
     latest_only: bool = False
+    each: bool = False
 
 
 _RECEIVERS: Mapping[Kind, Receiver] = {
@@ -54,6 +66,7 @@ _RECEIVERS: Mapping[Kind, Receiver] = {
         pagerduty.render, None, pagerduty.EVENTS_URL, needs_routing_key=True, latest_only=True
     ),
     Kind.ALERTMANAGER: Receiver(alertmanager.render, latest_only=True),
+    Kind.CLOUDEVENTS: Receiver(cloudevents.render, signed=True, each=True),
 }
 
 
@@ -75,6 +88,13 @@ def render_digest(digest: Digest, target: Target) -> Request | None:
 
 def check_takes(kind: Kind, events: Sequence[str]) -> None:
     """Raises :class:`Unprocessable` for an event that this kind of receiver does not take."""
+    acts = [index for index, event in enumerate(events) if event in ACTS]
+    if acts and kind in (Kind.PAGERDUTY, Kind.ALERTMANAGER, Kind.CLOUDEVENTS):
+        raise Unprocessable(
+            f"{kind} takes alarms, and an act on a node is none",
+            hint="subscribe a receiver of kind generic or slack to it",
+            places=(Place(f"body/events/{acts[0]}", f"not told to {kind}"),),
+        )
     if Event.FLEET_DIGEST in events and _RECEIVERS[kind].render_digest is None:
         place = f"body/events/{events.index(Event.FLEET_DIGEST)}"
         raise Unprocessable(

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     SLACK = "slack"
     PAGERDUTY = "pagerduty"
     ALERTMANAGER = "alertmanager"
+    CLOUDEVENTS = "cloudevents"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,13 @@ from triage.notify.slack_blocks import (
     page_link,
     section,
 )
-from triage.notify.wire_report import Reason, WireSuspect, top_suspects, verdict_and_suspects
+from triage.notify.wire_report import (
+    Reason,
+    WireSuspect,
+    read_restart,
+    top_suspects,
+    verdict_and_suspects,
+)
 from triage.render.words.belief import belief
 from triage.render.words.ranges import name_ranks
 
@@ -103,6 +109,8 @@ def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
         yield section(f"*Next:* {escaped(message.next_step, bounds.sentence)}")
     else:
         yield section(f"*Action:* {escaped(verdict.action, 64)}")
+    if restart := read_restart(message):
+        yield section(f"*Job:* {escaped(restart, bounds.sentence)}")
     commands = commands_text(message.actions, bounds.commands, escaped)
     if commands:
         yield section(f"```\n{commands}\n```")

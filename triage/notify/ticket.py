@@ -15,7 +15,12 @@ from collections.abc import Iterator
 from triage.notify.headline import headline, where
 from triage.notify.message import Message
 from triage.notify.safe_text import commands_text, escaped_to_fit, inert, plain, web_link
-from triage.notify.wire_report import WireSuspect, top_suspects, verdict_and_suspects
+from triage.notify.wire_report import (
+    WireSuspect,
+    read_restart,
+    top_suspects,
+    verdict_and_suspects,
+)
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
@@ -108,6 +113,8 @@ def _below(message: Message) -> Iterator[str]:
     if verdict is not None:
         step = message.next_step or verdict.action
         yield f"Next: {escaped(step, 1_200)}"
+    if restart := read_restart(message):
+        yield f"Job: {escaped(restart, 1_200)}"
     commands = commands_text(message.actions, 4_000, plain)
     if commands:
         yield f"```sh\n{commands}\n```"

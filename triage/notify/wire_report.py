@@ -10,11 +10,13 @@ from typing import Final
 
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.notify.message import Message, Wire
+from triage.render.words.restart import restart_headline
 
 __all__ = [
     "Reason",
     "WireSuspect",
     "WireVerdict",
+    "read_restart",
     "read_suspects",
     "read_verdict",
     "top_suspects",
@@ -95,6 +97,17 @@ def read_verdict(wire: Wire | None) -> WireVerdict | None:
         cordon=_texts(wire.get("cordon")),
         at=_text(wire.get("at")),
     )
+
+
+def read_restart(message: Message) -> str:
+    """What to do with the job and why, in words; empty where nothing is known."""
+    wire = message.restart or {}
+    decision, left = _text(wire.get("decision")), wire.get("retries_left")
+    if decision is None:
+        return ""
+    times = left if isinstance(left, int) else 0
+    head = restart_headline(decision, _texts(wire.get("exclude")), times)
+    return f"{head}: {_text(wire.get('why')) or 'no reason is known'}"
 
 
 def read_suspects(wires: Iterable[Wire]) -> tuple[WireSuspect, ...]:

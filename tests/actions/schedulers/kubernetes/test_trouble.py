@@ -1,0 +1,277 @@
+"""API servers that are away, silent, hostile or not to be asked; and reboots."""
+
+import http.server
+import itertools
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.kube import InMemory, Kube, kube_in_memory, write_kubeconfig
+from triage.actions.schedulers.interface import PoolView, SchedulerAway, SchedulerRefused
+from triage.actions.schedulers.kubernetes import KubernetesScheduler, scheduler_from
+from triage.actions.schedulers.kubernetes_api import api_from
+from triage.errors import UsageError
+from triage.settings import Settings
+
+REASON = "triage:inc_1:gpu_hbm:0.97"
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+def memory() -> Iterator[tuple[Kube, InMemory]]:
+    """A server in memory with one node."""
+    with kube_in_memory() as (kube, inside):
+        kube.add_node("gpu-n1")
+        yield kube, inside
+
+
+def scheduler_for(
+    kube: Kube, folder: Path, user: str = "actuator", timeout_s: float = 20.0
+) -> KubernetesScheduler:
+    file = write_kubeconfig(kube, folder / f"{user}.kubeconfig", user)
+    return KubernetesScheduler(api_from(str(file), timeout_s=timeout_s))
+
+
+def test_a_writer_that_never_rests_means_later(memory, tmp_path):
+    kube, inside = memory
+    numbers = itertools.count()
+
+    def label() -> None:
+        labels = {"metadata": {"labels": {"beat": str(next(numbers))}}}
+        inside.patch("/api/v1/nodes/gpu-n1", "", labels)
+        again.append(label)
+
+    again: list = [label]
+    inside.before = PopOne(again)
+    with pytest.raises(SchedulerAway, match="others change the node"):
+        scheduler_for(kube, tmp_path).drain("gpu-n1", REASON)
+    assert "unschedulable" not in kube.node("gpu-n1")["spec"]
+
+
+class PopOne(list):
+    """Hands one out for each request, and none in between."""
+
+    def __init__(self, source: list) -> None:
+        super().__init__([None])
+        self.source = source
+        self.turn = False
+
+    def __bool__(self) -> bool:
+        self.turn = not self.turn
+        return self.turn
+
+    def pop(self, _place: int = 0):
+        return self.source.pop(0)
+
+
+def test_a_refused_condition_leaves_nothing_behind(memory, tmp_path):
+    kube, inside = memory
+    inside.forbidden = {("actuator", "/status")}
+    with pytest.raises(SchedulerRefused, match="403"):
+        scheduler_for(kube, tmp_path).drain("gpu-n1", REASON)
+    node = kube.node("gpu-n1")
+    assert node["spec"] == {}
+    assert not node["metadata"].get("annotations")
+    assert not node["status"].get("conditions")
+
+
+def test_a_refused_change_says_so(memory, tmp_path):
+    kube, inside = memory
+    inside.forbidden = {("actuator", "/api/v1/nodes/gpu-n1")}
+    scheduler = scheduler_for(kube, tmp_path)
+    for act in (scheduler.node, lambda name: scheduler.drain(name, REASON)):
+        with pytest.raises(SchedulerRefused, match="403: actuator cannot GET"):
+            act("gpu-n1")
+
+
+def test_pods_that_may_not_be_listed_are_no_idle_node(memory, tmp_path):
+    kube, inside = memory
+    inside.forbidden = {("actuator", "/api/v1/pods")}
+    scheduler = scheduler_for(kube, tmp_path)
+    assert "403" in scheduler.node("gpu-n1").details["pods"]
+    with pytest.raises(SchedulerRefused, match="is not known"):
+        scheduler.reboot("gpu-n1", REASON)
+
+
+def test_a_token_that_is_not_known_means_later(memory, tmp_path):
+    kube, _ = memory
+    stale = Kube(kube.url, False, {"actuator": "of-yesterday"})
+    with pytest.raises(SchedulerAway, match="401"):
+        scheduler_for(stale, tmp_path).node("gpu-n1")
+
+
+def test_reboots_are_asked_for_once_and_when_idle(memory, tmp_path):
+    kube, inside = memory
+    scheduler = scheduler_for(kube, tmp_path)
+    with pytest.raises(SchedulerRefused, match="no RebootNode resource"):
+        scheduler.reboot("gpu-n1", REASON)
+    place = "/apis/janitor.dgxc.nvidia.com/v1alpha1/rebootnodes"
+    inside.kinds.add(place)
+    kube.add_pod("trainer", "gpu-n1")
+    with pytest.raises(SchedulerAway, match="pods still run"):
+        scheduler.reboot("gpu-n1", REASON)
+    kube.remove_pod("trainer")
+    scheduler.reboot("gpu-n1", REASON)
+    scheduler.reboot("gpu-n1", "triage:inc_1:gpu_hbm:0.99")
+    asked = [one for path, one in inside.objects.items() if path.startswith(place)]
+    assert [one["spec"] for one in asked] == [{"nodeName": "gpu-n1"}]
+
+
+def test_budgets_count_the_nodes_with_gpus(memory, tmp_path):
+    kube, _ = memory
+    scheduler = scheduler_for(kube, tmp_path)
+    for number in range(2, 300):
+        kube.add_node(f"gpu-n{number}")
+    assert scheduler.pool() == PoolView(299)
+    for number in range(2, 12):
+        kube.add_node(f"big-n{number}", capacity={"nvidia.com/gpu": "8"})
+    kube.add_node("bare", capacity={"nvidia.com/gpu": "0", "cpu": "64"})
+    assert scheduler.pool() == PoolView(10)
+
+
+@contextmanager
+def answering(status: int, body: bytes, headers: dict[str, str] | None = None) -> Iterator[str]:
+    """A server that says the same to everything."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            for key, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
+                self.send_header(key, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "raised"),
+    [
+        (500, b"{}", SchedulerAway),
+        (503, b"apiserver is shutting down", SchedulerAway),
+        (429, b'{"kind":"Status","message":"too many requests"}', SchedulerAway),
+        (410, b"{}", SchedulerAway),
+        (302, b"", SchedulerRefused),
+        (400, b"\xff\xfe", SchedulerRefused),
+        (422, b'{"message":["odd"]}', SchedulerRefused),
+        (200, b"<html>login</html>", SchedulerAway),
+        (200, b"[1]", SchedulerAway),
+        (200, b"[" * 100_000, SchedulerAway),
+    ],
+)
+def test_answers_of_all_kinds(tmp_path, status, body, raised):
+    with answering(status, body, {"Location": "http://127.0.0.1:1/"}) as url:
+        scheduler = scheduler_for(Kube(url, False, {"actuator": "t"}), tmp_path)
+        with pytest.raises(raised):
+            scheduler.node("gpu-n1")
+        with pytest.raises(raised):
+            scheduler.pool()
+
+
+@pytest.mark.parametrize(
+    "node", [{}, {"metadata": 7, "spec": [], "status": "x"}, {"spec": {"taints": {"a": 1}}}]
+)
+def test_nodes_of_odd_shapes(tmp_path, node):
+    with answering(200, json.dumps(node).encode()) as url:
+        seen = scheduler_for(Kube(url, False, {"actuator": "t"}), tmp_path).node("gpu-n1")
+    assert (seen.exists, seen.drained, seen.busy) == (True, False, False)
+
+
+def test_a_silent_server_costs_the_time_limit_and_no_more(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        scheduler = scheduler_for(Kube(url, False, {"actuator": "t"}), tmp_path, timeout_s=0.5)
+        began = time.monotonic()
+        with pytest.raises(SchedulerAway, match=r"no answer within 0\.5 s"):
+            scheduler.drain("gpu-n1", REASON)
+        assert time.monotonic() - began < 10
+
+
+def test_no_server_is_away(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    scheduler = scheduler_for(Kube(f"http://127.0.0.1:{port}", False, {"actuator": "t"}), tmp_path)
+    with pytest.raises(SchedulerAway):
+        scheduler.node("gpu-n1")
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "clusters: 7", "a: &a [*a]", "\x00"])
+def test_settings_that_lead_nowhere_are_told_at_once(tmp_path, text):
+    file = tmp_path / "kubeconfig"
+    if text is not None:
+        file.write_text(text, "utf-8")
+    with pytest.raises(UsageError, match="TRIAGE_ACT_KUBECONFIG"):
+        scheduler_from(Settings(act_kubeconfig=str(file)))
+
+
+def test_outside_a_pod_a_kubeconfig_is_asked_for(monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(UsageError, match="service account of this pod"):
+        scheduler_from(Settings())
+
+
+def test_without_the_client_its_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kubernetes.client", None)
+    with pytest.raises(UsageError, match=r"nccl-triage\[kubernetes\]"):
+        scheduler_from(Settings())
+
+
+@pytest.mark.parametrize("verb", ["drain", "undrain", "reboot"])
+def test_commands_can_be_pasted(memory, tmp_path, verb):
+    scheduler = scheduler_for(memory[0], tmp_path)
+    said = scheduler.command(verb, "gpu-n1", REASON)
+    assert "gpu-n1" in said
+    assert "kubectl" in said
+    assert "\n" not in said
+    assert "'a; rm -rf /'" in scheduler.command(verb, "a; rm -rf /", REASON) or verb == "reboot"
+
+
+@pytest.mark.parametrize("kube", ["recorded", "real"], indirect=True)
+def test_the_rights_of_the_manifest_suffice_and_are_no_more(kube, tmp_path):
+    """On a server with RBAC: all acts go with them, and nothing else does."""
+    for document in yaml.safe_load_all(
+        (ROOT / "examples/kubernetes/service/actuator-rbac.yaml").read_text("utf-8")
+    ):
+        if document["kind"] == "ServiceAccount":
+            continue
+        if document["kind"] == "ClusterRoleBinding":
+            subject = {"kind": "User", "name": "actuator", "apiGroup": "rbac.authorization.k8s.io"}
+            document["subjects"] = [subject]
+        path = f"/apis/{document['apiVersion']}/{document['kind'].lower()}s"
+        assert kube.request("POST", path, document)[0] in (201, 409)
+    kube.add_node("rbac-n1")
+    scheduler = scheduler_for(kube, tmp_path)
+    scheduler.drain("rbac-n1", REASON)
+    assert scheduler.node("rbac-n1").details.get("pods") is None
+    scheduler.undrain("rbac-n1", REASON, None)
+    assert scheduler.pool().size == 1
+    with pytest.raises(SchedulerRefused, match="no RebootNode resource"):
+        scheduler.reboot("rbac-n1", REASON)
+    core = scheduler.api.core
+    for forbidden in (
+        lambda: core.delete_node("rbac-n1"),
+        core.list_secret_for_all_namespaces,
+        lambda: core.list_namespaced_config_map("default"),
+        lambda: core.delete_collection_namespaced_pod("default"),
+    ):
+        with pytest.raises(Exception, match="403"):
+            forbidden()

@@ -1,0 +1,358 @@
+"""From the decision to the record: people, kills, schedulers that are away, undoing."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, update
+
+from models import Action
+from tests.actions.sites import NODE, Killed, Site, due, killed_at, nodes_named
+from triage.actions.schedulers.interface import NodeView
+from triage.actions.services import decide
+from triage.actions.services.ask import ActWish, ask
+from triage.actions.store import actions, halts
+from triage.actions.store.actions import cluster_id_of, excluded_nodes
+from triage.clock import utc_now
+from triage.domain.acting import Verb
+from triage.errors import Conflict, NotFound
+from triage.services.incidents.resolve import resolve
+from triage.store.work.waiting import num_waiting
+
+
+def one(site: Site):
+    [act] = site.acts()
+    return act
+
+
+# --- people
+
+
+def test_a_proposal_waits_and_is_carried_out_when_a_person_says_yes(ctx) -> None:
+    site = Site(ctx, act_mode="approve")
+    site.incident()
+    site.again()
+    assert site.states() == [("drain", "proposed")]
+    assert site.drained == []
+
+    act = one(site)
+    decide.approve(site.ctx, act.id, "key_ann")
+    site.work()
+    assert site.drained == [NODE]
+    assert one(site).decided_by == "key_ann"
+    assert site.steps(act.id) == ["act proposed", "act approved", "act began", "act done"]
+    for again in (decide.approve, decide.refuse):
+        with pytest.raises(Conflict, match="no proposal any more: it is done by key_ann"):
+            again(site.ctx, act.id, "key_bob")
+
+
+def test_a_refused_proposal_is_never_done_nor_proposed_again(ctx) -> None:
+    site = Site(ctx, act_mode="approve")
+    incident = site.incident()
+    decide.refuse(site.ctx, one(site).id, "key_ann")
+    with site.ctx.database.writing() as session:
+        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+    site.again()
+    assert site.states() == [("drain", "refused")]
+    assert site.drained == []
+
+
+def test_a_proposal_expires(ctx) -> None:
+    site = Site(ctx, act_mode="approve")
+    site.incident()
+    with site.ctx.database.writing() as session:
+        session.execute(update(Action).values(expires_at=utc_now() - timedelta(seconds=1)))
+    with pytest.raises(Conflict, match="expired at"):
+        decide.approve(site.ctx, one(site).id, "key_ann")
+    site.again()
+    assert site.states() == [("drain", "expired")]
+    assert site.drained == []
+
+
+def test_a_person_acts_without_approval_and_within_all_other_rules(ctx) -> None:
+    site = Site(ctx, act_mode="approve", act_verbs=())
+    incident = site.incident()
+    with pytest.raises(Conflict, match="gpu-0123 is not convicted"):
+        ask(site.ctx, incident, ActWish(Verb.DRAIN, "gpu-0123"), "key_ann")
+    with pytest.raises(NotFound):
+        ask(site.ctx, "inc_none", ActWish(Verb.DRAIN), "key_ann")
+    said = ask(site.ctx, incident, ActWish(Verb.DRAIN, dry_run=True), "key_ann")
+    assert (said.dry_run, said.would[0].node, site.acts()) == (True, NODE, [])
+
+    ask(site.ctx, incident, ActWish(Verb.DRAIN, NODE), "key_ann")
+    site.work()
+    assert site.drained == [NODE]
+    with pytest.raises(Conflict, match=r"acted on for this incident already.*rule once"):
+        ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
+
+
+def test_a_persons_act_beyond_the_budget_needs_approve(ctx) -> None:
+    site = Site(ctx, act_mode="approve", act_nodes_per_hour=0)
+    incident = site.incident()
+    ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
+    site.work()
+    assert (site.states(), site.drained) == ([("drain", "proposed")], [])
+    ask(site.ctx, incident, ActWish(Verb.DRAIN, approve=True), "key_ann")
+    site.work()
+    assert site.drained == [NODE]
+
+
+@pytest.mark.parametrize("mode", ["off", "dry_run"])
+def test_no_person_acts_where_acting_is_off(ctx, mode: str) -> None:
+    site = Site(ctx, act_mode=mode)
+    incident = site.incident()
+    if mode == "off":
+        with pytest.raises(Conflict, match=r"acting is off.*rule mode"):
+            ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
+    else:
+        assert ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann").dry_run
+    site.work()
+    assert site.drained == []
+
+
+# --- kills, and schedulers that are away
+
+
+@pytest.mark.parametrize(
+    ("method", "after"),
+    [("node", False), ("pool", False), ("drain", False), ("drain", True)],
+)
+def test_a_killed_process_acts_once_and_the_audit_says_what_was_done(
+    ctx, method: str, after: bool
+) -> None:
+    site = Site(ctx)
+    killed_at(site, method, after=after)
+    with pytest.raises(Killed):
+        site.incident()
+    due(site)
+    site.again()
+    assert [verb for verb, *_ in site.scheduler.asked] == ["drain"]
+    act = one(site)
+    assert str(act.state) == "done"
+    assert site.steps(act.id) == ["act asked for", "act began", "act done"]
+
+
+def test_what_others_did_after_a_kill_is_theirs(ctx) -> None:
+    site = Site(ctx)
+    killed_at(site, "drain", after=False)
+    with pytest.raises(Killed):
+        site.incident()
+    site.scheduler.nodes[NODE] = NodeView(NODE, True, drained=True, reason="fan", by="bob")
+    due(site)
+    site.again()
+    assert (site.scheduler.asked, site.states()) == ([], [("drain", "left_alone")])
+
+
+def test_a_scheduler_that_is_away_is_waited_for_and_says_so(ctx) -> None:
+    site = Site(ctx)
+    site.scheduler.away = "connection refused"
+    site.incident()
+    for _ in range(8):  # more than an upload is tried
+        site.again()
+    assert site.states() == [("drain", "approved")]
+    assert one(site).waits_since is not None
+    with site.ctx.database.reading() as session:
+        [waits] = num_waiting(session)
+    assert waits.words("piece").startswith("1 piece waits for the scheduler since 20")
+
+    site.scheduler.away = ""
+    site.again()
+    assert (site.states(), site.drained) == ([("drain", "done")], [NODE])
+
+
+def test_a_scheduler_that_goes_away_in_the_act_is_looked_at_first(ctx) -> None:
+    site = Site(ctx)
+    real = site.scheduler.drain
+
+    def lost(*arguments):
+        real(*arguments)
+        site.scheduler.drain = real
+        from triage.actions.schedulers.interface import SchedulerAway
+
+        raise SchedulerAway("no answer within 30 s")
+
+    site.scheduler.drain = lost
+    site.incident()
+    site.again()
+    assert len(site.scheduler.asked) == 1
+    assert site.states() == [("drain", "done")]
+
+
+def test_a_scheduler_that_refuses_has_its_words_kept(ctx) -> None:
+    site = Site(ctx)
+    site.scheduler.refuses = "slurm_update error: Invalid user id"
+    site.incident()
+    act = one(site)
+    assert str(act.state) == "failed"
+    assert act.error == "memory refused: slurm_update error: Invalid user id"
+    site.scheduler.refuses = ""
+    site.again()
+    assert site.drained == []
+    ask(site.ctx, act.incident_id, ActWish(Verb.DRAIN), "key_ann")
+    site.work()
+    assert site.drained == [NODE]
+
+
+def test_a_scheduler_that_takes_an_act_and_does_nothing_is_not_believed(ctx) -> None:
+    site = Site(ctx)
+    site.scheduler.drain = lambda *_: None
+    site.incident()
+    assert "the node is not drained" in one(site).error
+    assert site.states() == [("drain", "failed")]
+
+
+# --- undoing
+
+
+def test_undo_goes_back_to_what_was_there(ctx) -> None:
+    site = Site(ctx)
+    site.scheduler.nodes[NODE] = NodeView(NODE, True, reason="checked in May", by="ann")
+    site.incident()
+    act = one(site)
+    back = decide.undo(site.ctx, act.id, "key_ann")
+    assert (str(back.verb), back.undoes) == ("undrain", act.id)
+    site.work()
+    assert site.scheduler.nodes[NODE] == NodeView(NODE, True, reason="checked in May", by="ann")
+    assert site.states() == [("drain", "undone"), ("undrain", "done")]
+    assert site.steps(act.id)[-1] == "act undone"
+    with pytest.raises(Conflict, match="nothing to undo"):
+        decide.undo(site.ctx, act.id, "key_ann")
+
+
+def test_undo_leaves_a_reason_of_others_alone(ctx) -> None:
+    site = Site(ctx)
+    site.incident()
+    theirs = replace(site.scheduler.nodes[NODE], reason="RMA 4711", by="bob")
+    site.scheduler.nodes[NODE] = theirs
+    decide.undo(site.ctx, one(site).id, "key_ann")
+    site.work()
+    assert site.scheduler.nodes[NODE] == theirs
+    assert site.states() == [("drain", "undone"), ("undrain", "left_alone")]
+
+
+def test_an_exclusion_ends_with_undo(ctx) -> None:
+    site = Site(ctx, act_system="none")
+    site.incident()
+    decide.undo(site.ctx, one(site).id, "key_ann")
+    assert site.states() == [("exclude", "undone")]
+    with site.ctx.database.reading() as session:
+        assert excluded_nodes(session, cluster_id_of(session, "a"), utc_now()) == []
+
+
+def test_undrain_of_an_incident(ctx) -> None:
+    site = Site(ctx)
+    incident = site.incident()
+    ask(site.ctx, incident, ActWish(Verb.UNDRAIN), "key_ann")
+    site.work()
+    assert site.drained == []
+    with pytest.raises(Conflict, match="no drain of this incident stands"):
+        ask(site.ctx, incident, ActWish(Verb.UNDRAIN), "key_ann")
+
+
+# --- what proves wrong
+
+
+def test_one_wrong_act_is_undone_and_two_stop_everything(ctx) -> None:
+    site = Site(ctx, act_nodes_per_hour=100, act_pool_share=1.0, act_wrong_stop=2)
+    first, second = site.incident(node="gpu-0121"), site.incident(node="gpu-0122")
+    resolve(site.ctx, first, "software_user", None, None, "key_ann")
+    site.work()
+    assert site.drained == nodes_named(122)  # given back by itself
+    resolve(site.ctx, first, "software_user", None, "said again", "key_ann")
+    with site.ctx.database.reading() as session:
+        assert site.ctx.acting.halted(session, site.ctx.settings) is None
+
+    resolve(site.ctx, second, "gpu", "gpu-0199", None, "key_ann")
+    site.work()
+    with site.ctx.database.reading() as session:
+        halted = site.ctx.acting.halted(session, site.ctx.settings)
+    assert "2 acts proved wrong within a week" in halted
+    assert ("undrain", "proposed") in site.states()  # halted: a person decides on that, too
+    site.incident(node="gpu-0123")
+    site.again()
+    assert "gpu-0123" not in site.drained
+
+    assert decide.resume(site.ctx, "key_ann")
+    assert not decide.resume(site.ctx, "key_ann")
+    site.work()
+    assert "gpu-0123" in site.drained
+    assert site.steps("a")[-1] == "actuator resumed"
+
+
+def test_what_a_person_bears_out_is_not_wrong(ctx) -> None:
+    site = Site(ctx, act_wrong_stop=1)
+    incident = site.incident()
+    resolve(site.ctx, incident, "gpu_hbm", NODE, None, "key_ann")
+    site.work()
+    assert (site.drained, "act proved wrong" in site.steps()) == ([NODE], False)
+
+
+def test_wrong_acts_of_long_ago_do_not_count(ctx) -> None:
+    from models import Audit
+
+    site = Site(ctx, act_nodes_per_hour=100, act_pool_share=1.0, act_wrong_stop=2)
+    first, second = site.incident(node="gpu-0121"), site.incident(node="gpu-0122")
+    resolve(site.ctx, first, "none", None, None, "key_ann")
+    with site.ctx.database.writing() as session:
+        session.execute(update(Audit).values(at=utc_now() - timedelta(days=8)))
+    resolve(site.ctx, second, "none", None, None, "key_ann")
+    with site.ctx.database.reading() as session:
+        assert site.ctx.acting.halted(session, site.ctx.settings) is None
+
+
+def test_a_revision_that_no_longer_convicts_takes_the_act_back(ctx) -> None:
+    from models import Incident, Suspect
+
+    site = Site(ctx)
+    incident = site.incident()
+    with site.ctx.database.writing() as session:
+        session.execute(delete(Suspect))
+        session.execute(update(Incident).values(revision=2))
+        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+    site.work()
+    assert site.drained == []
+    [drain, _] = site.acts()
+    assert site.steps(drain.id)[-2:] == ["act proved wrong", "act undone"]
+
+
+def test_a_revision_takes_a_proposal_back_without_counting_it(ctx) -> None:
+    from models import Suspect
+
+    site = Site(ctx, act_mode="approve", act_wrong_stop=1)
+    incident = site.incident()
+    with site.ctx.database.writing() as session:
+        session.execute(delete(Suspect))
+        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+    assert site.states() == [("drain", "left_alone")]
+    assert "act proved wrong" not in site.steps()
+
+
+def test_a_person_stops_it_and_approved_acts_wait(ctx) -> None:
+    site = Site(ctx, act_mode="approve")
+    incident = site.incident()
+    decide.halt(site.ctx, "key_ann", "maintenance")
+    act = one(site)
+    with pytest.raises(Conflict, match="halted"):
+        decide.approve(site.ctx, act.id, "key_ann")
+    with pytest.raises(Conflict, match="rule halted"):
+        ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
+    decide.resume(site.ctx, "key_ann")
+    decide.approve(site.ctx, act.id, "key_ann")
+    decide.halt(site.ctx, "key_ann", "")
+    site.again()
+    assert site.states() == [("drain", "approved")]
+    decide.resume(site.ctx, "key_ann")
+    site.work()
+    assert site.drained == [NODE]
+
+
+# --- two of everything
+
+
+def test_a_halt_is_of_one_cluster(ctx) -> None:
+    site = Site(ctx)
+    decide.halt(site.ctx, "key_ann", "stop")
+    with site.ctx.database.reading() as session:
+        assert halts.present(session, actions.cluster_id_of(session, "a")) is not None
+        site.set(act_cluster="b")
+        assert site.ctx.acting.halted(session, site.ctx.settings) is None

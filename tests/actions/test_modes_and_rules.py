@@ -1,0 +1,293 @@
+"""What is acted on by itself, and what is not: each rule with what just keeps it and what not."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.actions.sites import NODE, Site
+from tests.services.whole_jobs import INCIDENTS, files_of
+from triage.actions.schedulers.choice import check_settings
+from triage.actions.schedulers.interface import NodeView
+from triage.actions.services.rules import (
+    Convicted,
+    Rule,
+    broken_by_incident,
+    broken_by_node,
+    contradicts,
+    convicted,
+    verb_for,
+)
+from triage.actions.store.standings import Standing
+from triage.clock import utc_now
+from triage.domain.states import IncidentState
+from triage.errors import UsageError
+from triage.services.taint import taint
+from triage.services.tokens import create_token
+from triage.settings import Settings
+from triage.store.views import IncidentView, ResolutionView
+
+BUG = files_of(INCIDENTS / "logs-traceback-w16" / "files")
+SETTINGS = Settings(act_mode="auto", act_system="slurm", act_cluster="a")
+SUSPECT = {
+    "node": NODE,
+    "role": "culprit",
+    "category": "gpu",
+    "score": 0.97,
+    "action": "drain_node",
+}
+INCIDENT = IncidentView(
+    "inc_1", "4711", "a", IncidentState.READY, 1, False,
+    {"cordon": [NODE], "confidence": 0.97, "category": "gpu"}, None, None,
+    utc_now(), utc_now(), utc_now(), None, 3, 3,
+)  # fmt: skip
+STANDING = Standing(INCIDENT, 1, [SUSPECT], answered=True, doubted=None)
+
+
+def standing(**incident: object) -> Standing:
+    return replace(STANDING, incident=replace(INCIDENT, **incident))
+
+
+@pytest.mark.parametrize(
+    ("found", "rule"),
+    [
+        (STANDING, None),
+        (standing(cluster="b"), Rule.CLUSTER),
+        (standing(cluster=None), Rule.CLUSTER),
+        (standing(provisional=True), Rule.SETTLED),
+        (standing(state=IncidentState.ANALYSING), Rule.SETTLED),
+        (standing(state=IncidentState.FAILED), Rule.SETTLED),
+        (replace(STANDING, answered=False), Rule.SETTLED),
+        (replace(STANDING, doubted="the token key_1"), Rule.EVIDENCE),
+    ],
+)
+def test_rules_of_an_incident(found: Standing, rule: Rule | None) -> None:
+    broken = broken_by_incident(found, SETTINGS)
+    assert (broken and broken.rule) == rule
+    assert broken is None or (broken.why and broken.step)
+
+
+@pytest.mark.parametrize(
+    ("suspect", "verdict", "nodes"),
+    [
+        ({}, {}, [NODE]),
+        ({"role": "possible"}, {}, []),
+        ({"role": "affected"}, {}, []),
+        ({}, {"cordon": []}, []),
+        ({}, {"cordon": ["gpu-0103"]}, []),
+        ({"node": None}, {}, []),
+    ],
+)
+def test_only_culprits_that_are_to_be_cordoned(suspect, verdict, nodes) -> None:
+    found = standing(verdict={**INCIDENT.verdict, **verdict})
+    found = replace(found, suspects=[{**SUSPECT, **suspect}] * 2)
+    assert [one.node for one in convicted(found)] == nodes
+
+
+def test_the_smaller_confidence_counts() -> None:
+    low = replace(STANDING, suspects=[{**SUSPECT, "score": 0.91}])
+    assert [one.confidence for one in convicted(low)] == [0.91]
+    low = standing(verdict={**INCIDENT.verdict, "confidence": 0.92})
+    assert [one.confidence for one in convicted(low)] == [0.92]
+
+
+@pytest.mark.parametrize(
+    ("one", "rule"),
+    [
+        (Convicted(NODE, "gpu", 0.95, ""), None),
+        (Convicted(NODE, "gpu", 0.9499, ""), Rule.CONFIDENCE),
+        (Convicted(NODE, "host_oom", 0.99, ""), Rule.CATEGORY),
+        (Convicted(NODE, "software_user", 0.99, ""), Rule.CATEGORY),
+        (Convicted(NODE, "host_maintenance", 0.99, ""), Rule.CATEGORY),
+        (Convicted("n1;reboot", "gpu", 0.99, ""), Rule.NAME),
+        (Convicted("-n1", "gpu", 0.99, ""), Rule.NAME),
+        (Convicted("n1 n2", "gpu", 0.99, ""), Rule.NAME),
+        (Convicted("n1\n", "gpu", 0.99, ""), Rule.NAME),
+        (Convicted("n[1-4]", "gpu", 0.99, ""), Rule.NAME),
+        (Convicted("ｎ1", "gpu", 0.99, ""), Rule.NAME),
+        (Convicted("n1.a-b_c", "gpu", 0.99, ""), None),
+    ],
+)  # fmt: skip
+def test_rules_of_a_node(one: Convicted, rule: Rule | None) -> None:
+    broken = broken_by_node(STANDING, one, SETTINGS)
+    assert (broken and broken.rule) == rule
+
+
+@pytest.mark.parametrize(
+    ("category", "node", "wrong"),
+    [
+        ("gpu", NODE, False),
+        ("gpu_hbm", NODE, False),
+        ("gpu", None, False),
+        ("gpu", "gpu-0103", True),
+        ("software_user", NODE, True),
+        ("software_user", None, True),
+        ("none", None, True),
+        ("network", None, True),
+        ("network", NODE, False),
+    ],
+)
+def test_what_a_person_says_against_an_act(category: str, node: str | None, wrong: bool) -> None:
+    said = ResolutionView(category, node, None, "key_1", utc_now())
+    assert contradicts(said, NODE, "gpu") is wrong
+    broken = broken_by_node(standing(resolution=said), Convicted(NODE, "gpu", 0.99, ""), SETTINGS)
+    assert (broken is not None) is wrong
+
+
+@pytest.mark.parametrize(
+    ("verbs", "system", "advice", "verb"),
+    [
+        (("drain", "exclude"), "slurm", "reboot_node", "drain"),
+        (("drain", "reboot"), "slurm", "reboot_node", "reboot"),
+        (("drain", "reboot"), "slurm", "drain_node", "drain"),
+        (("drain", "exclude"), "none", "drain_node", "exclude"),
+        (("drain",), "none", "drain_node", None),
+        (("reboot",), "slurm", "drain_node", None),
+    ],
+)
+def test_one_verb_for_a_node(verbs, system: str, advice: str, verb: str | None) -> None:
+    settings = SETTINGS.model_copy(update={"act_verbs": verbs, "act_system": system})
+    assert verb_for(Convicted(NODE, "gpu", 0.99, advice), settings) == verb
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"act_verbs": ("drain", "shutdown")},
+        {"act_verbs": ("undrain",)},
+        {"act_system": "webhook"},
+        {"act_system": "webhook", "act_webhook_url": "https://a.example/x"},
+        {"act_system": "webhook", "act_webhook_url": "https://a.example/x",
+         "act_webhook_secret": "short"},
+        {"act_system": "webhook", "act_webhook_url": "not an address",
+         "act_webhook_secret": "whsec_" + "A" * 40},
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_told_at_the_start(options: dict[str, object]) -> None:
+    check_settings(Settings(**options))  # off: nothing is looked at
+    with pytest.raises(UsageError):
+        check_settings(Settings(act_mode="auto", **options))
+
+
+def test_off_does_nothing_at_all(ctx) -> None:
+    site = Site(ctx, act_mode="off")
+    site.incident()
+    assert (site.acts(), site.scheduler.asked, site.steps()) == ([], [], [])
+
+
+def test_dry_run_writes_down_what_it_would_do_once_and_nothing_else(ctx) -> None:
+    site = Site(ctx, act_mode="dry_run")
+    incident = site.incident()
+    assert site.steps(incident) == ["act would have been"]
+    with site.ctx.database.writing() as session:
+        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+    assert site.steps(incident) == ["act would have been"]
+    assert (site.acts(), site.scheduler.asked) == ([], [])
+
+
+def test_auto_drains_the_convicted_node_and_says_each_step(ctx) -> None:
+    site = Site(ctx)
+    incident = site.incident()
+    assert site.states() == [("drain", "done")]
+    [act] = site.acts(incident)
+    [(verb, node, reason)] = site.scheduler.asked
+    assert (verb, node) == ("drain", NODE)
+    assert reason.startswith(f"triage:{incident}:gpu:")
+    assert act.before["drained"] is False
+    assert act.after["reason"] == reason
+    assert site.steps(act.id) == ["act asked for", "act began", "act done"]
+
+
+def test_a_software_fault_drains_nobody(ctx) -> None:
+    site = Site(ctx)
+    site.incident(BUG)
+    assert (site.acts(), site.drained) == ([], [])
+
+
+def test_an_incident_that_has_not_settled_drains_nobody(ctx) -> None:
+    site = Site(ctx, provisional_every_s=0.1)
+    site.incident(settle=False)
+    assert (site.acts(), site.drained) == ([], [])
+
+
+def test_another_cluster_is_never_acted_on(ctx) -> None:
+    site = Site(ctx)
+    site.incident(cluster="b")
+    site.set(act_cluster="")
+    site.incident(cluster="a")
+    assert (site.acts(), site.drained) == ([], [])
+
+
+def test_evidence_of_a_token_that_is_no_longer_believed_never_acts(ctx) -> None:
+    site = Site(ctx, act_mode="approve")
+    key, _ = create_token(site.ctx, "liar", ["ingest"], "test")
+    site.incident(caller=key.caller())
+    [act] = site.acts()
+    assert str(act.state) == "proposed"
+    taint(site.ctx, key.id, "test")
+    site.work()
+    site.again()
+    [act] = site.acts()
+    assert str(act.state) == "left_alone"
+    assert site.drained == []
+
+
+def test_a_taint_between_decision_and_act_is_in_time(ctx) -> None:
+    site = Site(ctx)
+    site.scheduler.away = "asleep"
+    key, _ = create_token(site.ctx, "liar", ["ingest"], "test")
+    site.incident(caller=key.caller())
+    assert site.states() == [("drain", "approved")]
+    taint(site.ctx, key.id, "test")
+    site.scheduler.away = ""
+    site.again()
+    assert site.drained == []
+    assert site.states() == [("drain", "left_alone")]
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "words"),
+    [
+        (NodeView(NODE, True, drained=True, reason="disk swap", by="ann"), "left_alone", "by ann"),
+        (NodeView(NODE, True, drained=True, reason="triage:inc_other:gpu:0.97"), "left_alone",
+         "already by triage, for inc_other"),
+        (NodeView(NODE, False), "failed", "knows no node"),
+        (NodeView(NODE, True, drained=False, reason="was odd once"), "done", ""),
+    ],
+)  # fmt: skip
+def test_a_node_in_a_state_that_is_not_ours(ctx, found: NodeView, state: str, words: str) -> None:
+    site = Site(ctx)
+    site.scheduler.nodes[NODE] = found
+    site.incident()
+    [act] = site.acts()
+    assert str(act.state) == state
+    assert words in (act.error or "")
+    if state != "done":
+        assert site.scheduler.asked == []
+        assert act.acted_at is None
+
+
+def test_never_twice_for_one_incident(ctx) -> None:
+    site = Site(ctx)
+    incident = site.incident()
+    for _ in range(3):
+        with site.ctx.database.writing() as session:
+            site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+        site.again()
+    assert len(site.scheduler.asked) == 1
+    assert len(site.acts()) == 1
+
+
+def test_no_scheduler_means_exclusions_that_launchers_see(ctx) -> None:
+    from triage.actions.store.actions import cluster_id_of, excluded_nodes
+
+    site = Site(ctx, act_system="none")
+    incident = site.incident()
+    assert site.states() == [("exclude", "done")]
+    with site.ctx.database.reading() as session:
+        cluster_id = cluster_id_of(session, "a")
+        [out] = excluded_nodes(session, cluster_id, utc_now())
+        assert (out.node, out.incident_id) == (NODE, incident)
+        assert out.until is not None
+        assert excluded_nodes(session, cluster_id, out.until) == []
+    assert json.dumps(site.acts()[0].to_dict())

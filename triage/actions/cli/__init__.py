@@ -1,0 +1,1 @@
+"""``triage act``: what a person tells the actuator."""

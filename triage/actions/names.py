@@ -1,0 +1,45 @@
+"""Names that come from outside: of nodes, out of logs; of people, as they typed them."""
+
+import re
+import unicodedata
+from typing import Final
+
+from triage.domain.category import Category
+
+__all__ = ["MAX_PERSON", "NODE", "OWN_REASON", "over_link", "reason_of", "who"]
+
+NODE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
+"""A node's name that is handed to a scheduler; every other one is refused."""
+OWN_REASON: Final = re.compile(r"triage:(?P<incident>[A-Za-z0-9_-]{1,64}):", re.ASCII)
+"""How the reason of an act of ours begins; other tools write other words, and are left alone."""
+
+
+def reason_of(incident_id: str, category: Category, confidence: float) -> str:
+    """The reason that stands at the scheduler: one word, so that other tools can read it."""
+    return f"triage:{incident_id}:{category}:{confidence:.2f}"
+
+
+MAX_PERSON: Final = 100
+LINK: Final = "link:"
+# Letters, their marks, digits and blanks of any script, and what stands in names and addresses.
+IN_NAMES: Final = frozenset(".,'’@()_+&/")
+
+
+def over_link(name: str) -> str | None:
+    """Who decides by the link of a message, as it is kept: ``link:NAME``; None for what is no name.
+
+    It is what somebody typed. A name has a letter or digit, at most 100 characters, and none that
+    is not seen or that turns others round.
+    """
+    name = " ".join(unicodedata.normalize("NFC", name).split())
+    kinds = [unicodedata.category(char) for char in name if char not in IN_NAMES]
+    proper = all(kind[0] in "LMN" or kind in ("Zs", "Pd") for kind in kinds)
+    named = any(kind[0] in "LN" for kind in kinds)
+    return f"{LINK}{name}" if proper and named and len(name) <= MAX_PERSON else None
+
+
+def who(by: str) -> str:
+    """Who decided, for people: nobody checks the name that came over a link."""
+    if not by.startswith(LINK):
+        return by
+    return f'somebody with the link, said to be "{by.removeprefix(LINK)}"'

@@ -1,0 +1,72 @@
+"""A scheduler in memory, for tests: it keeps what it was asked, and can be away or refuse."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from triage.actions.names import OWN_REASON
+from triage.actions.schedulers.interface import (
+    NodeView,
+    PoolView,
+    SchedulerAway,
+    SchedulerRefused,
+)
+
+__all__ = ["MemoryScheduler"]
+
+
+class MemoryScheduler:
+    """:class:`triage.actions.schedulers.interface.Scheduler` over a dict.
+
+    ``asked`` holds the acts that it was asked for, as (verb, node, reason). While ``away`` is not
+    empty nothing is answered; ``refuses`` is said to every act.
+    """
+
+    name = "memory"
+
+    def __init__(self, nodes: Iterable[str]) -> None:
+        self.nodes = {node: NodeView(node, exists=True) for node in nodes}
+        self.asked: list[tuple[str, str, str]] = []
+        self.away = ""
+        self.refuses = ""
+
+    def node(self, node: str) -> NodeView:
+        """How the node stands."""
+        self._answer()
+        return self.nodes.get(node, NodeView(node, exists=False))
+
+    def pool(self) -> PoolView:
+        """How many nodes there are, and which are drained with a reason of ours."""
+        self._answer()
+        drained = (one for one in self.nodes.values() if one.drained)
+        out = frozenset(one.name for one in drained if OWN_REASON.match(one.reason))
+        return PoolView(len(self.nodes), out)
+
+    def drain(self, node: str, reason: str) -> None:
+        """Drain the node."""
+        self._act("drain", node, reason)
+        self.nodes[node] = replace(self.nodes[node], drained=True, reason=reason, by="triage")
+
+    def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
+        """Take this drain back."""
+        self._act("undrain", node, reason)
+        if self.nodes[node].reason == reason:
+            self.nodes[node] = before or NodeView(node, exists=True)
+
+    def reboot(self, node: str, reason: str) -> None:
+        """Note the reboot."""
+        self._act("reboot", node, reason)
+        self.nodes[node] = replace(self.nodes[node], reason=reason, by="triage")
+
+    def command(self, verb: str, node: str, reason: str) -> str:
+        """The act as text."""
+        return f"memory {verb} {node} {reason}"
+
+    def _answer(self) -> None:
+        if self.away:
+            raise SchedulerAway(self.away)
+
+    def _act(self, verb: str, node: str, reason: str) -> None:
+        self._answer()
+        if self.refuses:
+            raise SchedulerRefused(self.refuses)
+        self.asked.append((verb, node, reason))

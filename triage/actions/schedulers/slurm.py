@@ -1,0 +1,292 @@
+"""Slurm: a drain is ``scontrol update nodename=N state=drain``, known as ours by its reason.
+
+A node is looked at before each act, and an act on a node that somebody else drained is refused:
+Slurm itself would write our reason over theirs. Slurm has no change that holds only for what was
+looked at, so an operator who drains the node within the milliseconds between look and act loses
+the reason.
+
+The text of ``scontrol -o show node`` is read, not JSON: it has the same words from Slurm 22.05 to
+25.11, while ``scontrol --json`` is missing in 22.05 and changes its shape with each version.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import Final
+
+from triage.actions.names import NODE, OWN_REASON
+from triage.actions.schedulers.interface import (
+    NodeView,
+    PoolView,
+    SchedulerAway,
+    SchedulerRefused,
+)
+from triage.errors import UsageError
+from triage.render.words.clean import one_line
+from triage.settings import Settings
+
+__all__ = ["SlurmScheduler", "scheduler_from"]
+
+# What a client of Slurm needs of our environment; tokens and secrets of the service stay here.
+KEPT: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_CONF_SERVER",
+    "SLURM_JWT",
+)  # fmt: skip
+MOST_BYTES: Final = 1 << 22
+MOST_WORDS: Final = 300
+# A node has some two thousand.
+MOST_CHARS: Final = 1 << 16
+
+FIELD: Final = re.compile(r"(?:^|\s)(State|BootTime|CPUAlloc)=(\S*)", re.ASCII)
+# Reason=NHC: check_hw_gpu failed [root@2026-11-20T22:00:00]; later versions add fields behind it.
+REASON: Final = re.compile(
+    r"\sReason=(?P<reason>.*?)"
+    r"(?:\s\[(?P<by>[^\[\]@\s]{1,80})@(?P<at>[0-9T:.+-]{10,40}|Unknown|None)\])?"
+    r"(?:\s+(?:Comment|Extra|Instance\w{1,20}|ReservationName|Topology)=.*)?\s*$",
+    re.ASCII | re.DOTALL,
+)
+PARTED: Final = re.compile(r"[+,\s]+")
+MARKS: Final = "*~#!%$@^-"
+# FAIL is a drain of an operator, too: no new job, and jobs that run go on.
+DRAINED: Final = frozenset(
+    {"DRAIN", "DRAINED", "DRAINING", "DRNG", "FAIL", "FAILED", "FAILING", "FAILG"}
+)
+BUSY: Final = frozenset({"ALLOCATED", "ALLOC", "MIXED", "MIX", "COMPLETING", "COMP", "DRAINING"})
+REBOOTING: Final = frozenset({"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"})
+
+UNKNOWN_NODE: Final = re.compile(r"Node \S+ not found|Invalid node name", re.IGNORECASE)
+# Words that asking again does not change, and what a person can do. "Invalid node state" is none:
+# Slurm says so of each node that has not registered since slurmctld was started.
+REFUSALS: Final = (
+    (
+        re.compile(r"Invalid user id|Access(?:/permission)? denied", re.IGNORECASE),
+        "run the service as SlurmUser, or give its user the rights:"
+        " sacctmgr modify user NAME set AdminLevel=Operator",
+    ),
+    (
+        re.compile(r"RebootProgram isn't defined", re.IGNORECASE),
+        "set RebootProgram in slurm.conf, or leave reboot out of TRIAGE_ACT_VERBS",
+    ),
+)
+
+
+class NoSuchNode(SchedulerRefused):
+    """The cluster has no node of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmScheduler:
+    """:class:`triage.actions.schedulers.interface.Scheduler` over ``scontrol`` and ``sinfo``.
+
+    ``folder`` holds the programs; None: they are searched for on PATH. A program that has not
+    ended after ``timeout_s`` is killed with its children.
+    """
+
+    folder: str | None = None
+    timeout_s: float = 30.0
+    name: str = "slurm"
+
+    def node(self, node: str) -> NodeView:
+        """How the node stands. ``details``: ``state``, and ``boot_time`` where it is known."""
+        try:
+            printed = self._run("scontrol", "-o", "show", "node", checked(node))
+        except NoSuchNode:
+            return NodeView(node, exists=False)
+        return view_of(node, printed)
+
+    def pool(self) -> PoolView:
+        """The nodes that the partitions have together; each counts once.
+
+        Slurm keeps a reason as long as the node is drained, down or on its way through a reboot.
+        """
+        printed = self._run("sinfo", "--all", "--local", "--noheader", "--Node", "--format=%N|%E")
+        reasons = {}
+        for line in printed.splitlines():
+            node, _, reason = line.partition("|")
+            reasons[node.strip()] = reason
+        reasons.pop("", None)
+        out = (node for node, reason in reasons.items() if OWN_REASON.match(reason))
+        return PoolView(len(reasons), frozenset(out))
+
+    def drain(self, node: str, reason: str) -> None:
+        """Drain the node, unless it is drained for this incident already."""
+        seen = self._known(node)
+        if seen.drained:
+            if not same_incident(seen.reason, reason):
+                raise SchedulerRefused(f"{node} is drained already: {reason_and_user(seen)}")
+            return
+        self._update(node, "state=drain", f"reason={reason}")
+
+    def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
+        """Take back the drain of this incident.
+
+        ``state=undrain`` leaves the base state alone: a node that is DOWN stays DOWN. The reason
+        that stood there before is written again, and so is a drain of somebody else.
+        """
+        seen = self._known(node)
+        if not seen.drained:
+            return
+        if not same_incident(seen.reason, reason):
+            raise SchedulerRefused(f"{node} is drained for another reason: {reason_and_user(seen)}")
+        earlier = one_line(before.reason)[:MOST_WORDS] if before is not None else ""
+        if before is not None and before.drained:
+            self._update(node, "state=drain", f"reason={earlier or 'drained before triage'}")
+            return
+        self._update(node, "state=undrain")
+        # Without a reason of its own, a node that is DOWN would keep ours.
+        if earlier or "DOWN" in words_of(str(seen.details.get("state", ""))):
+            self._update(node, f"reason={earlier or 'DOWN; the drain of triage was taken back'}")
+
+    def reboot(self, node: str, reason: str) -> None:
+        """Ask for a reboot once its jobs have ended; Slurm resumes the node after it."""
+        seen = self._known(node)
+        ours = same_incident(seen.reason, reason)
+        if ours and words_of(str(seen.details.get("state", ""))) & REBOOTING:
+            return
+        if seen.drained and not ours:
+            raise SchedulerRefused(f"{node} is drained already: {reason_and_user(seen)}")
+        self._run(*reboot_of(node, reason))
+
+    def command(self, verb: str, node: str, reason: str) -> str:
+        """The act as a line for a shell."""
+        if verb == "reboot":
+            return shlex.join(reboot_of(node, reason))
+        update = ("scontrol", "update", f"nodename={checked(node)}")
+        if verb == "undrain":
+            return shlex.join((*update, "state=undrain"))
+        return shlex.join((*update, "state=drain", f"reason={reason}"))
+
+    def _known(self, node: str) -> NodeView:
+        seen = self.node(node)
+        if not seen.exists:
+            raise NoSuchNode(f"Slurm knows no node {node}")
+        return seen
+
+    def _update(self, node: str, *changes: str) -> None:
+        self._run("scontrol", "update", f"nodename={checked(node)}", *changes)
+
+    def _run(self, program: str, *arguments: str) -> str:
+        """What a program prints.
+
+        Raises :class:`NoSuchNode`, :class:`SchedulerRefused`, :class:`SchedulerAway`.
+        """
+        path = program if self.folder is None else os.path.join(self.folder, program)
+        status, printed, complaint = run([path, *arguments], self.timeout_s)
+        # Some versions say so on stdout, and some end with 0 then.
+        if status == 0 and not UNKNOWN_NODE.match(printed.strip()):
+            return printed
+        complaint = one_line(f"{complaint} {printed}").strip()[:MOST_WORDS]
+        if UNKNOWN_NODE.search(complaint):
+            raise NoSuchNode(complaint)
+        for words, advice in REFUSALS:
+            if words.search(complaint):
+                raise SchedulerRefused(f"{complaint} ({advice})")
+        raise SchedulerAway(f"{program} ended with status {status}: {complaint or 'no words'}")
+
+
+def run(argv: Sequence[str], timeout_s: float) -> tuple[int, str, str]:
+    """(status, stdout, stderr) of a program. Raises :class:`SchedulerAway`."""
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    # Times are compared as text, so they are of one zone in summer and winter.
+    environment |= {"LC_ALL": "C", "TZ": "UTC"}
+    # Files, not pipes: a child that outlives a killed program keeps a pipe open.
+    with TemporaryFile() as out, TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                argv, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            why = f"{argv[0]} cannot be run: {error.strerror}; see TRIAGE_ACT_SLURM_BIN"
+            raise SchedulerAway(why) from error
+        try:
+            status = process.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise SchedulerAway(f"{argv[0]} did not end within {timeout_s:g} s") from error
+        finally:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read(MOST_BYTES).decode("utf-8", "replace"))
+    return status, texts[0], texts[1]
+
+
+def view_of(node: str, printed: str) -> NodeView:
+    """The node of a one-line record. Raises :class:`SchedulerAway` for what is none.
+
+    >>> seen = view_of("n1", "NodeName=n1 State=IDLE+DRAIN Reason=fan [root@2026-01-02T03:04:05]")
+    >>> seen.drained, seen.reason, seen.by
+    (True, 'fan', 'root')
+    """
+    found: dict[str, str] = {}
+    printed = " ".join(printed[:MOST_CHARS].split())
+    # The reason is a person's words, and may look like a field.
+    head, reason = printed, REASON.search(printed)
+    if reason is not None:
+        head = printed[: reason.start()]
+    for match in FIELD.finditer(head):
+        found.setdefault(match[1], match[2])
+    words = words_of(found.get("State", ""))
+    if not printed.startswith(f"NodeName={node} ") or not words:
+        raise SchedulerAway(f"scontrol did not print a node: {one_line(printed)[:MOST_WORDS]!r}")
+    details = {"state": found["State"]}
+    if found.get("BootTime", "None") != "None":
+        details["boot_time"] = found["BootTime"]
+    return NodeView(
+        name=node,
+        exists=True,
+        drained=bool(words & DRAINED),
+        reason="" if reason is None else one_line(reason["reason"]).strip(),
+        by="" if reason is None else reason["by"] or "",
+        busy=bool(words & BUSY) or found.get("CPUAlloc", "0") != "0",
+        details=details,
+    )
+
+
+def words_of(state: str) -> frozenset[str]:
+    """The base and the flags of a state, without marks: ``IDLE*+DRAIN`` is IDLE and DRAIN."""
+    return frozenset(word.strip(MARKS) for word in PARTED.split(state.upper())) - {""}
+
+
+def same_incident(stands: str, reason: str) -> bool:
+    """Whether the reason that stands at a node is ours, and of the incident of ``reason``."""
+    theirs, ours = OWN_REASON.match(stands), OWN_REASON.match(reason)
+    return theirs is not None and ours is not None and theirs["incident"] == ours["incident"]
+
+
+def reason_and_user(seen: NodeView) -> str:
+    by = f" (by {seen.by})" if seen.by else ""
+    return f"{seen.reason or 'no reason'}{by}"
+
+
+def reboot_of(node: str, reason: str) -> tuple[str, ...]:
+    why = f"reason={reason}"
+    return ("scontrol", "reboot", "ASAP", "nextstate=RESUME", why, checked(node))
+
+
+def checked(node: str) -> str:
+    """The name of one node; a list of hosts (``n[1-900]``) or ``ALL`` never goes to Slurm."""
+    if not NODE.fullmatch(node) or node.upper() == "ALL":
+        raise SchedulerRefused(f"{node!r} is no name of a node")
+    return node
+
+
+def scheduler_from(settings: Settings) -> SlurmScheduler:
+    """Slurm as the settings say. Raises :class:`UsageError` where its clients are missing."""
+    folder = settings.act_slurm_bin or None
+    for program in ("scontrol", "sinfo"):
+        if shutil.which(program if folder is None else os.path.join(folder, program)) is None:
+            where = folder or "the folders of PATH"
+            raise UsageError(f"{program} is not in {where}: install Slurm's clients, or set"
+                             " TRIAGE_ACT_SLURM_BIN")  # fmt: skip
+    return SlurmScheduler(folder, settings.act_timeout_s)

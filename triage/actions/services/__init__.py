@@ -1,0 +1,1 @@
+"""Use cases: propose, decide, carry out, undo, stop."""

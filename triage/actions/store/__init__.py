@@ -1,0 +1,1 @@
+"""Rows of acts and of halts."""

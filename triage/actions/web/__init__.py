@@ -1,0 +1,1 @@
+"""Pages on which a person approves, refuses and undoes."""

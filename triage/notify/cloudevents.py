@@ -1,0 +1,178 @@
+"""CloudEvents 1.0: one health event for each convicted node, as NVSentinel words them.
+
+Only nodes of ``cordon`` are told of: those whose hardware is believed to be the cause. An event
+says ``isHealthy: true`` when a later answer takes the conviction back, or a person found that it
+was something else. A resolution that confirms the node says nothing: it is as bad as before.
+
+``processingStrategy`` is ``STORE_ONLY``: an event informs, and no machine acts on it by itself.
+
+Sources: CloudEvents 1.0.2, JSON format and HTTP binding;
+https://github.com/NVIDIA/NVSentinel/blob/main/data-models/protobufs/health_event.proto
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import orjson
+
+from triage.domain.category import HARDWARE, Action, Category
+from triage.domain.own_events import AGENT, CHECK, SOURCE
+from triage.domain.report import iso_utc
+from triage.notify.message import Event, Message, Wire
+from triage.notify.request import Request, Target
+from triage.notify.safe_text import plain, web_link
+from triage.notify.wire_report import WireSuspect, read_suspects, read_verdict
+
+__all__ = ["BATCH", "RECOMMENDED", "STRUCTURED", "render"]
+
+STRUCTURED: Final = "application/cloudevents+json"
+BATCH: Final = "application/cloudevents-batch+json"
+HEALTH: Final = "internal.nccl-triage.health.v1"
+
+RECOMMENDED: Final[Mapping[Category, str]] = MappingProxyType(
+    {
+        Category.GPU: "RESTART_BM",
+        Category.GPU_HBM: "COMPONENT_RESET",
+        Category.GPU_SRAM: "COMPONENT_RESET",
+        Category.GPU_GSP: "RESTART_BM",
+        Category.GPU_THERMAL: "CONTACT_SUPPORT",
+        Category.NVLINK: "COMPONENT_RESET",
+        Category.SDC: "RUN_DCGMEUD",
+        Category.NIC: "CONTACT_SUPPORT",
+        Category.NETWORK: "CONTACT_SUPPORT",
+        Category.SSD: "CONTACT_SUPPORT",
+        Category.POWER: "CONTACT_SUPPORT",
+        Category.CHASSIS: "CONTACT_SUPPORT",
+        Category.IO_BOARD: "CONTACT_SUPPORT",
+        Category.CPU: "CONTACT_SUPPORT",
+        Category.HOST_MEMORY: "CONTACT_SUPPORT",
+    }
+)
+"""NVSentinel's action for each of our hardware categories; an action of the answer itself
+(``reset_gpu``, ``reboot_node``) is more exact, and comes first."""
+OF_ACTION: Final[Mapping[str, str]] = MappingProxyType(
+    {Action.RESET_GPU: "COMPONENT_RESET", Action.REBOOT_NODE: "RESTART_BM"}
+)
+OF_GPUS: Final = frozenset(
+    {
+        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP,
+        Category.GPU_THERMAL, Category.NVLINK, Category.SDC,
+    }
+)  # fmt: skip
+ANSWERS: Final = frozenset({Event.PROVISIONAL, Event.READY, Event.REVISED, Event.RESOLVED})
+CLASSES: Final = {Category.NIC: "NIC", Category.NETWORK: "Network", Category.CPU: "CPU"}
+
+
+def render(message: Message, target: Target) -> Request | None:
+    """The events of one message; None where no node is convicted or taken back."""
+    if message.event not in ANSWERS:
+        return None
+    now = convicted(message.verdict, message.suspects)
+    before = convicted(message.previous_verdict, message.previous_suspects)
+    if message.event is Event.RESOLVED:
+        ended = {
+            node: one for node, one in {**before, **now}.items() if not confirmed(message, node)
+        }
+        standing: dict[str, WireSuspect] = {}
+    else:
+        standing = now
+        ended = {node: one for node, one in before.items() if node not in now}
+    events = [
+        *(event_of(message, node, one, healthy=False) for node, one in standing.items()),
+        *(event_of(message, node, one, healthy=True) for node, one in ended.items()),
+    ]
+    if not events:
+        return None
+    if len(events) == 1:
+        return request(target, STRUCTURED, events[0])
+    return request(target, BATCH, events)
+
+
+def convicted(wire: Wire | None, suspects: tuple[Wire, ...]) -> dict[str, WireSuspect]:
+    """The convicted nodes of an answer, in its order."""
+    verdict = read_verdict(wire)
+    if verdict is None or verdict.healthy:
+        return {}
+    found: dict[str, WireSuspect] = {}
+    for one in read_suspects(suspects):
+        if one.node is not None and one.node in verdict.cordon and one.category in HARDWARE:
+            found.setdefault(one.node, one)
+    return found
+
+
+def confirmed(message: Message, node: str) -> bool:
+    """Whether a person found that it was this node's hardware."""
+    found = message.resolution or {}
+    return found.get("node") == node and found.get("category") in HARDWARE
+
+
+def event_of(message: Message, node: str, one: WireSuspect, *, healthy: bool) -> dict[str, object]:
+    """One CloudEvent."""
+    moment = iso_utc(message.at) or ""
+    metadata = {
+        "incident": message.incident_id,
+        "job": message.job_id,
+        "cluster": message.cluster or "",
+        "category": one.category,
+        "confidence": f"{one.score:.2f}",
+        "url": web_link(message.url) or "",
+    }
+    health: dict[str, object] = {
+        "version": 1,
+        "agent": AGENT,
+        "componentClass": class_of(one.category),
+        "checkName": CHECK,
+        "isFatal": not healthy,
+        "isHealthy": healthy,
+        "message": plain(words_of(message, one, healthy=healthy), 1000),
+        "recommendedAction": "NONE" if healthy else recommended(message, one),
+        "errorCode": [] if healthy else [plain(one.category, 64)],
+        "entitiesImpacted": [
+            {"entityType": "PCI", "entityValue": plain(gpu, 64)} for gpu in one.gpus
+        ],
+        "metadata": {key: plain(value, 256) for key, value in metadata.items() if value},
+        "generatedTimestamp": moment,
+        "nodeName": plain(node, 256),
+        "processingStrategy": "STORE_ONLY",
+    }
+    state = "healthy" if healthy else "unhealthy"
+    return {
+        "specversion": "1.0",
+        "id": plain(
+            f"{message.incident_id}/{message.revision}/{message.event}/{node}/{state}", 512
+        ),
+        "source": SOURCE,
+        "type": HEALTH,
+        "subject": plain(node, 256),
+        "time": moment,
+        "datacontenttype": "application/json",
+        "data": {"healthEvent": health},
+    }
+
+
+def words_of(message: Message, one: WireSuspect, *, healthy: bool) -> str:
+    if healthy and message.event is Event.RESOLVED:
+        return "a person resolved the incident, and did not find this node to be the cause"
+    if healthy:
+        return "a later answer does not convict this node"
+    reason = f": {one.because[0].text}" if one.because else ""
+    return f"stopped job {message.job_id} by {one.category} ({one.score:.2f}){reason}"
+
+
+def recommended(message: Message, one: WireSuspect) -> str:
+    """NVSentinel's action for a suspect."""
+    verdict = read_verdict(message.verdict)
+    if verdict is not None and verdict.category == one.category and verdict.action in OF_ACTION:
+        return OF_ACTION[verdict.action]
+    return RECOMMENDED[Category(one.category)]
+
+
+def class_of(category: str) -> str:
+    """NVSentinel's class of a component."""
+    known = Category(category)
+    return "GPU" if known in OF_GPUS else CLASSES.get(known, "Node")
+
+
+def request(target: Target, media: str, body: object) -> Request:
+    return Request("POST", target.url, {"content-type": media}, orjson.dumps(body))
