@@ -96,11 +96,14 @@ def test_the_development_lock_holds_the_lock_of_the_service() -> None:
     assert server.items() <= dev.items()
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_says_what_it_is(module: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(module.read_text("utf-8")))
-
-    assert docstring, "the first sentence says what the module is"
+def test_a_module_says_in_its_first_sentence_what_it_is() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    ]
+    assert MODULES
+    assert silent == []
 
 
 @pytest.mark.parametrize(

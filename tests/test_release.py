@@ -137,7 +137,7 @@ def test_a_release_has_packages_bill_sums_and_a_signature_and_can_be_made_again(
 
     assert set(sums) == {
         f"nccl_triage-{version}-py3-none-any.whl", f"nccl_triage-{version}.tar.gz",
-        f"nccl-triage-{version}.cdx.json",
+        f"nccl-triage-{version}.cdx.json", f"nccl-triage-{version}.provenance.json",
     }  # fmt: skip
     for name, digest in sums.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
@@ -157,6 +157,16 @@ def test_a_release_has_packages_bill_sums_and_a_signature_and_can_be_made_again(
     for one in bill["components"]:
         assert one["purl"].startswith("pkg:pypi/")
         assert one["externalReferences"][0]["hashes"]
+
+    origin = json.loads((folder / f"nccl-triage-{version}.provenance.json").read_text())
+    assert origin["predicateType"] == "https://slsa.dev/provenance/v1"
+    named = {one["name"]: one["digest"]["sha256"] for one in origin["subject"]}
+    assert named == {name: sums[name] for name in sums if "provenance" not in name}
+    made_of = origin["predicate"]["buildDefinition"]["resolvedDependencies"]
+    digests = {one["name"]: one["digest"] for one in made_of}
+    assert digests["source"] == {"gitCommit": git(tree, "rev-parse", "HEAD").strip()}
+    lock_sum = hashlib.sha256(lock.encode()).hexdigest()
+    assert digests["requirements/server.txt"] == {"sha256": lock_sum}
 
     if sign:
         check = ["gpg", "--verify", str(folder / "SHA256SUMS.asc"), str(folder / "SHA256SUMS")]

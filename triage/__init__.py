@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from triage.client import Client
     from triage.render.comparison import compare, similar
     from triage.report import Report, analyze
+    from triage.services.open_store import open_store
 
-__all__ = ["Client", "Report", "__version__", "analyze", "compare", "similar"]
+__all__ = ["Client", "Report", "__version__", "analyze", "compare", "open_store", "similar"]
 
 _HOME = {
     "Client": "triage.client",
     "Report": "triage.report",
     "analyze": "triage.report",
     "compare": "triage.render.comparison",
+    "open_store": "triage.services.open_store",
     "similar": "triage.render.comparison",
 }
 

@@ -8,12 +8,15 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["follow", "steady_s", "utc_now"]
+__all__ = ["Jumps", "follow", "steady_s", "utc_now"]
 
 # Goes on while the machine sleeps, where the system has such a clock.
 STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # How well a question over a network tells the time.
 AGREES_S: Final = 0.5
+# Clocks drift and are slewed by less than a thousandth; machines at one database differ a little.
+NO_JUMP: Final = timedelta(minutes=5)
+SLEWED: Final = 1e-3
 
 
 class Followed:
@@ -48,3 +51,20 @@ def read() -> datetime:
 def utc_now() -> datetime:
     """Now, as an aware time in UTC."""
     return read()
+
+
+class Jumps:
+    """Tells when the time of a process was set, by the clock that nobody sets."""
+
+    def __init__(self) -> None:
+        self.last: tuple[float, datetime] | None = None
+
+    def look(self) -> timedelta:
+        """By how much it was set since the look before: back is below zero, zero is not at all."""
+        at_s, now = steady_s(), utc_now()
+        last, self.last = self.last, (at_s, now)
+        if last is None:
+            return timedelta()
+        passed = timedelta(seconds=at_s - last[0])
+        by = now - last[1] - passed
+        return by if abs(by) > NO_JUMP + passed * SLEWED else timedelta()

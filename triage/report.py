@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from triage.analysis.explain import Explanation
     from triage.domain.evidence import Evidence
     from triage.domain.job import Job
+    from triage.domain.restart import Restart
     from triage.formats.gather import Paths
     from triage.parsers.extract.extract import Extract
     from triage.parsers.flight_recorder.dump_set import DumpSet
     from triage.parsers.logs.logset import LogSet
     from triage.render.data.perfetto import TraceFile
     from triage.render.plots.figures import Plots
+    from triage.signatures.own.own_signatures import OwnSignatures
 
 __all__ = [
     "DatedRow", "Report", "Study", "analyze", "evidence_rows", "explain", "read_rows",
@@ -64,6 +66,11 @@ class Report:
     def verdict(self) -> Verdict:
         """Kind, category, confidence, the sentence, and what to do."""
         return self.answer.verdict
+
+    @property
+    def restart(self) -> "Restart | None":
+        """Whether to start the job again, and without which nodes; None of one that runs well."""
+        return self.answer.restart
 
     @property
     def suspects(self) -> "pd.DataFrame":
@@ -170,22 +177,24 @@ def analyze(
     job: str | Path | None = None,
     at: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
+    signatures: str | Path | None = None,
 ) -> Report:
     """Name the node, rank and part that stopped a job, from all that lies below ``paths``.
 
     Reads flight-recorder dumps, kernel logs and job logs, plain, compressed or in
     archives. ``job`` is a ``job.json`` (default: the one at the top of a folder
     given); ``at`` is when the job stopped (dumps of later attempts are set aside);
-    ``progress`` is called with (files read, files in all).
+    ``progress`` is called with (files read, files in all); ``signatures`` is a file, or a folder
+    of files, of signatures of your own.
 
-    Raises :class:`UsageError` for a path that is not there and
+    Raises :class:`UsageError` for a path that is not there and for faults of own signatures, and
     :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
     from triage.analysis.answer import answer_of, require_usable, weigh_incident
     from triage.formats.gather import gather
 
     with few_collections():
-        inputs, dumps, logs, facts, notes = gather(paths, job, progress)
+        inputs, dumps, logs, facts, notes = gather(paths, job, progress, own_from(signatures))
         weighed = weigh_incident(dumps, logs, facts, at)
         require_usable(weighed, logs)
         answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
@@ -244,13 +253,16 @@ def study_of(
     at: datetime | None = None,
     *,
     first: bool = False,
+    own_in_force: str | None = None,
 ) -> Study:
     """:func:`report_of` with the dated evidence beside it.
 
     The ``first`` answer to a large job is made from a sample of its histories where that convicts
-    somebody of a hang; it says so.
+    somebody of a hang; it says so. ``own_in_force`` is the label of the own signatures in force
+    (empty for none): the answer says whether logs were read with others. None leaves that out.
     """
     from triage.analysis.answer import answer_of, nothing_usable, weigh_incident
+    from triage.analysis.coverage import read_otherwise
     from triage.analysis.first_answer import weigh_sample
     from triage.analysis.nothing import answer_of_nothing
     from triage.parsers.extract.extract import join
@@ -263,13 +275,26 @@ def study_of(
         del files  # of a large job only what they hold has room
         facts, found = filled(facts, dumps.job_files)
         notes = [*notes, *found]
+        if own_in_force is not None:
+            notes += read_otherwise(logs, own_in_force)
         sample = weigh_sample(dumps, logs, facts, at) if first else None
         weighed, noted = sample or (weigh_incident(dumps, logs, facts, at), ())
         notes += noted
         answer = answer_of(weighed, dumps, logs, facts, refused, notes)
     if nothing_usable(weighed, logs):
-        answer = answer_of_nothing(answer, num_files + len(refused), answer.coverage.unreadable)
+        num_files += len(refused)
+        answer = answer_of_nothing(answer, num_files, answer.coverage.unreadable, facts.starts)
     return Study(Report(answer), tuple(dated_row(row) for row in weighed.rows))
+
+
+def own_from(signatures: str | Path | None) -> "OwnSignatures":
+    from triage.signatures.own.own_signatures import NO_OWN
+
+    if signatures is None:
+        return NO_OWN
+    from triage.signatures.own.check import own_from_path
+
+    return own_from_path(signatures)
 
 
 @contextmanager
@@ -302,22 +327,23 @@ def explain(
     job: str | Path | None = None,
     at: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
+    signatures: str | Path | None = None,
 ) -> "Explanation":
     """Why each suspect of :func:`analyze` stands where it stands; same arguments and errors."""
     from triage.analysis.explain import explain_from
     from triage.formats.gather import gather
 
-    _, dumps, logs, facts, _ = gather(paths, job, progress)
+    _, dumps, logs, facts, _ = gather(paths, job, progress, own_from(signatures))
     return explain_from(dumps, logs, facts, at)
 
 
-def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
+def read_rows(paths: "Paths", *, signatures: str | Path | None = None) -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
     from triage.analysis.dump_view import view_dumps
     from triage.analysis.rows import undated_rows_of
     from triage.formats.gather import gather
 
-    inputs, dumps, logs, facts, _ = gather(paths, None)
+    inputs, dumps, logs, facts, _ = gather(paths, None, own=own_from(signatures))
     view, _ = view_dumps(dumps, facts, None)
     case = view.case if view else None
     yield from undated_rows_of(dumps, logs, facts, inputs.refused, case)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from triage.domain.acting import ActMode
 from triage.errors import UsageError
 
 __all__ = ["FROM_FILES", "Settings", "Weekday", "load_settings"]
@@ -21,7 +22,7 @@ MIB = 1 << 20
 # May stand in a file of their own, as schedulers of containers and systemd hand secrets out.
 FROM_FILES: Final = (
     "database_url", "broker_url", "s3_access_key_id", "s3_secret_access_key", "secret_key",
-    "callback_secret", "metrics_token",
+    "callback_secret", "metrics_token", "act_webhook_secret",
 )  # fmt: skip
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
@@ -183,6 +184,43 @@ class Settings(BaseSettings):
     """Hosts that a ``callback_url`` may name; a comma list of names, addresses and networks.
     Callbacks to other hosts are left out. Empty: all are. Name those that your schedulers use."""
 
+    act_mode: ActMode = ActMode.OFF
+    """Whether the service acts on nodes: ``off``, ``dry_run`` (it writes down what it would do),
+    ``approve`` (it proposes, a person approves), ``auto``. Begin with ``dry_run``."""
+    act_system: Literal["none", "slurm", "kubernetes", "webhook"] = "none"
+    """Scheduler that is asked to drain, undrain and reboot. ``none``: exclude lists alone."""
+    act_cluster: str = ""
+    """Name of the cluster, as hooks and uploads say it, whose scheduler that is. Incidents of
+    other clusters are never acted on. Empty: those that name no cluster."""
+    act_verbs: Annotated[tuple[str, ...], NoDecode] = ("drain", "exclude")
+    """What the service does by itself: ``drain``, ``exclude``, ``reboot``; a comma list."""
+    act_confidence: float = Field(0.95, ge=0.9, le=1)
+    """Least confidence at which a convicted node is acted on. Not below 0.9."""
+    act_nodes_per_hour: int = Field(2, ge=0)
+    """Nodes drained or rebooted within an hour, at most. Beyond it, acts wait for a person."""
+    act_pool_share: float = Field(0.02, ge=0, le=1)
+    """Share of the cluster's nodes that is out because of us at one time, at most (one node
+    always may be). Beyond it, acts wait for a person."""
+    act_wrong_stop: int = Field(2, gt=0)
+    """Acts that prove wrong within a week after which the actuator stops itself, until
+    ``triage act resume``."""
+    act_approval_hours: float = Field(12.0, gt=0)
+    """Hours for which a proposal may be approved. Later it has expired."""
+    act_timeout_s: float = Field(30.0, gt=0)
+    """Seconds for one request to the scheduler. Beyond it the act is tried again, after a look
+    at the node."""
+    act_slurm_bin: str = ""
+    """Folder of ``scontrol`` and ``sinfo``. Empty: those on PATH."""
+    act_kubeconfig: str = ""
+    """File that says how to reach Kubernetes. Empty: the pod's own service account."""
+    act_webhook_url: str = ""
+    """Address that acts are posted to where ``TRIAGE_ACT_SYSTEM`` is ``webhook``."""
+    act_webhook_secret: str = ""
+    """Key that signs those posts (``whsec_...``)."""
+    signatures: str = ""
+    """TOML file, or folder of such files, of signatures of your own; uploaded ones come beside
+    it. What is wrong with them is told at the start."""
+
     digest_weekday: Weekday = "monday"
     """Weekday, in UTC, on which the week of a fleet's digest (event ``fleet.digest``) ends."""
     digest_hour_utc: int = Field(7, ge=0, le=23)
@@ -198,7 +236,17 @@ class Settings(BaseSettings):
     """Days for which telemetry by the hour is kept. Older samples are removed, and are not taken
     in. Raise it to compare years."""
 
-    @field_validator("webhook_allow", "callback_allow", mode="before")
+    keep_events_days: float = Field(7.0, gt=0)
+    """Days for which health events and alerts on nodes are kept. An incident takes those of a day
+    before and after it; a node's page shows all. Lower it to save room in the database."""
+    max_events_per_node: int = Field(500, gt=0)
+    """Health events and alerts that are kept of one node; the oldest go first. Raise it for
+    monitoring that repeats itself within minutes."""
+    max_events_per_token: int = Field(100_000, gt=0)
+    """Health events and alerts that are kept of one token, give or take some hundred; those that
+    came first go first. Raise it if one token speaks for thousands of nodes."""
+
+    @field_validator("webhook_allow", "callback_allow", "act_verbs", mode="before")
     @classmethod
     def split_list(cls, value: object) -> object:
         """A comma list as a tuple."""

@@ -37,6 +37,7 @@ def slots_for(num_parsers: int) -> dict[WorkKind, int]:
         WorkKind.PARSE: num_parsers,
         WorkKind.ANALYSE: 1,
         WorkKind.NOTIFY: 4,
+        WorkKind.ACT: 1,
         WorkKind.RETENTION: 1,
     }
 

@@ -26,15 +26,24 @@ printf '{"source":"slurm","job_id":"%s","cluster":"%s","name":"%s","nodelist":"%
     "${TRIAGE_GPUS_PER_NODE:-null}" "$END" "$NOW" >"$SPOOL/.$$" 2>/dev/null &&
     /bin/mv "$SPOOL/.$$" "$SPOOL/$NOW-$$.$HOOK.json" || exit 0
 # What a service that was away did not get goes out with the next message, the oldest first.
-(for FILE in "$SPOOL"/*.json; do
+# Slurm kills what is left of the script's process group as soon as it has ended. So what sends
+# gets a session of its own, and the script waits until it has one: a substitution ends when its
+# output is closed, and the shell closes it from its own session.
+SETSID=/usr/bin/setsid
+[ -x "$SETSID" ] || SETSID=
+LOG=${TRIAGE_LOG:-/dev/null}
+: 2>/dev/null >>"$LOG" || LOG=/dev/null
+export SPOOL CURL TRIAGE_URL TRIAGE_HEADER_FILE LOG
+: "$($SETSID /bin/sh -c 'exec >>"$LOG" 2>&1
+for FILE in "$SPOOL"/*.json; do
     case $FILE in *.job-ended.json) HOOK=job-ended ;; *) HOOK=job-failed ;; esac
-    CODE=$("$CURL" -sS -g -m 5 -o /dev/null -w '%{http_code}' --data-binary "@$FILE" \
-        -H "@${TRIAGE_HEADER_FILE:-/etc/triage/header}" -H 'Content-Type: application/json' \
+    CODE=$("$CURL" -sS -g -m 5 -o /dev/null -w "%{http_code}" --data-binary "@$FILE" \
+        -H "@${TRIAGE_HEADER_FILE:-/etc/triage/header}" -H "Content-Type: application/json" \
         "$TRIAGE_URL/v1/hooks/$HOOK")
     case $CODE in
         2*) /bin/rm -f "$FILE" ;;
         400 | 404 | 409 | 413 | 415 | 422) /bin/mv "$FILE" "$FILE.refused" ;;
         *) break ;;
     esac
-done) </dev/null >>"${TRIAGE_LOG:-/dev/null}" 2>&1 &
+done' </dev/null &)"
 exit 0

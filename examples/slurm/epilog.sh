@@ -23,16 +23,18 @@ case ${SLURM_JOB_EXIT_CODE:-unknown} in
 esac
 
 LOG=${TRIAGE_LOG:-/var/log/triage-collect.log}
-: >>"$LOG" 2>/dev/null || LOG=/dev/null
-# Slurm ends what is left of the script's own session. An epilogue has no search path.
+: 2>/dev/null >>"$LOG" || LOG=/dev/null
+# Slurm kills what is left of the script's process group as soon as it has ended. So the collector
+# gets a session of its own, and the script waits until it has one: a substitution ends when its
+# output is closed, and the shell closes it from its own session. An epilogue has no search path.
 SETSID=/usr/bin/setsid
 [ -x "$SETSID" ] || SETSID=
+export LOG PYTHONPATH="${TRIAGE_HOME:-/opt/triage}"
 
 cd / || exit 0
-PYTHONPATH=${TRIAGE_HOME:-/opt/triage} $SETSID "${TRIAGE_PYTHON:-/usr/bin/python3}" \
+: "$($SETSID /bin/sh -c 'exec "$@" >>"$LOG" 2>&1' sh "${TRIAGE_PYTHON:-/usr/bin/python3}" \
     -m triage.collectors --url "$TRIAGE_URL" \
     --token-file "${TRIAGE_TOKEN_FILE:-/etc/triage/token}" \
     --job-id "$SLURM_JOB_ID" --node "${SLURMD_NODENAME:-$(/bin/uname -n)}" \
-    --deadline "${TRIAGE_DEADLINE_S:-300}" $ONLY \
-    </dev/null >>"$LOG" 2>&1 &
+    --deadline "${TRIAGE_DEADLINE_S:-300}" $ONLY </dev/null &)"
 exit 0

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.api.service import Service
+from tests.support.work import ReadersHere, do_all
+from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
 from triage.store.incidents.facts import facts_json
 
@@ -133,9 +135,10 @@ def test_alerts_are_accepted_kept_out_or_joined(service: Service) -> None:
     answer = service.post("/v1/hooks/alertmanager", payload, token="ingest")
     assert answer.status == 202
     found = answer.json()
-    assert (found["accepted"], found["truncated"]) == (2, 3)
-    assert [one["fingerprint"] for one in found["ignored"]] == ["f2", "f3"]
+    assert (found["accepted"], found["waiting"], found["truncated"]) == (3, 1, 3)
+    assert [one["fingerprint"] for one in found["ignored"]] == ["f2"]
     assert {one["job_id"] for one in found["incidents"]} == {"alerted", "by-alert"}
+    do_all(service.ctx, ReadersHere(), WorkKind.ANALYSE)
     files = service.get(f"/v1/incidents/{incident}/artifacts").json()["items"]
     assert [(one["node"], one["kind"]) for one in files] == [("n-alert", "kernel_log")]
 
@@ -154,6 +157,17 @@ def test_cloudevents_in_three_modes(service: Service, mode: str) -> None:
     assert answer.status == 202, answer.body
     assert answer.json()["accepted"] == (2 if mode == "batch" else 1)
     assert [one["job_id"] for one in answer.json()["incidents"]] == ["evented"]
+
+
+def test_an_event_before_any_failure_is_shown_with_its_node(service: Service) -> None:
+    health = {"nodeName": "n-early", "errorCode": ["79"], "message": "<b>lost</b>"}
+    event = {**EVENT, "data": {"healthEvent": health}}
+    answer = service.post("/v1/hooks/cloudevents", event, token="ingest").json()
+    assert (answer["accepted"], answer["waiting"], answer["incidents"]) == (1, 1, [])
+    [shown] = service.get("/v1/nodes/n-early", token="read").json()["events"]
+    assert shown["summary"] == "unnamed 79 (not healthy): <b>lost</b>"
+    page = service.get("/nodes/n-early", token="read").body.decode()
+    assert "unnamed 79 (not healthy): &lt;b&gt;lost&lt;/b&gt;" in page
 
 
 def test_an_event_of_a_type_that_nobody_reads_is_kept_out(service: Service) -> None:

@@ -5,15 +5,14 @@
 
 import pytest
 
-from benchmarks.schemathesis_run import try_all
+from benchmarks.schemathesis_run import try_all, without_limits
 from tests.api.service import SCOPES, Service
 
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_every_answer_is_documented(service: Service, scope: str) -> None:
     # What is written by hand and what is made at random; the systematic cases take a minute.
-    # Long polls would take their minute each.
-    service.app.state.triage.watch.max_waiters = 0
+    without_limits(service.app)
     found = try_all(
         f"http://127.0.0.1:{service.port}", service.tokens[scope], scope,
         max_examples=2, seed=7, phases="examples,fuzzing",

@@ -46,12 +46,18 @@ ROUTED = {
     ("GET", "/v1/fleet/causes"): 200,
     ("GET", "/v1/fleet/mtti"): 200,
     ("GET", "/v1/fleet/parts"): 200,
+    ("GET", "/v1/fleet/hardware"): 422,
+    ("GET", "/v1/fleet/repairs"): 200,
     ("GET", "/v1/fleet/projection"): 422,
     ("GET", "/v1/fleet/checkpoint"): 200,
     ("GET", "/v1/fleet/spares"): 200,
     ("GET", "/v1/fleet/nodes"): 200,
     ("GET", "/v1/fleet/runs"): 200,
     ("POST", "/v1/fleet/telemetry"): 422,
+    ("POST", "/v1/fleet/test-plans"): 400,
+    ("GET", "/v1/fleet/test-plans"): 200,
+    ("POST", "/v1/fleet/test-plans/{id}/results"): 404,
+    ("GET", "/v1/jobs/{job_id}/launch"): 422,  # takes no incident
     ("POST", "/v1/jobs/{job_id}/artifacts"): 404,
     ("POST", "/v1/jobs/{job_id}/bundle"): 404,
     ("GET", "/v1/incidents"): 200,
@@ -62,6 +68,14 @@ ROUTED = {
     ("POST", "/v1/subscriptions/{id}/rotate"): 400,
     ("GET", "/v1/subscriptions"): 200,
     ("GET", "/v1/audit"): 200,
+    ("GET", "/v1/actions"): 200,
+    ("GET", "/v1/actuator"): 200,
+    ("POST", "/v1/actuator/halt"): 400,
+    ("POST", "/v1/actuator/resume"): 200,
+    ("GET", "/v1/search"): 422,
+    ("GET", "/v1/signatures"): 200,
+    ("POST", "/v1/signatures/{name}"): 422,
+    ("POST", "/v1/signatures/dry-run"): 422,
     ("GET", "/healthz"): 200,
     ("GET", "/readyz"): 200,
     ("GET", "/metrics"): 200,
@@ -92,7 +106,7 @@ def test_every_route_with_every_scope(
 
 def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, Any]]]) -> None:
     scopes = {(method, path): operation.get("x-scope") for method, path, operation in routes}
-    assert len(scopes) == 42
+    assert len(scopes) == 64
     assert {path for (_, path), scope in scopes.items() if scope is None} == {
         "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
@@ -107,6 +121,9 @@ def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, An
         "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/subscriptions/{id}/deliveries",
         "/v1/subscriptions/{id}/rotate", "/v1/deliveries/{id}/resend",
         "/v1/artifacts/{id}", "/v1/incidents/{id}",
+        "/v1/incidents/{id}/actions", "/v1/actions/{id}/approve", "/v1/actions/{id}/refuse",
+        "/v1/actions/{id}/undo", "/v1/actuator/halt", "/v1/actuator/resume",
+        "/v1/signatures", "/v1/signatures/{name}", "/v1/signatures/dry-run",
     }  # fmt: skip
 
 

@@ -16,8 +16,13 @@ import pytest
 from tests.api.service import Answer, Service
 from tests.support.work import ReadersHere, do_all
 from tests.web.site import Visit
+from triage.actions.store import actions
+from triage.actions.store.actions import NewAction
+from triage.clock import utc_now
+from triage.domain.acting import ActionState, Verb
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
+from triage.store.jobs import cluster_key
 
 LOG = b"<6>[ 1.0] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
 TENANTS = ("a", "b")
@@ -35,6 +40,8 @@ class Tenant:
     name: str
     incident: str
     node: str
+    plan: str
+    act: str
     tokens: Mapping[str, str]
 
 
@@ -45,6 +52,13 @@ def tar_of(name: str, data: bytes) -> bytes:
         info.size = len(data)
         tar.addfile(info, io.BytesIO(data))
     return packed.getvalue()
+
+
+def act_of(one: Tenant, cluster_id: int) -> NewAction:
+    return NewAction(
+        one.act, cluster_id, one.incident, one.node, Verb.DRAIN, "none", ActionState.DONE,
+        "gpu", 0.97, 1, "because", "triage", utc_now(),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +76,13 @@ def tenants(service: Service) -> Mapping[str, Tenant]:
         assert service.post(path, LOG, token=tokens["ingest"]).status == 201
         rows = EXPORT.format(job=f"job-{name}", node=node, cluster=name).encode()
         assert service.post("/v1/fleet/import", rows, token=tokens["ingest"]).status == 200
-        found[name] = Tenant(name, incident, node, tokens)
+        wish = {"nodes": f"{node},n[1-9]"}
+        plan = service.post("/v1/fleet/test-plans", wish, token=tokens["read"]).json()["id"]
+        found[name] = Tenant(name, incident, node, plan, f"act_{name}", tokens)
     do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
+    with service.ctx.database.writing() as session:
+        for one in found.values():
+            actions.add(session, act_of(one, cluster_key(session, one.name)))
     return found
 
 
@@ -71,13 +90,22 @@ Row = Callable[[Tenant], tuple[str, Any]]
 
 
 def bodyless(path: str) -> Row:
-    return lambda other: (path.format(id=other.incident, node=other.node, cluster=other.name), b"")
+    return lambda other: (
+        path.format(
+            id=other.incident, node=other.node, cluster=other.name, plan=other.plan, act=other.act
+        ),
+        b"",
+    )
 
 
 def with_body(path: str, body: Callable[[Tenant], Any]) -> Row:
     return lambda other: (
         path.format(
-            id=other.incident, node=other.node, cluster=other.name, job=f"job-{other.name}"
+            id=other.incident,
+            node=other.node,
+            cluster=other.name,
+            job=f"job-{other.name}",
+            plan=other.plan,
         ),
         body(other),
     )
@@ -92,11 +120,23 @@ READS: dict[tuple[str, str], Row] = {
     ("POST", "/v1/incidents/{id}/resolution"): with_body(
         "/v1/incidents/{id}/resolution", lambda _: {"category": "gpu"}
     ),
+    ("POST", "/v1/fleet/test-plans"): with_body(
+        "/v1/fleet/test-plans", lambda o: {"incident_id": o.incident}
+    ),
+    ("GET", "/v1/fleet/test-plans/{id}"): bodyless("/v1/fleet/test-plans/{plan}"),
+    ("GET", "/v1/actions/{id}"): bodyless("/v1/actions/{act}"),
+    ("GET", "/v1/jobs/{job_id}/launch"): bodyless(
+        "/v1/jobs/job-{cluster}/launch?cluster={cluster}"
+    ),
+    ("POST", "/v1/fleet/test-plans/{id}/results"): with_body(
+        "/v1/fleet/test-plans/{plan}/results", lambda _: {"results": {"rest": "pass"}}
+    ),
     **{
         ("GET", f"/v1/fleet{part}"): bodyless(f"/v1/fleet{part}?cluster={{cluster}}{more}")
         for part, more in {
             "": "", "/causes": "", "/mtti": "", "/parts": "", "/checks": "", "/nodes": "",
             "/runs": "", "/projection": "&gpus=8", "/checkpoint": "", "/spares": "",
+            "/test-plans": "", "/repairs": "", "/hardware": "&node=n1",
         }.items()
     },
 }  # fmt: skip
@@ -149,6 +189,9 @@ WRITES: dict[tuple[str, str], Row] = {
 # Answered for the token's own cluster: nothing of the other may stand in the answer.
 LISTS = {
     ("GET", "/v1/incidents"): "/v1/incidents",
+    ("GET", "/v1/search"): "/v1/search?q=fallen",
+    ("GET", "/v1/actions"): "/v1/actions",
+    ("GET", "/v1/actuator"): "/v1/actuator",
     ("POST", "/v1/hooks/cloudevents"): "",
 }
 EVENT = {
@@ -191,7 +234,7 @@ def test_what_is_of_the_other_cluster_is_not_there(
     wrong = []
     for name in TENANTS:
         own, other = tenants[name], others(name, tenants)
-        unknown = Tenant("nowhere", "inc_nowhere", "node-nowhere", {})
+        unknown = Tenant("nowhere", "inc_nowhere", "node-nowhere", "plan_nowhere", "act_no", {})
         for route, row in (READS | ASKS).items():
             token = own.tokens["ingest" if route in ASKS else "read"]
             mine = call(service, route, row, own, token)
@@ -230,10 +273,41 @@ def test_lists_hold_the_own_cluster_alone(service: Service, tenants: Mapping[str
     for name in TENANTS:
         items = service.get("/v1/incidents", token=tenants[name].tokens["read"]).json()["items"]
         assert {one["cluster"] for one in items} == {name}
+        acts = service.get("/v1/actions", token=tenants[name].tokens["read"]).json()["items"]
+        assert [one["id"] for one in acts] == [f"act_{name}"]
         runs = service.get("/v1/fleet/runs", token=tenants[name].tokens["read"]).json()["items"]
         assert {one["cluster"] for one in runs} == {name}
         fleet = service.get("/v1/fleet", token=tenants[name].tokens["read"]).json()
         assert (fleet["cluster"], fleet["clusters"]) == (name, [name])
+
+
+def test_a_search_finds_what_is_of_the_own_cluster_alone(
+    service: Service, tenants: Mapping[str, Tenant]
+) -> None:
+    for name in TENANTS:
+        own, other = tenants[name], others(name, tenants)
+        token = own.tokens["read"]
+        kinds = set()
+        for words in ("fallen", "xid%2079", "job-", "node-", own.incident, "gpu"):
+            hits = service.get(f"/v1/search?q={words}", token=token).json()["hits"]
+            assert {hit["cluster"] for hit in hits} == {name}, words
+            kinds |= {hit["kind"] for hit in hits}
+        assert kinds >= {"incident", "job", "node", "code", "evidence"}
+        for words in (other.incident, other.node, f"job-{other.name}"):
+            assert service.get(f"/v1/search?q={words}", token=token).json()["hits"] == []
+            page = service.get(f"/search?q={words}", token=token).body.decode()
+            assert "Nothing bears" in page
+        assert service.get(f"/v1/search?q=x&cluster={other.name}", token=token).status == 404
+        assert service.get(f"/search?q=x&cluster={other.name}", token=token).status == 404
+
+
+def test_how_acting_stands_is_told_to_its_own_cluster_alone(
+    service: Service, tenants: Mapping[str, Tenant]
+) -> None:
+    # This service acts on jobs that name no cluster.
+    assert service.get("/v1/actuator", token=tenants["a"].tokens["read"]).status == 404
+    assert service.get("/v1/actuator", token="read").status == 200
+    assert service.get("/v1/actions?cluster=b", token=tenants["a"].tokens["read"]).status == 404
 
 
 def test_an_event_on_a_node_of_the_other_cluster_joins_nothing(
@@ -248,9 +322,8 @@ def test_an_event_on_a_node_of_the_other_cluster_joins_nothing(
     answer = service.post(path, event, token=own.tokens["ingest"], headers=headers).json()
     nowhere = {**EVENT, "data": {"healthEvent": {**health, "nodeName": "nowhere"}}}
     missing = service.post(path, nowhere, token=own.tokens["ingest"], headers=headers).json()
-    assert answer["incidents"] == missing["incidents"] == []
-    [one], [unknown] = answer["ignored"], missing["ignored"]
-    assert one["why"] == unknown["why"].replace("nowhere", other.node)
+    assert answer == missing
+    assert (answer["incidents"], answer["waiting"]) == ([], 1)
     assert service.get(f"/v1/incidents/{other.incident}/artifacts").json() == before
 
 
@@ -283,11 +356,12 @@ def test_pages_show_the_own_cluster_alone(service: Service, tenants: Mapping[str
                 foreign = re.sub(r"\{\w+\}", told[kind]["b"], path)
                 query = f"?file=nodes/{other.node}/upload.log" if "/raw" in path else ""
                 assert service.get(foreign + query, token=token).status == 404, path
-    for path in ("/incidents", "/fleet", "/fleet/nodes", "/fleet/plan", "/fleet/checks"):
+    fleet = ("/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks")
+    for path in ("/incidents", "/overview", "/overview/board", *fleet):
         page = service.get(path, token=token)
         assert page.status == 200
         assert all(word not in page.body.decode() for word in (other.incident, other.node)), path
-        if path.startswith("/fleet"):
+        if path.startswith(("/fleet", "/overview")):
             assert service.get(f"{path}?cluster=b", token=token).status == 404
             assert service.get(f"{path}?cluster=nowhere", token=token).status == 404
     assert service.get("/queue", token=token).status == 403

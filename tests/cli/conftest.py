@@ -15,21 +15,24 @@ def brain(monkeypatch):
     module.explanation = None
     module.answer, module.rows, module.error, module.call = answers.culprit(), [], None, None
 
-    def analyze(paths, *, job=None, at=None, progress=None):
-        module.call = SimpleNamespace(paths=paths, job=job, at=at, progress=progress)
+    def analyze(paths, *, job=None, at=None, progress=None, signatures=None):
+        module.call = SimpleNamespace(
+            paths=paths, job=job, at=at, progress=progress, signatures=signatures
+        )
         if progress is not None:
             progress(1, 2)
         if module.error is not None:
             raise module.error
         return SimpleNamespace(answer=module.answer)
 
-    def read_rows(paths):
+    def read_rows(paths, signatures=None):
+        module.call = SimpleNamespace(paths=paths, signatures=signatures)
         yield from module.rows
         if module.error is not None:
             raise module.error
 
-    def explain(paths, *, job=None, at=None, progress=None):
-        analyze(paths, job=job, at=at, progress=progress)
+    def explain(paths, *, job=None, at=None, progress=None, signatures=None):
+        analyze(paths, job=job, at=at, progress=progress, signatures=signatures)
         return module.explanation
 
     module.analyze, module.read_rows, module.explain = analyze, read_rows, explain

@@ -14,6 +14,8 @@ from triage.client import Client
 from triage.domain.report import iso_utc
 from triage.errors import Unprocessable
 from triage.fleet.render import frames
+from triage.fleet.standings.places import place_rates
+from triage.fleet.standings.standing import place_of
 
 SINCE = END - timedelta(days=60)
 PERIOD = ("--since", iso_utc(SINCE), "--until", iso_utc(END))
@@ -62,6 +64,7 @@ TABLES = {
     "causes": frames.FLEET_CAUSES, "leaves": frames.FLEET_LEAVES, "mtti": frames.FLEET_MTTI,
     "sizes": frames.FLEET_SIZES, "projection": frames.FLEET_PROJECTION,
     "checkpoints": frames.FLEET_CHECKPOINTS, "spares": frames.FLEET_SPARES,
+    "spares_cost": frames.FLEET_SPARES_COST,
     "nodes": frames.FLEET_NODES, "parts": frames.FLEET_PARTS, "runs": frames.FLEET_RUNS,
 }  # fmt: skip
 
@@ -205,3 +208,14 @@ def test_what_cannot_be_is_one_sentence(run, arguments, said):
     assert err.startswith("triage: ")
     assert len(err.splitlines()) == 1
     assert said in err
+
+
+def test_places_are_a_table_where_there_are_several(fleet):
+    rows = place_rates([9, 8, 7, 1, 0, 2], [1000.0] * 6, {"cage": list("aaabbb")}, per=1000.0)
+    standings = {"places": [place_of(row).to_dict() for row in rows]}
+
+    places = frames.places(standings)
+
+    assert {name: str(kind) for name, kind in places.dtypes.items()} == dict(frames.FLEET_PLACES)
+    assert places["name"].tolist() == ["a", "b"]
+    assert fleet.places.empty

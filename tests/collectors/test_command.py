@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from tests.collectors.scripted import ROOT, accepted, arguments, bare_environment, finished, service
 from triage.cli import collect as face
+from triage.collectors import command
 from triage.collectors.command import options_of, parser
 from triage.collectors.deliver import wait_s
 from triage.collectors.endpoint import endpoint_of, path_of
@@ -54,7 +55,7 @@ def test_the_page_names_every_option_and_shows_none_that_is_not() -> None:
 
 def test_both_faces_have_the_same_defaults(monkeypatch) -> None:
     seen = []
-    monkeypatch.setattr(face, "run", lambda options, _environment: seen.append(options) or 0)
+    monkeypatch.setattr(command, "run", lambda options, _environment: seen.append(options) or 0)
     typer_command()(["--url", "http://x"], standalone_mode=False)
 
     assert seen == [options_of(parser().parse_args(["--url", "http://x"]))]
@@ -62,7 +63,7 @@ def test_both_faces_have_the_same_defaults(monkeypatch) -> None:
 
 
 def test_the_typer_face_hands_the_status_on(monkeypatch) -> None:
-    monkeypatch.setattr(face, "run", lambda *_: 1)
+    monkeypatch.setattr(command, "run", lambda *_: 1)
     assert typer_command()(["--url", "http://x"], standalone_mode=False) == 1
 
 

@@ -1,10 +1,12 @@
 """The examples run: scripts against a service of the test, manifests against the options."""
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -187,6 +189,41 @@ def test_the_head_node_tells_of_the_failure(tmp_path) -> None:
     }  # fmt: skip
     assert request.path == "/v1/hooks/job-failed"
     assert request.headers["authorization"] == f"Bearer {TOKEN}"
+
+
+def run_and_kill_its_group(tmp_path: Path, script: Path, environment: dict[str, str]) -> None:
+    """As slurmd and slurmctld do it, on a machine so busy that a new session takes its time."""
+    slow = tmp_path / "setsid"
+    slow.write_text('#!/bin/sh\nsleep 0.5\nexec /usr/bin/setsid "$@"\n')
+    slow.chmod(0o755)
+    text = script.read_text()
+    assert "SETSID=/usr/bin/setsid" in text
+    copy = tmp_path / f"slow-{script.name}"
+    copy.write_text(text.replace("SETSID=/usr/bin/setsid", f"SETSID={slow}"))
+    process = subprocess.Popen(["/bin/sh", copy], env=environment, start_new_session=True)
+    assert process.wait(30) == 0
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_the_collector_outlives_the_process_group_that_slurm_kills(tmp_path, spooled_here) -> None:
+    dump(tmp_path / "fr", 1)
+    with service(accepted()) as there:
+        run_and_kill_its_group(tmp_path, spooled_here, slurm(tmp_path, conf(tmp_path, there.url)))
+        eventually(lambda: there.requests)
+
+
+@needs_curl
+def test_what_sends_outlives_the_process_group_that_slurm_kills(tmp_path) -> None:
+    with service((202, {}, {})) as there:
+        environment = {
+            "TRIAGE_CONF": conf(tmp_path, there.url), "SLURM_JOB_ID": "4711",
+            "SLURM_JOB_EXIT_CODE2": "134:0", "SLURM_JOB_EXIT_CODE": "34304",
+            "TRIAGE_SPOOL": str(tmp_path / "hooks"),
+        }  # fmt: skip
+        script = EXAMPLES / "slurm" / "EpilogSlurmctld.sh"
+        run_and_kill_its_group(tmp_path, script, environment)
+        eventually(lambda: there.requests)
 
 
 @needs_curl

@@ -40,8 +40,11 @@ TABLES = {
     "`fleet.projection`": frames_of_fleet.FLEET_PROJECTION,
     "`fleet.checkpoints`": frames_of_fleet.FLEET_CHECKPOINTS,
     "`fleet.spares`": frames_of_fleet.FLEET_SPARES,
+    "`fleet.spares_cost`": frames_of_fleet.FLEET_SPARES_COST,
+    "`fleet.away`": frames_of_fleet.FLEET_AWAY,
     "`fleet.nodes`": frames_of_fleet.FLEET_NODES,
     "`fleet.parts`": frames_of_fleet.FLEET_PARTS,
+    "`fleet.places`": frames_of_fleet.FLEET_PLACES,
     "`fleet.runs`": frames_of_fleet.FLEET_RUNS,
 }
 

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "examples" / "investigation.ipynb"
 SERVICE = ROOT / "examples" / "service.ipynb"
 FLEET = ROOT / "examples" / "fleet.ipynb"
+REPAIRS = ROOT / "examples" / "repairs.ipynb"
+EXPORTS = ROOT / "examples" / "exports.ipynb"
 # Beliefs and measured delays move with the weights and are not what the page is about.
 NUMBER = re.compile(r"\d+\.\d+")
 
@@ -106,7 +108,26 @@ def test_the_notebook_of_a_fleet_runs_and_says_what_it_keeps(tmp_path, monkeypat
     assert any(found_all in text for cell in wanted for text in cell)
 
 
-@pytest.mark.parametrize("path", [NOTEBOOK, SERVICE, FLEET], ids=lambda path: path.name)
+def test_the_notebook_of_repairs_goes_from_a_record_to_a_bad_node(tmp_path, monkeypatch):
+    notebook = nbformat.read(REPAIRS, as_version=4)
+    wanted = [said(cell) for cell in code_of(notebook)]
+    found = run(notebook, tmp_path, monkeypatch)
+    assert [said(cell) for cell in code_of(found)] == wanted
+
+
+def test_the_notebook_of_exports_goes_from_files_to_a_test_plan(tmp_path, monkeypatch):
+    notebook = nbformat.read(EXPORTS, as_version=4)
+    wanted = [said(cell) for cell in code_of(notebook)]
+    found = [said(cell) for cell in code_of(run(notebook, tmp_path, monkeypatch))]
+    # Which nodes and how many moves with every weight; the tables stay what they are.
+    heads = [[text.split("\n")[0].split() for text in cell] for cell in wanted]
+    assert [[text.split("\n")[0].split() for text in cell] for cell in found][:-1] == heads[:-1]
+    assert found[-1][0].startswith("bad found in ")
+
+
+@pytest.mark.parametrize(
+    "path", [NOTEBOOK, SERVICE, FLEET, REPAIRS, EXPORTS], ids=lambda path: path.name
+)
 def test_it_is_small_and_names_no_place_of_a_machine(path):
     raw = path.read_text("utf-8")
     assert len(raw) < 300_000

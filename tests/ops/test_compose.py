@@ -138,7 +138,7 @@ def test_stores_and_readers_reach_no_other_network() -> None:
     kinds = {
         name: set(SERVICES[name]["command"]) & set(WorkKind) for name in ("worker", "notifier")
     }
-    assert kinds["notifier"] == {"notify"}
+    assert kinds["notifier"] == {"notify", "act"}
     assert kinds["worker"] | kinds["notifier"] == set(WorkKind)
     assert not kinds["worker"] & kinds["notifier"]
 
@@ -240,7 +240,30 @@ def test_the_image_is_made_of_what_is_there_and_runs_as_nobody() -> None:
         assert f"!{source}" in ignored
     assert "USER 10001:10001" in lines
     assert steps.index("USER") < steps.index("CMD")
-    assert any("--require-hashes -r requirements/server.txt" in line for line in lines)
+
+
+@pytest.mark.parametrize("with_wheels", [False, True])
+def test_the_image_takes_wheels_from_a_folder_where_there_is_one(
+    tmp_path: Path, with_wheels: bool
+) -> None:
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", "")
+    [run] = re.findall(r"^RUN --mount=type=bind,target=/context +(.*pip install.*)$", text, re.M)
+    context = tmp_path / "context"
+    context.mkdir()
+    if with_wheels:
+        (context / "wheels").mkdir()
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\necho "$@"\n')
+    pip.chmod(0o755)
+
+    said = subprocess.run(
+        ["sh", "-ec", run.replace("/context", str(context))], capture_output=True, text=True,
+        check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    ).stdout.split()  # fmt: skip
+
+    assert "--require-hashes" in said
+    assert said[-2:] == ["-r", "requirements/server.txt"]
+    assert ("--no-index" in said) is with_wheels
 
 
 @contextmanager

@@ -24,6 +24,8 @@ def shown(value: object) -> str:
     """A default as the page prints it."""
     if isinstance(value, Path):
         value = str(value)
+    if isinstance(value, tuple) and value:
+        value = ",".join(value)
     return "empty" if value in ("", ()) else f"`{value}`"
 
 

@@ -52,10 +52,11 @@ def test_columns_that_go_count_where_they_hold_something(filled: Context) -> Non
     names = {one.name for one in losses(filled.database, "0008")}
 
     assert "incident_facts" in names
-    # Nobody named an attempt and nothing waited; the answer asked for a file.
+    # Nobody named an attempt and nothing waited; the answer asked for a file, and says whether
+    # to start again.
     assert {name for name in names if name.startswith(("incident.", "work."))} == {
-        "incident.wanted"
-    }
+        "incident.wanted", "incident.restart",
+    }  # fmt: skip
     assert losses(filled.database, "head") == []
     refuse_loss(filled.database, "head", no)
 

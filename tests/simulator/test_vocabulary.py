@@ -70,9 +70,9 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", sorted(set(HARMLESS)))
-def test_what_healthy_nodes_and_jobs_say_is_no_fault(line: str) -> None:
-    assert role_of(line) in (None, EvidenceRole.NOISE, EvidenceRole.ADVICE)
+def test_what_healthy_nodes_and_jobs_say_is_no_fault() -> None:
+    harmless = (None, EvidenceRole.NOISE, EvidenceRole.ADVICE)
+    assert [line for line in HARMLESS if role_of(line) not in harmless] == []
 
 
 @pytest.mark.parametrize("line", [*everyday.TEARDOWN, *(text for text, _ in beginning.CPP_UNEASY)])

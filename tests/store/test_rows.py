@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from models import Artifact, Base, Evidence, Incident, Work
 from tests.store.conftest import NOW, new_answer, new_file, suspect, uploaded
 from triage.domain.states import ArtifactState, DeliveryState, IncidentState, WorkKind
-from triage.store import jobs, nodes
+from triage.store import jobs, node_notices, nodes
 from triage.store.access import audit, keys
 from triage.store.database.ids import new_id
 from triage.store.incidents import (
@@ -325,9 +325,11 @@ def test_a_hook_that_names_a_node_finds_the_job_that_ran_there(database, unique,
     by_facts = opened(unique + "2", now=day, facts={"rank_to_node": {"0": f"{unique}-facts"}})
     with database.reading() as session:
         for name, wanted in ((f"{unique}-file", by_file), (f"{unique}-facts", by_facts)):
-            assert incidents.newest_of_node(session, name, NOW).id == wanted
-            assert incidents.newest_of_node(session, name, NOW + timedelta(days=50)) is None
-            assert incidents.newest_of_node(session, name + "x", NOW) is None
+            of_nodes = node_notices.incidents_of_nodes
+            assert of_nodes(session, [name, "x"], NOW, None) == ([wanted], {name})
+            assert of_nodes(session, [name], NOW + timedelta(days=50), None) == ([], set())
+            assert of_nodes(session, [name], NOW, "another") == ([], set())
+            assert of_nodes(session, [name + "x"], NOW, None) == ([], set())
 
 
 def test_counts_say_how_long_work_waits(database, unique, opened):
@@ -354,7 +356,7 @@ def test_acts_are_listed_newest_first(database, unique):
 
 
 # What a person says, asks for, or has erased is not of every incident.
-OF_OTHERS = ("resolution", "subscription", "erasure")
+OF_OTHERS = ("resolution", "subscription", "erasure", "test_plan", "action")
 
 
 @pytest.mark.parametrize("resolved", [False, True])

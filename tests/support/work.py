@@ -1,7 +1,6 @@
 """Work that is due, done in this process."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import orjson
 
@@ -19,6 +18,7 @@ from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, 
 from triage.sandbox.readers import Readers
 from triage.server.work import runner_of
 from triage.services.context import Context
+from triage.signatures.own.own_signatures import own_from_bytes
 
 __all__ = ["ReadersHere", "do_all", "do_one"]
 
@@ -27,14 +27,19 @@ class ReadersHere:
     """What :class:`SandboxPool` does, in this process: quick, and nothing to kill."""
 
     def extract(
-        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
+        self,
+        files: Sequence[FileToRead],
+        facts_json: bytes = b"{}",
+        *,
+        own: bytes = b"",
+        deadline_s: float,
     ) -> list[Extracted]:
         inputs = [InputFile(one.path, one.artifact, one.size_bytes, one.kind) for one in files]
         ranks = {one.artifact: one.rank for one in files if one.rank is not None}
         facts, _ = parse_job(facts_json)
         return [
             Extracted(pack(one), to_exact_json(evidence_rows(one, facts)), *state_of(one))
-            for one in Extractor().extract(inputs, ranks)
+            for one in Extractor(own_from_bytes(own)).extract(inputs, ranks)
         ]
 
     def analyse(
@@ -45,7 +50,7 @@ class ReadersHere:
         deadline_s: float,
     ) -> Analysis:
         facts = job_from_dict(orjson.loads(known.facts_json))
-        facts = replace(facts, standings=dict(known.standings))
+        facts = facts.with_record(known.standings, known.starts)
         study = study_of(
             map(unpack, packed),
             facts,
@@ -53,6 +58,7 @@ class ReadersHere:
             list(known.notes),
             known.at,
             first=known.first,
+            own_in_force=known.own_in_force,
         )
         return Analysis(
             answer=answer_to_bytes(study.report.answer),

@@ -26,7 +26,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "headless_shell")
 PATIENCE_S = 180.0
 KEYS = {
     "Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37,
-    "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "n": 78, "p": 80,
+    "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "n": 78, "p": 80, "/": 191,
 }  # fmt: skip
 
 
@@ -115,11 +115,7 @@ class Browser:
             found.call(f"{domain}.enable")
         found.call("Page.setLifecycleEventsEnabled", enabled=True)
         found.size(width, height)
-        scheme = "dark" if dark else "light"
-        found.call(
-            "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": scheme}],
-        )
+        found.scheme("dark" if dark else "light")
         return found
 
     def close(self) -> None:
@@ -181,6 +177,13 @@ class Page:
             "Emulation.setDeviceMetricsOverride", width=width, height=height,
             deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
+
+    def scheme(self, name: str) -> None:
+        """``light`` or ``dark``, as the reader's system says."""
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": name}],
+        )
 
     def goto(self, url: str) -> None:
         """Open it, and wait until it is loaded."""

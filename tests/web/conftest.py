@@ -5,7 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.api.service import Service, context_at, serving
+from tests.web.browser import Browser, browsing
 from tests.web.site import GOOD, analyse, sent
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One process for all tests; each page has storage of its own."""
+    with browsing() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -4,27 +4,19 @@ At the end of each test nothing may have gone wrong: no error on the console, no
 another host, nothing that the content security policy had to stop, no dialog.
 """
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.api.service import Service
+from tests.api.service import Service, context_at, serving
 from tests.services.whole_jobs import GPU_LOST
-from tests.web.browser import Browser, Page, browsing
+from tests.web.browser import Browser, Page
+from tests.web.looks import faults_of
 from tests.web.site import GOOD, sent, working
 from tests.web.test_hostile import files
-
-AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
-SERIOUS = {"serious", "critical"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as found:
-        yield found
+from triage.fleet.web.routers import overview
 
 
 @pytest.fixture
@@ -140,7 +132,7 @@ def test_a_live_page_fills_itself_and_then_stops_asking(
     page.wait("!document.querySelector('#answer').hasAttribute('hx-get')")
     page.wait("document.querySelector('.rank-grid').dataset.drawMs")
     asked = len([url for url in page.requests if url.endswith("/answer")])
-    page.run("new Promise((done) => setTimeout(done, 4500))")
+    page.run("new Promise((done) => setTimeout(done, 2500))")
     assert len([url for url in page.requests if url.endswith("/answer")]) == asked
     # What had not changed was not sent, nor put into the page again.
     assert 304 in {status for url, status in page.statuses if url.endswith("/answer")}
@@ -254,10 +246,12 @@ def test_everything_can_be_reached_with_the_keyboard_and_shows_where_it_is(
         "[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select,"
         " textarea, summary, canvas')].filter((e) => e.checkVisibility()).length"
     )
-    page.run("window.seen = new Set()")
+    page.run(
+        "window.seen = new Set();"
+        " document.addEventListener('focusin', (event) => { seen.add(event.target); })"
+    )
     for _ in range(wanted + 40):
         page.key("Tab")
-        page.run("seen.add(document.activeElement)")
     unseen = page.run(
         "[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select,"
         " textarea, summary, canvas')].filter((e) => e.checkVisibility() && !seen.has(e))"
@@ -294,6 +288,8 @@ def test_logging_in_and_out(browser: Browser, service: Service) -> None:
 
 def pages_of(hostile: str, site: str) -> list[str]:
     return [
+        f"{site}/overview", f"{site}/search", f"{site}/search?q=gpu",
+        f"{hostile.replace('incidents/', 'incidents/compare?a=')}&b={hostile.rpartition('/')[2]}",
         f"{site}/incidents", hostile, f"{hostile}?role=any", f"{hostile}/files", f"{site}/queue",
         f"{site}/upload", f"{site}/nodes/gpu-0102", f"{site}/login", f"{site}/incidents/none",
         f"{hostile}/raw?file=nodes/gpu-0102/kernel.log&line=3", f"{site}/fleet",
@@ -301,34 +297,100 @@ def pages_of(hostile: str, site: str) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_everybody_can_read_it(browser: Browser, hostile: str, site: str, dark: bool) -> None:
-    page = browser.page(dark=dark)
-    page.expected = ("404",)
-    found = []
-    for path in pages_of(hostile, site):
-        page.goto(path)
-        page.run(AXE)
-        told = page.run("axe.run({resultTypes: ['violations']}).then((r) => JSON.stringify(r))")
-        found += [
-            (path.removeprefix(site), one["id"], [n["html"][:150] for n in one["nodes"][:3]])
-            for one in json.loads(told)["violations"]
-            if one["impact"] in SERIOUS
-        ]
-    assert found == []
-    assert page.wrong() == []
-
-
-@pytest.mark.parametrize("width", [360, 768, 1200])
-def test_no_page_is_wider_than_the_screen(
-    browser: Browser, hostile: str, site: str, width: int
+def test_everybody_can_read_each_page_on_each_screen(
+    browser: Browser, hostile: str, site: str
 ) -> None:
-    page = browser.page(width)
+    page = browser.page()
     page.expected = ("404",)
-    for path in pages_of(hostile, site):
-        page.goto(path)
-        assert page.run("document.documentElement.scrollWidth") <= width, path
+    assert [fault for path in pages_of(hostile, site) for fault in faults_of(page, path)] == []
     assert page.wrong() == []
+
+
+def test_the_overview_follows_keeps_its_place_and_says_when_it_is_stale(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "EVERY_S", 2)
+    page = browser.page(800, 400)
+    page.expected = ("ERR_", "htmx:afterRequest", "htmx:sendError")  # it is away
+    ctx = context_at(tmp_path)
+    with serving(ctx, open_access=True) as service:
+        for number in range(6):
+            service.post("/v1/hooks/job-failed", {"job_id": f"job-{number}"}, token=None)
+        page.goto(f"http://127.0.0.1:{service.port}/overview")
+        page.wait("document.querySelector('#fresh').textContent.startsWith('Fresh as of')")
+        page.run("document.querySelectorAll('.incidents .main-link')[5].focus(); scrollTo(0, 250)")
+        focused, top = page.run("[document.activeElement.id, scrollY]")
+        assert focused.startswith("go-inc")
+        assert top > 100
+        service.post("/v1/hooks/job-failed", {"job_id": "one-more"}, token=None)
+        page.wait("document.querySelector('.board').textContent.includes('one-more')", 60)
+        assert page.run("[document.activeElement.id, scrollY]") == [focused, top]
+        page.until(lambda: 304 in {code for url, code in page.statuses if "/board" in url}, "304")
+        page.wait("!document.querySelector('.stale')")
+    page.wait("!!document.querySelector('.stale')", 90)
+    assert "does not answer" in page.text("#fresh")
+    assert "one-more" in page.text(".board")
+    ctx.close()
+    assert page.wrong() == []
+
+
+def test_times_are_of_the_readers_zone_and_utc_where_wanted(
+    browser: Browser, incident: str
+) -> None:
+    page = browser.page()
+    page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+    page.goto(incident)
+    first = "document.querySelector('.facts time')"
+    page.wait("!document.querySelector('#zone').hidden")
+    utc, local = page.run(f"[{first}.title, {first}.textContent]")
+    assert utc.endswith(" UTC")
+    assert local.endswith(" GMT+5:30")
+    assert local != utc.replace("UTC", "GMT+5:30")
+    assert page.run(f"{first}.dateTime.slice(0, 19).replace('T', ' ')") == utc[:19]
+    # A row of a log has its time beside it; its own text stays what it was.
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    assert page.run(f"{first}.textContent") == utc
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert page.run(f"{first}.textContent") == local
+    page.click("#zone")
+    assert page.run(f"{first}.textContent") == utc
+    page.goto(incident)
+    page.wait("document.querySelector('#zone').textContent === 'UTC'")
+    assert page.run(f"{first}.textContent") == utc
+    assert page.wrong() == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_paper_is_light_and_has_what_decides_first(
+    browser: Browser, incident: str, dark: bool
+) -> None:
+    page = browser.page(dark=dark)
+    page.goto(incident)
+    page.call("Emulation.setEmulatedMedia", media="print")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.run("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    shown = page.run(
+        "[...document.querySelectorAll('header.top, button, form, .crumbs, .skip')]"
+        ".filter((e) => e.checkVisibility()).length"
+    )
+    assert shown == 0
+    tops = page.run(
+        "['h1', '#h-suspects', '#h-coverage', '#h-evidence', '#h-ranks', '#h-timeline']"
+        ".map((s) => document.querySelector(s).getBoundingClientRect().top)"
+    )
+    assert tops == sorted(tops)
+    assert page.wrong() == []
+
+
+def test_a_slash_goes_to_the_search_and_not_out_of_a_field(page: Page, site: str) -> None:
+    page.goto(f"{site}/incidents")
+    page.key("/")
+    assert page.run("document.activeElement.id") == "find"
+    page.key("/")
+    page.write("xid 79")
+    assert page.run("document.activeElement.value") == "/xid 79"
+    page.key("Enter")
+    page.wait("location.pathname + location.search === '/search?q=%2Fxid+79'")
 
 
 def test_hostile_logs_run_nothing_and_load_nothing(page: Page, hostile: str) -> None:

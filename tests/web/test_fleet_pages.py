@@ -12,7 +12,9 @@ from tests.web.fleet_site import NOW, fleet_service
 from tests.web.site import Reading, Visit
 from tests.web.test_pages import POLICY
 
-PAGES = ["/fleet", "/fleet/nodes", "/fleet/plan", "/fleet/checks"]
+PAGES = [
+    "/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks", "/fleet/test-plans",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def every_page(ready: str) -> list[str]:
         f"/incidents/{ready}/answer", f"/incidents/{ready}/evidence", f"/incidents/{ready}/files",
         f"/incidents/{ready}/raw?file=nodes/gpu-0102/kernel.log&line=10",
         f"/incidents/{ready}/raw?file=fr/comm_lib_trace_rank_3", "/nodes/gpu-0102", "/queue",
-        "/upload", "/fleet", "/fleet/nodes", "/fleet/plan", "/fleet/checks",
+        "/upload", "/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks",
     ]  # fmt: skip
 
 
@@ -84,7 +84,8 @@ def test_the_page_tells_in_the_order_that_is_needed(visit: Visit, ready: str) ->
     summary = visit.service.get(f"/v1/incidents/{ready}", token=None).json()["verdict"]["summary"]
     assert len(page.all("h1")) == 1
     order = [
-        summary, "culprit", "Victims", "Dumps read: 7 of 8 ranks", "Drain gpu-0102",
+        summary, "restart without gpu-0102 (up to 3 times)", "culprit", "Victims",
+        "Dumps read: 7 of 8 ranks", "Drain gpu-0102",
         "scontrol update nodename=gpu-0102", "the others wait for it", "CULPRIT rank 2", "given up",
     ]  # fmt: skip
     places = [words.index(part) for part in order]

@@ -23,7 +23,7 @@ def use(ctx: Context, run) -> None:
 
 def test_each_kind_of_work_is_a_task_of_its_name() -> None:
     assert {name for name in app.tasks if name.startswith("triage.")} == {
-        "triage.parse", "triage.analyse", "triage.notify", "triage.retention",
+        "triage.parse", "triage.analyse", "triage.notify", "triage.retention", "triage.act",
     }  # fmt: skip
 
 

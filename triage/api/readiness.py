@@ -69,6 +69,7 @@ class Readiness:
                     ("worker", self.worker, self.embedded),
                     ("tokens", self.tokens, False),
                     ("surroundings", self.surroundings, False),
+                    ("acting", self.acting, False),
                 )
                 self.kept = tuple(
                     await asyncio.gather(
@@ -124,6 +125,12 @@ class Readiness:
         if waits:
             return "warn", "; ".join(one.words("piece of work") for one in waits)
         return "ok", ""
+
+    def acting(self) -> tuple[str, str]:
+        """Whether acts on nodes are halted."""
+        with self.ctx.database.reading() as session:
+            why = self.ctx.acting.halted(session, self.ctx.settings)
+        return ("ok", "") if why is None else ("warn", f"{why}; `triage act resume` goes on")
 
     def worker(self) -> tuple[str, str]:
         """Whether anybody does what is due."""

@@ -6,6 +6,7 @@ from triage.cli.options import (
     Output,
     Paths,
     ReportFormat,
+    Signatures,
     StoppedAt,
     Top,
     existing,
@@ -40,6 +41,7 @@ def analyze(
     top: Top = None,
     job: JobFile = None,
     at: StoppedAt = None,
+    signatures: Signatures = None,
 ) -> None:
     """Analyse ``paths`` and print the answer; ``HELP`` is what people read of it."""
     inputs = existing(paths, job)
@@ -49,5 +51,5 @@ def analyze(
     from triage.report import analyze as run
 
     with reading() as progress:
-        report = run(inputs, job=job, at=at, progress=progress)
+        report = run(inputs, job=job, at=at, progress=progress, signatures=signatures)
     emit(rendered(report.answer, format_, top, to_file=output is not None), output)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
@@ -34,8 +34,17 @@ CaFile = Annotated[
 ]
 
 
+class Limits(TypedDict, total=False):
+    """How long and how often the service is asked, where it is not as usual."""
+
+    timeout_s: float
+    tries: int
+
+
 @contextmanager
-def asking(url: str, token_file: str | None, ca_file: str | None) -> Iterator["Client"]:
+def asking(
+    url: str, token_file: str | None, ca_file: str | None, **limits: Unpack[Limits]
+) -> Iterator["Client"]:
     """A client of the service; what is refused raises UsageError with the command that helps.
 
     The token is in a file, else in ``TRIAGE_TOKEN``; it is never on the command line, where
@@ -52,7 +61,7 @@ def asking(url: str, token_file: str | None, ca_file: str | None) -> Iterator["C
         raise UsageError(token.why)
     if token.warning:
         typer.echo(f"triage: {token.warning}", err=True)
-    with Client(address, token.value or None, ca_file=ca_file) as client:
+    with Client(address, token.value or None, ca_file=ca_file, **limits) as client:
         try:
             yield client
         except NotFound as error:

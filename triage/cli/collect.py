@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from triage.collectors.command import options_of, run
 from triage.collectors.options import OPTIONS, Misuse
 from triage.errors import UsageError
 
@@ -74,6 +73,8 @@ def collect(
     """Collect and send; ``HELP`` is what people read of it."""
     # The parameters are named as the options of the collector's own command are.
     given = Namespace(**locals())
+    from triage.collectors.command import options_of, run
+
     try:
         options = options_of(given)
     except Misuse as error:

@@ -16,7 +16,7 @@ from triage.cli.command_tree import Command, Option
 from triage.cli.completion_scripts import bash, fish, zsh
 from triage.cli.output import emit
 
-__all__ = ["HELP", "completion", "tree"]
+__all__ = ["HELP", "choices_of", "completion", "tree"]
 
 HELP = """
 Print a script that completes commands and options in a shell.
@@ -88,6 +88,7 @@ def kinds_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """The words that an option or argument of this type takes, where they are counted."""
     return tuple(
         str(choice)
         for kind in kinds_of(hint)

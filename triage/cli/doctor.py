@@ -24,13 +24,14 @@ def doctor(
 ) -> int:
     """Examine; the help stands in ``HELP``."""
     with service_packages():
+        from triage.actions.services.actuator import ActingOnNodes
         from triage.logging import configure_logging
         from triage.services.doctor import Health, examine
         from triage.settings import load_settings
 
         settings = load_settings()
         configure_logging(settings)
-        findings = examine(settings)
+        findings = examine(settings, ActingOnNodes())
         fails = any(finding.health is Health.FAIL for finding in findings)
         if as_json:
             report = {"healthy": not fails, "findings": [finding.to_dict() for finding in findings]}

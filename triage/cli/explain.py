@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.options import JobFile, Paths, StoppedAt, TextOrJson, check_top, existing
+from triage.cli.options import (
+    JobFile,
+    Paths,
+    Signatures,
+    StoppedAt,
+    TextOrJson,
+    check_top,
+    existing,
+)
 from triage.cli.output import columns, emit, encoded, reading, wants_colour
 
 __all__ = ["HELP", "explain"]
@@ -40,6 +48,7 @@ def explain(
     ] = None,
     job: JobFile = None,
     at: StoppedAt = None,
+    signatures: Signatures = None,
 ) -> None:
     """Explain the answer on ``paths``; ``HELP`` is what people read of it."""
     inputs = existing(paths, job)
@@ -47,7 +56,7 @@ def explain(
     from triage.report import explain as run
 
     with reading() as progress:
-        explanation = run(inputs, job=job, at=at, progress=progress)
+        explanation = run(inputs, job=job, at=at, progress=progress, signatures=signatures)
 
     from triage.render.terminal import explained
 

@@ -18,6 +18,7 @@ EXTRAS: Final = {
     "kombu": "server", "prometheus_client": "server", "pydantic": "server",
     "pydantic_settings": "server", "sqlalchemy": "server", "starlette": "server",
     "structlog": "server", "uvicorn": "server",
+    "mcp": "mcp", "mcp_types": "mcp",
     "psycopg": "postgres", "redis": "redis", "obstore": "s3",
 }  # fmt: skip
 PRIVATE: Final = 0o077

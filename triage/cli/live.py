@@ -1,29 +1,12 @@
 """``triage live``: ask the processes of a running job, write a folder, answer."""
 
-import os
-import tempfile
-import time
 from argparse import Namespace
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from triage.cli.options import Format, ReportFormat, Top
-from triage.cli.output import emit, reading, rendered
-from triage.collectors.capture import end_all
-from triage.collectors.live.command import fill, options_of, say
-from triage.collectors.live.folder import stamp_text
-from triage.collectors.live.options import LIVE_OPTIONS, LiveOptions
-from triage.collectors.live.send import send_folder
-from triage.collectors.options import Misuse
-from triage.errors import TriageError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from triage.domain.report import Answer
+from triage.collectors.live.options import LIVE_OPTIONS
 
 __all__ = ["HELP", "live"]
 
@@ -47,9 +30,6 @@ Examples:
 Exit status: 0 analysed or sent, whatever was found; 1 not sent;
 2 wrong usage, or no job found here.
 """
-
-# What two polls have to say alike before an incident is opened.
-STANDS = "hang"
 
 
 def _option(name: str, *, flag: bool = False) -> Any:  # noqa: ANN401 - typer's own type
@@ -82,82 +62,6 @@ def live(
     """Pull, then analyse or send; ``HELP`` is what people read of it."""
     # The parameters are named as the options of the collectors' own command are.
     arguments = Namespace(**locals())
-    try:
-        options = options_of(arguments)
-        if options.every_s:
-            _serve(options)
-        elif options.out == "-":
-            raise UsageError("--out - is for python3 -m triage.collectors live; name a folder")
-        else:
-            _once(options, format_, top)
-    except Misuse as error:
-        raise UsageError(str(error)) from error
-    finally:
-        end_all()
+    from triage.cli.live_pull import pull
 
-
-def _once(options: LiveOptions, format_: Format, top: int | None) -> None:
-    root = options.out or _new_folder()
-    fill(options, os.environ, root)
-    say(f"wrote {root}")
-    if options.send:
-        status = send_folder(options, os.environ, root, say)
-        if status:
-            raise typer.Exit(status)
-        return
-    emit(rendered(_answer(root), format_, top, to_file=False))
-
-
-def _new_folder() -> str:
-    """A folder in the working directory, or, where that cannot be written, in the temporary one."""
-    name = f"triage-live-{stamp_text(time.time())}"
-    here = os.getcwd()
-    return os.path.join(here if os.access(here, os.W_OK) else tempfile.gettempdir(), name)
-
-
-def _answer(root: str) -> "Answer":
-    from triage.report import analyze
-
-    with reading() as progress:
-        return analyze([Path(root)], progress=progress).answer
-
-
-def _serve(options: LiveOptions) -> None:
-    """Poll for ever; send once for each hang that two polls in a row agree on."""
-    if not options.send:
-        raise UsageError("--every sends what it finds: give --send and --url")
-    before, told = None, None
-    while True:
-        began = time.monotonic()
-        with _polled(options) as (root, found):
-            if found is None:
-                told = None
-            elif found == before and found != told:
-                say(f"two polls agree: {found[0]}")
-                told = found if send_folder(options, os.environ, root, say) == 0 else None
-            before = found
-        time.sleep(max(1.0, options.every_s - (time.monotonic() - began)))
-
-
-@contextmanager
-def _polled(options: LiveOptions) -> "Iterator[tuple[str, tuple[str, ...] | None]]":
-    """A folder of this moment, and what stands in the job: None while it moves or is not there."""
-    with tempfile.TemporaryDirectory(prefix="triage-live-") as root:
-        try:
-            fill(options, os.environ, root)
-            answer = _answer(root)
-        except (Misuse, TriageError, OSError) as error:
-            say(str(error))
-            yield root, None
-            return
-        yield root, _standing(answer)
-
-
-def _standing(answer: "Answer") -> tuple[str, ...] | None:
-    """Kind, category and first suspect of a job that hangs."""
-    verdict = answer.verdict
-    if verdict.kind != STANDS:
-        return None
-    first = answer.suspects[:1]
-    names = tuple(f"{one.node} {one.ranks}" for one in first)
-    return (f"{verdict.kind} {verdict.category}", *names)
+    pull(arguments, format_, top)

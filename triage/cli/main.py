@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from triage.actions.cli import act, launch
 from triage.cli import (
     analyze,
     audit,
@@ -19,8 +20,11 @@ from triage.cli import (
     delete,
     doctor,
     explain,
+    export,
     incidents,
     live,
+    man,
+    mcp,
     migrate,
     node,
     parse,
@@ -29,6 +33,7 @@ from triage.cli import (
     retry,
     serve,
     show,
+    signatures,
     store,
     token,
     watch,
@@ -50,8 +55,8 @@ Start with a folder of flight-recorder dumps and logs:
     triage analyze incident/
 
 \b
-The folder may hold anything: dumps, one log of all ranks, a .tar.gz, .gz or
-.zst files. Files are recognised by their content, never by name alone.
+The folder may hold anything: dumps, one log of all ranks, a .tar.gz, .tar.xz,
+.gz or .zst files. Files are recognised by their content, never by name alone.
 """
 
 app = typer.Typer(
@@ -88,11 +93,18 @@ app.command(help=explain.HELP)(explain.explain)
 app.command(help=parse.HELP)(parse.parse)
 app.command(help=collect.HELP)(collect.collect)
 app.command(help=live.HELP)(live.live)
+app.add_typer(
+    signatures.app, name="signatures", help=signatures.HELP, short_help="Signatures of your own."
+)
 # These ask a service that runs somewhere.
 app.command(help=incidents.HELP)(incidents.incidents)
 app.command(help=show.HELP)(show.show)
 app.command(help=watch.HELP)(watch.watch)
 app.command(help=node.HELP)(node.node)
+app.command(help=export.HELP)(export.export)
+app.command(help=launch.HELP)(launch.launch)
+app.add_typer(act.app, name="act", help=act.HELP, short_help="Act on convicted nodes, and undo it.")
+app.command(help=mcp.HELP)(mcp.mcp)
 app.add_typer(fleet.app, name="fleet", help=fleet.HELP, short_help="What the whole record says.")
 # These are the service. Each imports it when it runs: those above work without its packages.
 app.command(help=serve.HELP)(serve.serve)
@@ -110,6 +122,7 @@ app.add_typer(delete.app, name="delete", help=delete.HELP, short_help="Erase for
 app.add_typer(store.app, name="store", help=store.HELP, short_help="Whose the blob store is.")
 app.command(help=doctor.HELP)(doctor.doctor)
 app.command(help=completion.HELP)(completion.completion)
+app.command(help=man.HELP)(man.man)
 
 
 def _add_simulate() -> None:

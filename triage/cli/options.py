@@ -18,6 +18,7 @@ __all__ = [
     "Paths",
     "ReportFormat",
     "Rows",
+    "Signatures",
     "StoppedAt",
     "TextOrJson",
     "Top",
@@ -86,16 +87,16 @@ def parse_at(text: str) -> datetime:
         raise UsageError(f"--at {text!r} is no RFC 3339 time; give one like {example}") from None
 
 
-def since_time(text: str) -> datetime:
-    """``6h`` ago or an RFC 3339 time. Raises UsageError."""
+def since_time(text: str, option: str = "--since") -> datetime:
+    """``6h`` ago or an RFC 3339 time. Raises UsageError, which names ``option``."""
     from triage.collectors.options import Misuse, seconds_of
 
     try:
         return datetime.fromtimestamp(seconds_of(text), UTC)
     except Misuse as error:
-        raise UsageError(f"--since: {error}") from error
+        raise UsageError(f"{option}: {error}") from error
     except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"--since {text!r} is too long ago") from error
+        raise UsageError(f"{option} {text!r} is too long ago") from error
 
 
 ReportFormat = Annotated[
@@ -124,6 +125,14 @@ StoppedAt = Annotated[
         metavar="TIME",
         help="When the job stopped, RFC 3339; UTC if it has no offset.",
         parser=parse_at,
+    ),
+]
+Signatures = Annotated[
+    Path | None,
+    typer.Option(
+        "--signatures",
+        metavar="FILE",
+        help="Signatures of your own: a TOML file, or a folder of them.",
     ),
 ]
 Top = Annotated[

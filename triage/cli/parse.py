@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from triage.cli.options import Paths, existing
+from triage.cli.options import Paths, Signatures, existing
 from triage.cli.output import emit
 from triage.render.words.clean import cells, encodable, one_line
 
@@ -51,13 +51,14 @@ def parse(
     format_: Annotated[
         RowFormat, typer.Option("--format", "-f", help="One JSON object a line, or aligned text.")
     ] = RowFormat.JSONL,
+    signatures: Signatures = None,
 ) -> None:
     """Print the rows of ``paths``; ``HELP`` is what people read of it."""
     inputs = existing(paths)
 
     from triage.report import read_rows
 
-    rows = read_rows(inputs)
+    rows = read_rows(inputs, signatures=signatures)
     if format_ is RowFormat.TEXT:
         _emit_in_pieces(_text_lines(rows))
         return

@@ -19,7 +19,8 @@ Write a simulated job with a known fault, for drills.
 
 A kind of fault writes flight-recorder dumps only. A scenario, or a category of
 the report, writes a whole incident: dumps, kernel logs, job logs, job.json.
-OUT.truth.json, beside the folder, says what was done to the job.
+OUT.truth.json, beside the folder, says what was done to the job. `fleet` writes
+the record of a fleet, as `triage fleet simulate` does.
 
 \b
 Examples:
@@ -177,6 +178,12 @@ def simulate(
             return
         if kind is None:
             raise UsageError("give what to simulate")
+        if kind == "fleet":
+            from triage.fleet.cli.simulate import simulated_files
+            from triage.fleet.simulator.wish import FleetWish
+
+            print(simulated_files(FleetWish.like_real(seed=seed), out))
+            return
         if kind.replace("_", "-") not in NAMES:
             from triage.simulator.incidents.whole import Wish, simulate_incident
 

@@ -14,7 +14,8 @@ from typing import IO, Final
 import zstandard
 
 from triage.errors import UsageError
-from triage.parsers.files.archive import PEEK_BYTES, compression_of, is_tar, peek
+from triage.parsers.files.archive import PEEK_BYTES, is_tar, peek
+from triage.parsers.files.compression import compression_of
 
 __all__ = ["Bundle", "bundle_of"]
 
@@ -81,7 +82,7 @@ def _raise(error: OSError) -> None:
 
 
 def looks_like_tar(file: IO[bytes]) -> bool:
-    """Whether it is a tar, plain or below one layer of gzip or zstd."""
+    """Whether it is a tar, plain or below one layer of packing."""
     head = file.read(PEEK_BYTES)
     compression = compression_of(head)
     return is_tar(peek(head, compression) if compression else head)

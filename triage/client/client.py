@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from triage.client.acts import NodeActs
 from triage.client.bundle import bundle_of
 from triage.client.incident import ENDED, Incident, path_of
-from triage.client.node import NodeHistory
-from triage.client.transport import ApiRequest, Transport
+from triage.client.node import PART_STAYS, NodeHistory
+from triage.client.transport import TRIES, ApiRequest, Transport
 from triage.errors import Conflict, NotAllowed, NotYet, UsageError
 from triage.fleet.client import Fleet
 from triage.render.data.tables import INCIDENTS, SENT, table
@@ -35,7 +36,8 @@ class Client:
 
     ``token`` has scope ``read``, for :meth:`upload` and :meth:`job_failed` scope ``ingest``;
     a service that was started open needs none. ``timeout_s`` bounds each silence of the
-    service. ``ca_file`` is the authority of its certificate where the system does not know it.
+    service, ``tries`` how often a request is sent that may yet succeed. ``ca_file`` is the
+    authority of its certificate where the system does not know it.
 
     What fails raises a :class:`triage.errors.TriageError` that says what to do: the
     :class:`triage.errors.Refusal` of the answer's status, with its ``detail`` and ``hint``, or
@@ -49,8 +51,9 @@ class Client:
         *,
         timeout_s: float = 30.0,
         ca_file: str | None = None,
+        tries: int = TRIES,
     ) -> None:
-        self._transport = Transport(url, token, timeout_s=timeout_s, ca_file=ca_file)
+        self._transport = Transport(url, token, timeout_s=timeout_s, ca_file=ca_file, tries=tries)
 
     @property
     def url(self) -> str:
@@ -71,6 +74,10 @@ class Client:
         where: TracebackType | None,
     ) -> None:
         self.close()
+
+    def get(self, path: str, query: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """The object that the service has at ``path``; values that are None are not sent."""
+        return self._transport.get(path, query)
 
     def incident(self, incident_id: str | int) -> Incident:
         """One incident. Raises :class:`NotFound`."""
@@ -120,6 +127,21 @@ class Client:
         """A node over all incidents. Raises :class:`NotFound` for one never seen."""
         return NodeHistory(self._transport.get(f"/v1/nodes/{quote(name, safe='')}"))
 
+    def hardware(
+        self, identity: str | None = None, *, node: str | None = None, cluster: str | None = None
+    ) -> "DataFrame":
+        """Where a part is and was, by its UUID, serial number or GUID, or all parts of a node: a
+        row a stay, the newest first, with the columns of ``PART_STAYS``.
+        """
+        return table(self.hardware_facts(identity, node=node, cluster=cluster)["stays"], PART_STAYS)
+
+    def hardware_facts(
+        self, identity: str | None = None, *, node: str | None = None, cluster: str | None = None
+    ) -> dict[str, Any]:
+        """The same as the service gives it: 200 stays at most, and whether there are ``more``."""
+        query = {"identity": identity, "node": node, "cluster": cluster, "limit": 200}
+        return dict(self._transport.get("/v1/fleet/hardware", query))
+
     def fleet(
         self,
         days: float = 30,
@@ -142,6 +164,11 @@ class Client:
         knobs = {"gpus": gpus, "cost_s": cost_s, "restart_s": restart_s, "top": top}
         return Fleet(self._transport, {**period, "cluster": cluster}, knobs)
 
+    @property
+    def acts(self) -> NodeActs:
+        """Acts on nodes; all but reading them takes a token of scope ``admin``."""
+        return NodeActs(self._transport)
+
     def wait(self, incident_id: str | int, timeout_s: float = 600.0) -> Incident:
         """The incident once it is ``ready`` or ``failed``. Raises :class:`NotYet` before."""
         end = time.monotonic() + timeout_s
@@ -159,6 +186,23 @@ class Client:
                         " give a longer timeout_s, or ask again later"
                     )
                 time.sleep(min(left_s, 0.5))
+
+    def launch(
+        self,
+        job_id: str | int,
+        *,
+        cluster: str | None = None,
+        node: str | None = None,
+        wait_s: float = 0.0,
+    ) -> dict[str, Any]:
+        """Whether the job may start now, and without which nodes, as the service gives it.
+
+        ``node`` is one that wants to take part. Waits up to ``wait_s`` seconds (at most 60) for
+        the answer to the job's newest failure.
+        """
+        asked = {"cluster": cluster, "node": node, "wait_s": wait_s or None}
+        path = f"/v1/jobs/{quote(str(job_id), safe='')}/launch"
+        return self._transport.get(path, asked, silent_s=wait_s)
 
     def upload(
         self,
@@ -200,11 +244,20 @@ class Client:
         return Incident(self._transport, facts, sent_table(uploaded["artifacts"]))
 
     def import_exposure(
-        self, export: str | Path | bytes, *, zone: str = "UTC", cluster: str | None = None
+        self,
+        export: str | Path | bytes,
+        *,
+        zone: str = "UTC",
+        cluster: str | None = None,
+        day_zero: str | None = None,
+        nodes: str | None = None,
     ) -> dict[str, Any]:
-        """Send what a scheduler, an inventory or a public trace exports; what became of it.
+        """Send what a scheduler, an inventory, a tracker or a public trace exports; what became
+        of it.
 
-        ``zone`` is that of times which name none, ``cluster`` that of rows which name none.
+        ``zone`` is that of times which name none, ``cluster`` that of rows which name none,
+        ``day_zero`` the day from which a trace counts that names none, and ``nodes`` a host list
+        of what tickets may name besides the nodes that the cluster has.
         The same export again adds nothing. Raises :class:`UsageError` for a file that cannot
         be read.
         """
@@ -216,7 +269,12 @@ class Client:
             ApiRequest(
                 "POST",
                 "/v1/fleet/import",
-                {"zone": zone, "cluster": cluster},
+                {
+                    "zone": zone,
+                    "cluster": cluster or None,
+                    "day_zero": day_zero or None,
+                    "nodes": nodes or None,
+                },
                 {"Content-Type": "application/octet-stream"},
                 lambda: iter([data]),
                 silent_s=IMPORT_S,

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from triage.domain.counts import count
 from triage.render.data.tables import TIME, table
 from triage.render.words.clean import one_line
-from triage.render.words.counts import count
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["NODE_ERRORS", "NODE_INCIDENTS", "NodeHistory"]
+__all__ = ["NODE_ERRORS", "NODE_INCIDENTS", "NODE_PARTS", "PART_STAYS", "NodeHistory"]
 
 NODE_INCIDENTS: Mapping[str, str] = {
     "incident_id": "string",
@@ -39,6 +39,28 @@ NODE_ERRORS: Mapping[str, str] = {
     "last_at": TIME,
 }
 """One row per distinct error of its logs, the most frequent first."""
+
+NODE_PARTS: Mapping[str, str] = {
+    "kind": "string",
+    "identity": "string",
+    "slot": "string",
+    "first_at": TIME,
+    "last_at": TIME,
+    "elsewhere": "object",
+}
+"""One row per part that was in the node, by kind and slot; ``elsewhere`` lists other nodes."""
+
+PART_STAYS: Mapping[str, str] = {
+    "kind": "string",
+    "identity": "string",
+    "slot": "string",
+    "node": "string",
+    "cluster": "string",
+    "first_at": TIME,
+    "last_at": TIME,
+    "source": "string",
+}
+"""One row per stay of a part in a node, the newest first."""
 
 
 class NodeHistory:
@@ -76,6 +98,11 @@ class NodeHistory:
     def errors(self) -> "DataFrame":
         """The errors of its logs, with the columns of ``NODE_ERRORS``."""
         return table(self._facts["errors"], NODE_ERRORS)
+
+    @property
+    def parts(self) -> "DataFrame":
+        """Its parts, with the columns of ``NODE_PARTS``; of an older service there are none."""
+        return table(self._facts.get("parts") or (), NODE_PARTS)
 
     def to_dict(self) -> dict[str, Any]:
         """The history as the service gives it."""

@@ -17,7 +17,7 @@ import httpx2
 from triage.errors import Place, Refusal, Unavailable, Unprocessable, UsageError
 from triage.version import __version__
 
-__all__ = ["ApiRequest", "Body", "JsonObject", "Transport"]
+__all__ = ["TRIES", "ApiRequest", "Body", "JsonObject", "Transport", "json_of", "refusal"]
 
 R = TypeVar("R", bound=Refusal)
 JsonObject = dict[str, Any]
@@ -25,6 +25,7 @@ Body = Callable[[], Iterator[bytes]]
 """Makes the bytes of a request, once for each try."""
 
 TRIES: Final = 4
+"""How often a request is sent that may yet succeed."""
 PAUSE_S: Final = 0.5
 # Statuses of the service, or of a proxy before it, after which the same may succeed.
 TRY_LATER: Final = frozenset({408, 429, 502, 503, 504})
@@ -54,12 +55,19 @@ class ApiRequest:
 class Transport:
     """Requests below ``url``; ``token`` goes out with each and stands in no text of ours.
 
-    ``timeout_s`` is for one silence of the service, not for a whole upload. Proxies of the
-    environment are not asked, and no redirect is followed with the token.
+    ``timeout_s`` is for one silence of the service, not for a whole upload; ``tries`` how often
+    a request is sent at most. Proxies of the environment are not asked, and no redirect is
+    followed with the token.
     """
 
     def __init__(
-        self, url: str, token: str | None, *, timeout_s: float, ca_file: str | None = None
+        self,
+        url: str,
+        token: str | None,
+        *,
+        timeout_s: float,
+        ca_file: str | None = None,
+        tries: int = TRIES,
     ) -> None:
         self.url = checked(url)
         headers = {
@@ -73,6 +81,7 @@ class Transport:
         except OSError as error:
             raise UsageError(f"ca_file {ca_file} cannot be used: {error}") from error
         self.timeout_s = timeout_s
+        self.tries = tries
         self.http = httpx2.Client(
             base_url=self.url, headers=headers, timeout=timeout_s, verify=tls, trust_env=False
         )
@@ -144,7 +153,7 @@ class Transport:
         Raises :class:`Unavailable` where no answer came.
         """
         pause_s = PAUSE_S
-        for _ in range(TRIES - 1):
+        for _ in range(self.tries - 1):
             try:
                 answer = self.once(request)
             except Unavailable:

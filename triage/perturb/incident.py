@@ -4,18 +4,17 @@ Nothing here judges: whose logs are an innocent's, when the job stopped and whic
 tell the cause is said by whoever asks (a truth, or an answer that was given before).
 """
 
-import gzip
 import io
 import re
 import tarfile
-import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-import zstandard
-
+from triage.errors import ArtifactError
+from triage.parsers.files.archive import expand
+from triage.parsers.files.compression import MAGIC_BYTES, UNBOUNDED, compression_of
 from triage.parsers.files.job_file import parse_job
 
 __all__ = ["Incident", "is_dump", "is_text", "load", "save"]
@@ -115,7 +114,7 @@ def unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     """The files that one file is, without compression and without an archive."""
     plain = decompressed(data)
     if plain is not data:
-        name = re.sub(r"\.(?:gz|zst)$", "", name)
+        name = re.sub(r"\.(?:gz|zst|xz|bz2)$", "", name)
         name = re.sub(r"\.tgz$", ".tar", name)
     if plain[257:262] != b"ustar":
         yield name, plain
@@ -128,14 +127,13 @@ def unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def decompressed(data: bytes) -> bytes:
+    compression = compression_of(data[:MAGIC_BYTES])
+    if compression is None:
+        return data
     try:
-        if data[:2] == b"\x1f\x8b":
-            return gzip.decompress(data)
-        if data[:4] == b"\x28\xb5\x2f\xfd":
-            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError):
-        pass
-    return data
+        return expand(io.BytesIO(data), compression, UNBOUNDED)
+    except ArtifactError:
+        return data
 
 
 def owner(name: str, nodes: Collection[str], ranks: Mapping[int, str]) -> str | None:

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import steady_s, utc_now
+from triage.clock import Jumps, steady_s, utc_now
 from triage.domain.states import WorkKind
 from triage.queue.runner import GivenUp
 from triage.queue.wakeups import Wakeups
@@ -73,6 +73,7 @@ class Sweeper:
         self.enqueue_at = 0.0
         self.watch_at = 0.0
         self.evenness = Evenness(settings.lease_s)
+        self.jumps = Jumps()
 
     def sweep(self) -> int:
         """One round; how many rows are due. Raises :class:`Unavailable`."""
@@ -98,7 +99,7 @@ class Sweeper:
             return
         with self.database.writing() as session:
             follow_database(session)
-            doubt = watch_clock(session, utc_now())
+            doubt = watch_clock(session, utc_now(), self.jumps.look())
         if doubt:
             log.warning("the clock is not to be believed", why=doubt)
         self.watch_at = time.monotonic() + WATCH_EVERY_S

@@ -68,19 +68,21 @@ class Comparison:
     @property
     def verdicts(self) -> "DataFrame":
         """The statements of both, one a row."""
-        return table(self._statements(), SIDE_BY_SIDE)
+        return table(self.statement_rows(), SIDE_BY_SIDE)
 
     @property
     def suspects(self) -> "DataFrame":
         """Whom either suspects, one a row; those of ``a`` first."""
-        return table(self._suspects(), TWO_SUSPECTS)
+        return table(self.suspect_rows(), TWO_SUSPECTS)
 
-    def _statements(self) -> Iterator[dict[str, Any]]:
+    def statement_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of ``verdicts`` as dicts."""
         a, b = _statements(self.a), _statements(self.b)
         for what in a:
             yield {"what": what, "a": a[what], "b": b[what], "same": a[what] == b[what]}
 
-    def _suspects(self) -> Iterator[dict[str, Any]]:
+    def suspect_rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of ``suspects`` as dicts; None where one does not suspect."""
         mine, theirs = _by_name(self.a), _by_name(self.b)
         for who in dict.fromkeys((*mine, *theirs)):
             row: dict[str, Any] = {"who": who}
@@ -93,7 +95,7 @@ class Comparison:
         alike = self.likeness
         rows = [
             (row["what"], _short(row["a"]), _short(row["b"]), "" if row["same"] else "differs")
-            for row in self._statements()
+            for row in self.statement_rows()
         ]
         score = el("b", None, f"Likeness {belief(alike.score)}")
         sentence = el("p", None, score, f": {alike.why or 'nothing in common'}")
@@ -159,6 +161,7 @@ def _statements(report: Mapping[str, Any]) -> dict[str, str | None]:
         "job": job["job_id"],
         "ranks": job["world_size"],
         **{key: verdict[key] for key in _VERDICT},
+        "confidence": belief(verdict["confidence"]),
         "suspects": list(_by_name(report)),
         "ranks that only wait": len(report["victims"]["ranks"]),
         "dumps read": seen["dumps_read"],

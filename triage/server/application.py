@@ -5,6 +5,10 @@ from typing import Final
 
 from fastapi import FastAPI
 
+from triage.actions.api import acts as node_acts
+from triage.actions.api import launch
+from triage.actions.api.metrics import ActGauges
+from triage.actions.web import acts as act_pages
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
     acts,
@@ -15,6 +19,8 @@ from triage.api.routers import (
     nodes,
     operations,
     resolution,
+    search,
+    signatures,
     subscriptions,
     uploads,
     wanted,
@@ -23,16 +29,22 @@ from triage.fleet.api.metrics import FleetGauges
 from triage.fleet.api.routers import (
     checks,
     fleet,
+    hardware,
     imports,
     job_ended,
     lists,
     plans,
+    repairs,
     telemetry,
+    test_plans,
 )
 from triage.fleet.render.page.style import FLEET_CSS
 from triage.fleet.services.gauges import read_figures
 from triage.fleet.web.routers import fleet as fleet_pages
 from triage.fleet.web.routers import nodes as node_pages
+from triage.fleet.web.routers import overview as overview_pages
+from triage.fleet.web.routers import test_plans as test_plan_pages
+from triage.server import agents
 from triage.services.context import Context
 from triage.services.notifications.callbacks import callback_guard
 from triage.web import mount
@@ -43,11 +55,16 @@ ROUTES: Final = (
     acts.routes,
     hooks.routes, job_ended.routes, uploads.routes, wanted.routes, incidents.routes,
     incident_lists.routes, resolution.routes, erasing.routes, nodes.routes,
+    search.routes, signatures.routes,
     subscriptions.routes, operations.routes,
-    imports.routes, fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading,
-    telemetry.routes,
+    imports.routes, fleet.routes, hardware.routes, repairs.routes, plans.routes, lists.routes,
+    checks.routes, checks.reading, telemetry.routes, test_plans.routes, launch.routes,
+    node_acts.reading, node_acts.asking,
 )  # fmt: skip
-PAGES: Final = (*mount.ROUTERS, node_pages.router, fleet_pages.router)
+PAGES: Final = (
+    *mount.ROUTERS, overview_pages.router, node_pages.router, test_plan_pages.router,
+    fleet_pages.router, act_pages.router, agents.router,
+)  # fmt: skip
 
 
 def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
@@ -56,7 +73,7 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
     Raises :class:`UsageError` for a setting that cannot be.
     """
     callback_guard(ctx.settings)
-    gauges = [FleetGauges(partial(read_figures, ctx))]
+    gauges = [FleetGauges(partial(read_figures, ctx)), ActGauges(ctx)]
     app = build_app(ctx, Parts(ROUTES, PAGES, gauges), open_access=open_access)
-    mount.add_to(app, {"fleet.css": FLEET_CSS})
+    mount.add_to(app, {"fleet.css": FLEET_CSS}, act_pages.list_acts, act_pages.of_incident)
     return app

@@ -1,12 +1,14 @@
-"""The context of a process of this service, with the fleet."""
+"""The context of a process of this service, with the fleet and with acting on nodes."""
 
 from contextlib import suppress
 
+from triage.actions.schedulers.choice import check_settings
+from triage.actions.services.actuator import ActingOnNodes
 from triage.fleet.services.hooks import RecordedFleet
 from triage.queue.wakeups import Wakeups
 from triage.sandbox.confinement.kernel import keep_private
 from triage.services.context import Context
-from triage.services.context import open_context as open_without_fleet
+from triage.services.context import open_context as open_alone
 from triage.settings import Settings
 
 __all__ = ["open_context"]
@@ -20,4 +22,5 @@ def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
     """
     with suppress(OSError):  # where the system has no such thing, all goes on without
         keep_private()
-    return open_without_fleet(settings, wakeups, RecordedFleet())
+    check_settings(settings)
+    return open_alone(settings, wakeups, RecordedFleet(), ActingOnNodes())

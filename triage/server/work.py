@@ -3,12 +3,15 @@
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import structlog
 from sqlalchemy.orm import Session
 
+from triage.actions.schedulers.choice import scheduler_of
+from triage.actions.schedulers.interface import Scheduler
+from triage.actions.services.carry_out import Hands
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
@@ -46,13 +49,15 @@ def open_readers(settings: Settings, size: int) -> Readers:
     return SandboxPool(size, settings.parse_memory_bytes, settings.reader_resident_bytes)
 
 
-def runner_of(ctx: Context, readers: Readers) -> Runner:
-    """The runner of one worker process."""
+def runner_of(ctx: Context, readers: Readers, scheduler: Scheduler | None = None) -> Runner:
+    """The runner of one worker process; ``scheduler`` stands in for that of the settings."""
     guard = Guard(ctx.settings.webhook_allow)
+    hands = Hands(ctx, cache(lambda: scheduler or scheduler_of(ctx.settings)))
     handlers = {
         WorkKind.PARSE: Handler(partial(parse, ctx, readers), together=True),
         WorkKind.ANALYSE: Handler(partial(analyse, ctx, readers)),
         WorkKind.NOTIFY: Handler(partial(deliver, ctx, guard)),
+        WorkKind.ACT: Handler(hands.carry_out),
         WorkKind.RETENTION: Handler(partial(_keep_house, ctx)),
     }
     return Runner(ctx.database, ctx.settings, handlers, _given_up(ctx.settings), new_owner())

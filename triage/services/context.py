@@ -1,24 +1,34 @@
-"""What every use-case needs: settings, database, blobs, wake-ups, and what the fleet adds."""
+"""What every use-case needs: settings, database, blobs, wake-ups; what fleet and acting add."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
+from triage.domain.probation import Probation
 from triage.domain.standing import Prior
 from triage.parsers.redact.own import own_patterns
 from triage.queue.wakeups import NoWakeups, Wakeups
 from triage.services.queue_length import QueueLength
 from triage.services.quotas import Quotas
 from triage.settings import Settings
+from triage.signatures.own.check import own_from_path
 from triage.store.blobs.choice import blobs_from
 from triage.store.blobs.interface import Blobs
 from triage.store.database.engine import Database, open_database
 from triage.store.database.group_commit import GroupCommit
+from triage.store.uploads.evidence import Reading
 
-__all__ = ["Context", "FleetHooks", "NoFleet", "open_context"]
+__all__ = [
+    "ActingHooks",
+    "Context",
+    "FleetHooks",
+    "NoActing",
+    "NoFleet",
+    "open_context",
+]
 
 
 class FleetHooks(Protocol):
@@ -37,6 +47,11 @@ class FleetHooks(Protocol):
     ) -> None:
         """Keep the run of a job that failed, in the transaction that opens its incident."""
 
+    def saw_parts(
+        self, session: Session, cluster_id: int, readings: Sequence[Reading], now: datetime
+    ) -> None:
+        """Keep which hardware the files of an incident name, in the transaction of their rows."""
+
     def num_brought(
         self, session: Session, key_id: str, since: datetime | None
     ) -> Mapping[str, int]:
@@ -53,11 +68,17 @@ class FleetHooks(Protocol):
     ) -> Mapping[str, Prior]:
         """What the record knows of the nodes of an incident, for its first answer."""
 
+    def probation(self, ctx: "Context", node: str, cluster: str | None) -> Probation | None:
+        """Whether the node came back from a repair lately, and is likely to fail again."""
+
 
 class NoFleet:
     """A context without a record of the fleet."""
 
     def job_failed(self, *_: object, **__: object) -> None:
+        """Keep nothing."""
+
+    def saw_parts(self, *_: object) -> None:
         """Keep nothing."""
 
     def num_brought(self, *_: object) -> Mapping[str, int]:
@@ -75,6 +96,41 @@ class NoFleet:
         """Know nothing."""
         return {}
 
+    def probation(self, *_: object) -> Probation | None:
+        """Know nothing."""
+        return None
+
+
+class ActingHooks(Protocol):
+    """What acting on nodes does beside an incident. Its services know no more of it."""
+
+    def answered(
+        self, session: Session, settings: Settings, incident_id: str, now: datetime
+    ) -> None:
+        """See to what the answer of a settled incident asks for, in the transaction of it."""
+
+    def resolved(
+        self, session: Session, settings: Settings, incident_id: str, now: datetime
+    ) -> None:
+        """See to what a person's word means for what was done, in the transaction of it."""
+
+    def halted(self, session: Session, settings: Settings) -> str | None:
+        """Why nothing is done to nodes by now, in a clause; None where nothing has stopped it."""
+
+
+class NoActing:
+    """A context that acts on no node."""
+
+    def answered(self, *_: object) -> None:
+        """Do nothing."""
+
+    def resolved(self, *_: object) -> None:
+        """Do nothing."""
+
+    def halted(self, *_: object) -> str | None:
+        """Nothing is stopped."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -88,6 +144,7 @@ class Context:
     quotas: Quotas
     queue_length: QueueLength = field(default_factory=QueueLength)
     fleet: FleetHooks = field(default_factory=NoFleet)
+    acting: ActingHooks = field(default_factory=NoActing)
 
     def close(self) -> None:
         """End threads and connections."""
@@ -96,7 +153,10 @@ class Context:
 
 
 def open_context(
-    settings: Settings, wakeups: Wakeups | None = None, fleet: FleetHooks | None = None
+    settings: Settings,
+    wakeups: Wakeups | None = None,
+    fleet: FleetHooks | None = None,
+    acting: ActingHooks | None = None,
 ) -> Context:
     """The context of these settings; nothing is connected yet.
 
@@ -105,6 +165,8 @@ def open_context(
     Raises :class:`UsageError` for settings that cannot be.
     """
     own_patterns(settings.redact_patterns)  # what is wrong with them is told at the start
+    if settings.signatures:
+        own_from_path(settings.signatures)
     database = open_database(settings)
     blobs = blobs_from(
         settings.blob_url or None,
@@ -116,4 +178,7 @@ def open_context(
     database.wake = wakeups.notify
     commit = GroupCommit(database)
     quotas = Quotas(settings, database)
-    return Context(settings, database, blobs, wakeups, commit, quotas, fleet=fleet or NoFleet())
+    return Context(
+        settings, database, blobs, wakeups, commit, quotas,
+        fleet=fleet or NoFleet(), acting=acting or NoActing(),
+    )  # fmt: skip

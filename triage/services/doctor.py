@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from triage.clock import utc_now
+from triage.domain.acting import ActMode
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.queue.wakeups import waiting_messages
 from triage.render.words.clean import one_line
 from triage.sandbox.confinement.probe import not_confined
-from triage.services.context import Context, open_context
+from triage.services.context import ActingHooks, Context, open_context
 from triage.services.retention.ownership import ADOPT, owner_of
 from triage.services.retention.sweep import FEW
 from triage.services.tokens import ending_tokens
@@ -77,8 +78,9 @@ class Finding:
 Check = Callable[[Context], Iterator[Finding]]
 
 
-def examine(settings: Settings) -> list[Finding]:
-    """Look at everything; a thing that cannot even be asked is a finding too.
+def examine(settings: Settings, acts: ActingHooks | None = None) -> list[Finding]:
+    """Look at everything; a thing that cannot even be asked is a finding too. ``acts`` knows
+    whether acts on nodes are halted.
 
     Raises :class:`UsageError` for settings that cannot be.
     """
@@ -94,7 +96,7 @@ def examine(settings: Settings) -> list[Finding]:
             *readers(),
             *disk(settings),
         ]
-    ctx = open_context(settings)
+    ctx = open_context(settings, acting=acts)
     try:
         found = list(asked("database", database, ctx))
         answers = all(one.health is not Health.FAIL for one in found)
@@ -107,6 +109,7 @@ def examine(settings: Settings) -> list[Finding]:
                 ("clock", clock),
                 ("receivers", receivers),
                 ("tokens", tokens),
+                ("acting", acting),
             )
             for name, check in rows:
                 found += asked(name, check, ctx)
@@ -267,6 +270,19 @@ def tokens(ctx: Context) -> Iterator[Finding]:
         yield Finding("tokens", Health.WARN, words, step)
     if not ending:
         yield Finding("tokens", Health.OK, "none ends within 14 days")
+
+
+def acting(ctx: Context) -> Iterator[Finding]:
+    """Whether acts on nodes are halted; nothing where they are off."""
+    if ctx.settings.act_mode is ActMode.OFF:
+        return
+    with ctx.database.reading() as session:
+        why = ctx.acting.halted(session, ctx.settings)
+    if why is not None:
+        step = "look at the acts (`triage act list`), then `triage act resume`"
+        yield Finding("acting", Health.WARN, why, step)
+    else:
+        yield Finding("acting", Health.OK, f"mode {ctx.settings.act_mode}, not halted")
 
 
 def receivers(ctx: Context) -> Iterator[Finding]:

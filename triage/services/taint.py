@@ -13,6 +13,7 @@ from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.services.context import Context
+from triage.store import node_notices
 from triage.store.access import audit, keys
 from triage.store.incidents import facts, settling
 from triage.store.messages import subscriptions
@@ -56,6 +57,7 @@ def brought_by(ctx: Context, key_id: str, since: datetime | None = None) -> Cont
             "uploads": num_uploads,
             "files": num_files,
             "facts": len(facts_of),
+            "events": node_notices.num_brought(session, key_id),
             **ctx.fleet.num_brought(session, key_id, since),
             "callbacks": len(subscriptions.callbacks_of(session, key_id)),
         }
@@ -66,7 +68,8 @@ def taint(ctx: Context, key_id: str, actor: str, since: datetime | None = None) 
     """End a token, and set apart what it brought from ``since`` on; again, it is the same.
 
     The incidents that it speaks of are answered again. What it brought to the fleet's record is
-    removed. Raises :class:`UsageError` for none of this id.
+    removed, and so are all events of it that are kept. Raises :class:`UsageError` for none of this
+    id.
     """
     now = utc_now()
     callbacks = brought_by(ctx, key_id).counts["callbacks"]
@@ -87,6 +90,7 @@ def taint(ctx: Context, key_id: str, actor: str, since: datetime | None = None) 
                 session, incident_id, key_id, ctx.settings.quiet_s, now, since
             )
     with ctx.database.writing() as session:
+        counts["events"] = node_notices.withdraw(session, key_id)
         counts.update(ctx.fleet.withdraw(session, key_id, since))
         done = TaintResult(dict(counts), len(brought.incidents))
         detail: dict[str, object] = {**done.counts, "incidents": done.num_incidents}
@@ -99,8 +103,8 @@ def taint(ctx: Context, key_id: str, actor: str, since: datetime | None = None) 
 def untaint(ctx: Context, key_id: str, actor: str) -> TaintResult:
     """Believe a token again: its files are read again and its facts count; it stays revoked.
 
-    What was removed from the fleet's record, and callbacks, do not come back by themselves.
-    Raises :class:`UsageError` for none of this id.
+    What was removed from the fleet's record, kept events and callbacks do not come back by
+    themselves. Raises :class:`UsageError` for none of this id.
     """
     brought = brought_by(ctx, key_id)
     now = utc_now()

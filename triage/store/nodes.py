@@ -11,6 +11,9 @@ from triage.analysis.facts.part import named_by
 from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole
 from triage.domain.wire import SentAs, Time, iso_utc
+from triage.store import node_notices
+from triage.store.node_notices import NoticeReport
+from triage.store.part_history import NodePart, parts_of_node
 
 __all__ = ["NodeReport", "history"]
 
@@ -73,12 +76,14 @@ class NodeReport(TypedDict):
     incidents: list[NodeIncident]
     errors: list[NodeError]
     rate: NodeRate
+    parts: list[NodePart]
+    events: list[NoticeReport]
 
 
 def history(
     session: Session, name: str, now: datetime | None = None, cluster: str | None = None
 ) -> NodeReport | None:
-    """What is known of a node: its incidents, its distinct errors, its rate against the fleet.
+    """What is known of a node: incidents, errors, parts, events, its rate against the fleet.
 
     Of this cluster alone, where one is named. None for a node that nothing has named yet. Counts
     are over the last 30 days.
@@ -90,16 +95,24 @@ def history(
         .where(Node.name == name, *([] if cluster is None else [Cluster.name == cluster]))
         .order_by(Cluster.name)
     ).all()
-    if not seen:
+    events = node_notices.of_node(session, name, cluster)
+    if seen:
+        first_at = iso_utc(min(first for _, first, _ in seen))
+        last_at = iso_utc(max(last for _, _, last in seen))
+    elif events:
+        first_at, last_at = events[-1]["at"], events[0]["at"]
+    else:
         return None
     return {
         "node": name,
         "clusters": [cluster for cluster, _, _ in seen if cluster],
-        "first_seen_at": iso_utc(min(first for _, first, _ in seen)),
-        "last_seen_at": iso_utc(max(last for _, _, last in seen)),
+        "first_seen_at": first_at,
+        "last_seen_at": last_at,
         "incidents": incidents_of(session, name, cluster),
         "errors": errors_of(session, name, cluster),
         "rate": rate_of(session, name, now, cluster),
+        "parts": parts_of_node(session, name, cluster),
+        "events": events,
     }
 
 

@@ -1,5 +1,6 @@
 """Filters of the templates: how pages word times, sizes and ranks, and colour causes."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -10,13 +11,15 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup, escape
 
 from triage.domain.category import LLAMA3_ROW, Category
+from triage.domain.counts import count
 from triage.domain.evidence import EvidenceRole
 from triage.domain.report import iso_utc
 from triage.domain.states import ArtifactState, IncidentState
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
-from triage.render.words.counts import count
+from triage.render.words.moments import relative
 from triage.render.words.ranges import condense, condense_names
+from triage.render.words.restart import restart_text
 
 __all__ = ["FILTERS", "GLOBALS", "family", "kept", "node_address"]
 
@@ -39,6 +42,7 @@ _FAMILIES: Final = {
 }  # fmt: skip
 """One colour a family, on every page; the word stands beside it. All others are ``open``."""
 _FAMILY: Final = {category: family for family, group in _FAMILIES.items() for category in group}
+_STAMP: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]+)?Z)")
 _UNDATED: Final = Markup('<span class="soft">undated</span>')
 _UNITS: Final = ("B", "KiB", "MiB", "GiB")
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
@@ -58,6 +62,18 @@ def when(at: datetime | str | None, *, ago: bool = True) -> Markup:
     return Markup('<time datetime="{}"{}>{} UTC</time>').format(
         iso_utc(moment), Markup(mark), moment.strftime("%Y-%m-%d %H:%M:%S")
     )
+
+
+def timed(sentence: str) -> Markup:
+    """One of our own sentences, its times as :func:`when` writes them; never a log line."""
+    return Markup("").join(_timed(part) for part in _STAMP.split(one_line(sentence)))
+
+
+def _timed(part: str) -> str:
+    try:
+        return when(part, ago=False) if _STAMP.fullmatch(part) else part
+    except ValueError:  # the 31st of February
+        return part
 
 
 def clock(at: datetime | str | None) -> Markup:
@@ -97,6 +113,16 @@ def raw_line(text: str) -> Markup:
     """A line of a file with its blanks; characters that do not show are written out."""
     parts = text.replace("\r", " ").expandtabs(8).split(" ")
     return escape(" ".join(one_line(part) for part in parts))
+
+
+def marked(line: str, text: str) -> Markup:
+    """A line with what was searched for marked, where it stands there."""
+    shown, wanted = one_line(line), one_line(text)
+    at = shown.casefold().find(wanted.casefold())
+    if at < 0 or len(shown.casefold()) != len(shown):
+        return escape(shown)
+    parts = shown[:at], shown[at : at + len(wanted)], shown[at + len(wanted) :]
+    return Markup("{}<mark>{}</mark>{}").format(*parts)
 
 
 def raw_address(incident_id: str, artifact: str | None, line: int | None) -> str | None:
@@ -139,6 +165,8 @@ def short_name(artifact: str) -> str:
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "when": when,
+    "timed": timed,
+    "from_stop": relative,
     "clock": clock,
     "size": size,
     "age": age,
@@ -149,8 +177,10 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "cut": one_line,
     "short_name": short_name,
     "raw_line": raw_line,
+    "marked": marked,
     "family": family,
     "urlencode_kept": kept,
+    "restart": restart_text,
     "words": lambda name: str(name).replace("_", " "),
     "number": lambda value: f"{value:,}",
 }

@@ -6,19 +6,42 @@ from typing import Final
 from fastapi import FastAPI
 
 from triage.services.incidents.pictures import PictureStore
+from triage.web.act_rows import ActsOfIncident, ListActs, no_acts, none_of_incident
 from triage.web.assets import add_sheets, asset
-from triage.web.routers import evidence, incident, incidents, login, queue, raw, upload
+from triage.web.routers import (
+    compare,
+    evidence,
+    incident,
+    incidents,
+    login,
+    queue,
+    raw,
+    search,
+    upload,
+)
 
 __all__ = ["ROUTERS", "add_to"]
 
 ROUTERS: Final = tuple(
-    module.router for module in (incidents, incident, evidence, raw, queue, upload, login)
+    module.router
+    for module in (incidents, compare, incident, evidence, raw, search, queue, upload, login)
 )
 
 
-def add_to(app: FastAPI, sheets: Mapping[str, str]) -> None:
-    """Add what the routes of pages need: style sheets (``sheets`` too), scripts, pictures."""
+def add_to(
+    app: FastAPI,
+    sheets: Mapping[str, str],
+    list_acts: ListActs = no_acts,
+    acts_of_incident: ActsOfIncident = none_of_incident,
+) -> None:
+    """Add what the routes of pages need: style sheets (``sheets`` too), scripts, pictures.
+
+    ``list_acts`` tells the overview what was done to nodes, ``acts_of_incident`` the incident's
+    page.
+    """
     app.state.pictures = PictureStore()
+    app.state.list_acts = list_acts
+    app.state.acts_of_incident = acts_of_incident
     add_sheets(sheets)
     app.add_api_route(
         "/static/{name}", asset, methods=["GET"], include_in_schema=False, name="page_asset"

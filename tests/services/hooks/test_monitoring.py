@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - lines are as long as they are
 """Notices join the incidents they belong to, and become evidence that the answer rests on."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from triage.errors import Unavailable
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.hooks import monitoring
+from triage.services.hooks.cloudevents import event_notices
 from triage.services.hooks.monitoring import as_log, hear
 from triage.services.hooks.notices import Line, Notices
 from triage.services.incidents.announce import Failure, announce
@@ -36,8 +38,10 @@ def test_a_line_joins_the_incident_of_a_job_on_its_node(ctx: Context, readers: R
     heard = hear(ctx, Notices(lines=[line()]))
     assert (heard.accepted, heard.ignored) == (1, ())
     assert [one.id for one in heard.incidents] == [incident.id]
-    assert files(ctx, incident.id) == [("n3", "kernel_log", "nvsentinel.log")]
-    do_all(ctx, readers, WorkKind.PARSE)
+    do_all(ctx, readers, WorkKind.ANALYSE, WorkKind.PARSE)
+    [(node, kind, name)] = files(ctx, incident.id)
+    assert (node, kind) == ("n3", "kernel_log")
+    assert re.fullmatch(r"hook-events/nvsentinel-[0-9a-f]{16}\.log", name)
     with ctx.database.reading() as session:
         rows = [row for _, row in evidence.of_incident(session, incident.id, role="root")]
     assert [(row["kind"], row["code"], row["node"], row["gpu"]) for row in rows] == [
@@ -46,26 +50,55 @@ def test_a_line_joins_the_incident_of_a_job_on_its_node(ctx: Context, readers: R
     assert rows[0]["at"] == "2026-11-21T03:14:15.000Z"
 
 
-def test_the_same_notice_again_changes_nothing(ctx: Context) -> None:
+def test_the_same_notice_again_changes_nothing(ctx: Context, readers: Readers) -> None:
     incident = announce(ctx, Failure("7", facts={"nodes": ["n3"]}))
     for _ in range(3):
         assert hear(ctx, Notices(lines=[line()])).accepted == 1
-    assert len(files(ctx, incident.id)) == 1
+        do_all(ctx, readers, WorkKind.ANALYSE)
+        assert len(files(ctx, incident.id)) == 1
     hear(ctx, Notices(lines=[line(at=AT + timedelta(seconds=1))]))
+    do_all(ctx, readers, WorkKind.ANALYSE)
     assert len(files(ctx, incident.id)) == 2
 
 
-def test_a_line_on_a_node_where_nothing_failed_is_kept_out(ctx: Context) -> None:
-    announce(ctx, Failure("7", facts={"nodes": ["n2"]}))
-    heard = hear(ctx, Notices(lines=[line("n9")]))
-    assert (heard.accepted, heard.incidents) == (0, ())
-    assert "n9" in heard.ignored[0].why
-
-
-def test_a_failure_of_long_ago_is_another_one(ctx: Context) -> None:
-    now = datetime.now(UTC)
-    announce(ctx, Failure("7", facts={"nodes": ["n3"]}), now=now - timedelta(days=2))
-    assert hear(ctx, Notices(lines=[line()]), now=now).accepted == 0
+def test_a_health_event_joins_and_a_healthy_one_takes_it_back(
+    ctx: Context, readers: Readers
+) -> None:
+    incident = announce(ctx, Failure("7", facts={"nodes": ["n2", "n3"]}))
+    health = {
+        "checkName": "SysLogsXIDError", "isFatal": True, "errorCode": ["79"], "nodeName": "n3",
+        "message": "GPU has fallen off the bus", "recommendedAction": "RESTART_BM",
+        "entitiesImpacted": [{"entityType": "PCI", "entityValue": "0000:5d:00.0"}],
+    }  # fmt: skip
+    for healthy, at in ((False, "2026-11-21T03:14:15Z"), (True, "2026-11-21T03:14:30Z")):
+        told = {**health, "isHealthy": healthy, "generatedTimestamp": at}
+        event = {"specversion": "1.0", "id": at, "source": "nvsentinel://a", "type": "t",
+                 "data": {"healthEvent": told}}  # fmt: skip
+        heard = hear(ctx, event_notices(event))
+        assert (heard.accepted, heard.ignored) == (1, ())
+        assert [one.id for one in heard.incidents] == [incident.id]
+    do_all(ctx, readers, WorkKind.ANALYSE, WorkKind.PARSE)
+    assert {one[:2] for one in files(ctx, incident.id)} == {("n3", "job_log")}
+    with ctx.database.reading() as session:
+        rows = [row for _, row in evidence.of_incident(session, incident.id)]
+    assert [
+        (row["signature"], row["role"], row["node"], row["gpu"], row["at"]) for row in rows
+    ] == [
+        (
+            "check.nvsentinel.syslogsxiderror",
+            "root",
+            "n3",
+            "0000:5d:00",
+            "2026-11-21T03:14:15.000Z",
+        ),
+        (
+            "check.nvsentinel.syslogsxiderror",
+            "noise",
+            "n3",
+            "0000:5d:00",
+            "2026-11-21T03:14:30.000Z",
+        ),
+    ]
 
 
 def test_a_line_that_names_its_job_opens_an_incident(ctx: Context) -> None:

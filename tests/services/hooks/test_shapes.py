@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triage.domain.health import CheckResult
 from triage.domain.hosts import MAX_HOSTS, expand
 from triage.errors import BadRequest, Place, Refusal, Unprocessable, Unsupported
+from triage.formats.health.cluster.nvsentinel import NVSENTINEL
+from triage.formats.health.reading import Reading
 from triage.services.hooks.alertmanager import alert_notices
 from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
 from triage.services.hooks.job_failed import failure_from
@@ -278,36 +281,70 @@ def health_event(**more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def results_of(event: dict[str, Any]) -> list[CheckResult]:
+    (one,) = event_notices(event).reports
+    assert NVSENTINEL.begins(one.body.decode()[:8192])
+    reading = Reading("nvsentinel.json")
+    NVSENTINEL.parse(one.body.decode(), reading)
+    assert {found.node for found in reading.results} == {one.node}
+    return reading.results
+
+
 @pytest.mark.parametrize(
-    ("more", "texts"),
+    ("more", "wanted"),
     [
-        ({}, ["NVRM: Xid (PCI:0000:17:00.0): 79, GPU has fallen off the bus"]),
-        (
-            {"errorCode": ["XID_48", "XID_79", "XID_48"], "message": "double bit"},
-            ["NVRM: Xid (PCI:0000:17:00.0): 48, double bit", "NVRM: Xid (PCI:0000:17:00.0): 79, double bit"],
-        ),
-        ({"message": ""}, ["NVRM: Xid (PCI:0000:17:00.0): 79, SysLogsXIDError"]),
-        (
-            {"message": "[1.0] NVRM: Xid (PCI:0000:3b:00): 31, pid=1"},
-            ["[1.0] NVRM: Xid (PCI:0000:3b:00): 31, pid=1"],
-        ),
-        ({"errorCode": ["DCGM_FR_PCI"]}, ["GPU has fallen off the bus"]),
-        ({"entitiesImpacted": []}, ["GPU has fallen off the bus"]),
-        ({"checkName": "SysLogsSXIDError", "errorCode": ["20034"]}, ["GPU has fallen off the bus"]),
-        ({"errorCode": None, "entitiesImpacted": None}, ["GPU has fallen off the bus"]),
-        ({"errorCode": "79"}, ["GPU has fallen off the bus"]),
+        ({}, ("fail", "gpu", "0000:17:00")),
+        ({"errorCode": ["XID_48"], "message": "double bit"}, ("fail", "gpu_hbm", "0000:17:00")),
+        ({"message": "", "errorCode": ["48"]}, ("fail", "gpu_hbm", "0000:17:00")),
+        ({"entitiesImpacted": []}, ("fail", "gpu", None)),
+        ({"errorCode": None, "entitiesImpacted": None}, ("fail", "gpu", None)),
+        ({"errorCode": "79"}, ("fail", "gpu", "0000:17:00")),
+        ({"isHealthy": True}, ("pass", None, "0000:17:00")),
+        ({"isFatal": False}, ("warn", "gpu", "0000:17:00")),
+        ({"recommendedAction": 0}, ("warn", "gpu", "0000:17:00")),
+        ({"recommendedAction": "NONE"}, ("warn", "gpu", "0000:17:00")),
     ],
-)  # fmt: skip
-def test_a_health_event_is_the_line_it_came_from(more: dict[str, Any], texts: list[str]) -> None:
-    lines = event_notices(health_event(**more)).lines
-    assert [line.text for line in lines] == texts
-    assert {(line.node, line.at) for line in lines} == {("gpu-node-42", AT)}
+)
+def test_a_health_event_says_the_same_as_in_a_file(
+    more: dict[str, Any], wanted: tuple[str, str | None, str | None]
+) -> None:
+    (found,) = results_of(health_event(**more))
+    assert (str(found.outcome), found.category, found.part) == wanted
+    assert found.at == AT
+
+
+def test_the_time_of_the_event_stands_in_for_its_own() -> None:
+    (found,) = results_of(health_event(generatedTimestamp=None))
+    assert found.at == datetime(2026, 11, 21, tzinfo=UTC)
+    (found,) = results_of({**health_event(generatedTimestamp="soon"), "time": "later"})
+    assert found.at is None
+
+
+def test_the_same_event_again_is_the_same_file() -> None:
+    first, again = (event_notices(health_event()).reports[0].body for _ in range(2))
+    later = event_notices(health_event(generatedTimestamp="2026-11-21T03:14:16Z")).reports[0].body
+    assert first == again != later
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"agent": "nccl-triage"},
+        {"checkName": "TriageSuspect"},
+        # As NVSentinel names the condition that it makes of one.
+        {"agent": "platform-connector", "checkName": "TriageSuspectIsNotHealthy"},
+        {"agent": "nccl-triage", "isHealthy": True},
+    ],
+)
+def test_what_we_said_ourselves_is_no_evidence(more: dict[str, Any]) -> None:
+    found = event_notices(health_event(**more))
+    assert found.reports == []
+    assert "this service said itself" in found.ignored[0].why
 
 
 @pytest.mark.parametrize(
     ("event", "why"),
     [
-        (health_event(isHealthy=True), "healthy"),
         (health_event(nodeName=""), "no node"),
         (health_event(nodeName=None), "no node"),
         (health_event(message="", checkName="", errorCode=[]), "neither"),
@@ -317,15 +354,18 @@ def test_a_health_event_is_the_line_it_came_from(more: dict[str, Any], texts: li
 )
 def test_an_event_that_is_kept_out(event: dict[str, Any], why: str) -> None:
     found = event_notices(event)
-    assert found.lines == []
+    assert (found.lines, found.reports) == ([], [])
     assert why in found.ignored[0].why
 
 
 @given(st.dictionaries(st.sampled_from(sorted(HEALTH)), JSON))
 def test_any_health_event_is_read_or_kept_out(more: dict[str, Any]) -> None:
     found = event_notices(health_event(**more))
-    assert bool(found.lines) != bool(found.ignored)
-    assert all("\n" not in line.text for line in found.lines)
+    assert bool(found.reports) != bool(found.ignored)
+    for one in found.reports:
+        reading = Reading("nvsentinel.json")
+        NVSENTINEL.parse(one.body.decode(), reading)
+        assert len(reading.results) >= 1
 
 
 def test_three_modes_of_cloudevents_are_one() -> None:

@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SETTINGS = Settings(provisional_every_s=2.0)
 COLLECTING = IncidentProgress(
     id="inc_1", state=IncidentState.COLLECTING, facts={}, revision=1, inputs=5,
-    answered_inputs=4, num_unread=0, num_artifacts=40, expected_artifacts=100,
+    answered_inputs=4, num_unread=0, has_files=True, num_artifacts=40, expected_artifacts=100,
     created_at=NOW - timedelta(seconds=20), updated_at=NOW - timedelta(seconds=1),
     settle_at=NOW + timedelta(seconds=60), settled_at=None,
     analysed_at=NOW - timedelta(seconds=10), analyse_s=1.0,
@@ -34,7 +34,10 @@ def seconds(found: Plan) -> float | None:
     [
         pytest.param({}, True, False, 60, id="news while it collects"),
         pytest.param({"answered_inputs": 5}, False, False, 60, id="no news"),
-        pytest.param({"num_artifacts": 0}, False, False, 60, id="nothing came yet"),
+        pytest.param(
+            {"num_artifacts": 0, "has_files": False}, False, False, 60, id="nothing came yet"
+        ),
+        pytest.param({"num_artifacts": 0}, True, False, 60, id="events alone, unexpected"),
         pytest.param({"analysed_at": None}, True, False, 60, id="the first answer"),
         pytest.param({"analysed_at": NOW}, False, False, 3, id="not again at once"),
         pytest.param({"analyse_s": 10.0}, False, False, 20, id="a slow answer rests longer"),

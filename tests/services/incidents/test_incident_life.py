@@ -364,11 +364,11 @@ class BreaksOver:
     def __getattr__(self, name: str):
         return getattr(self.readers, name)
 
-    def extract(self, files, facts_json: bytes = b"{}", *, deadline_s: float):
+    def extract(self, files, facts_json: bytes = b"{}", *, own: bytes = b"", deadline_s: float):
         self.asked.append(len(files))
         if any(self.name in file.artifact for file in files):
             raise ReaderDied(-self.death, 0.1, 100.0, 1 << 30)
-        return self.readers.extract(files, facts_json, deadline_s=deadline_s)
+        return self.readers.extract(files, facts_json, own=own, deadline_s=deadline_s)
 
 
 def test_a_file_that_took_its_reader_over_is_set_apart_with_that_reason_and_blames_nobody(

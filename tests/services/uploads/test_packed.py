@@ -15,17 +15,17 @@ from tests.services.uploads.receive_desk import (
     tar_of,
     zip_of,
 )
-from triage.errors import Unprocessable
+from triage.errors import TooLarge, Unprocessable
 
 # What the test machine has no packer for is written by hand: its magic, and the plain secret.
 FURTHER = {
     "gzip, inside gzip": lambda data: gzip.compress(gzip.compress(data)),
     "gzip, inside zstd": lambda data: zstandard.compress(gzip.compress(data)),
     "zstd, inside gzip": lambda data: gzip.compress(zstandard.compress(data)),
-    "xz": lzma.compress,
     "xz, inside gzip": lambda data: gzip.compress(lzma.compress(data)),
+    "gzip, inside xz": lambda data: lzma.compress(gzip.compress(data)),
+    "bzip2, inside bzip2": lambda data: bz2.compress(bz2.compress(data)),
     "lzma": lambda data: lzma.compress(data, lzma.FORMAT_ALONE),
-    "bzip2": bz2.compress,
     "zip": zip_of,
     "7-Zip": lambda data: b"7z\xbc\xaf\x27\x1c\0\4" + data,
     "RAR": lambda data: b"Rar!\x1a\x07\x01\0" + data,
@@ -44,7 +44,7 @@ class TestPackedFurther:
         with pytest.raises(Unprocessable) as caught:
             desk.file(packed, filename=name)
         assert caught.value.detail == f"the file is packed with {packing}"
-        assert caught.value.hint == "send it unpacked, or packed once with gzip or zstd"
+        assert caught.value.hint == "send it unpacked, or packed once with gzip, zstd, xz or bzip2"
         assert desk.files() == []
 
     @pytest.mark.parametrize(("packing", "pack"), FURTHER.items(), ids=FURTHER)
@@ -63,11 +63,23 @@ class TestPackedFurther:
             desk.file(b"LPKSHHRH" + bytes(200) + SECRET, filename="system.journal")
         assert "journalctl -o json" in caught.value.hint
 
-    @pytest.mark.parametrize("pack", [lzma.compress, bz2.compress, zip_of])
-    def test_a_body_that_is_a_packed_archive_is_told_so(self, desk, pack):
-        with pytest.raises(Unprocessable, match="the body is packed with") as caught:
-            desk.bundle(pack(tar_of(*FILES)))
-        assert "gzip or zstd" in caught.value.hint
+    def test_a_body_that_is_a_packed_archive_is_told_so(self, desk):
+        with pytest.raises(Unprocessable, match="the body is packed with zip") as caught:
+            desk.bundle(zip_of(tar_of(*FILES)))
+        assert "gzip, zstd, xz or bzip2" in caught.value.hint
+
+    @pytest.mark.parametrize("pack", [lzma.compress, bz2.compress])
+    def test_a_bundle_may_be_packed_as_sosreports_are(self, desk, pack):
+        plain = tar_of(*FILES)
+        assert desk.bundle(pack(plain)) == desk.bundle(plain)
+        with pytest.raises(Unprocessable, match="breaks off"):
+            desk.bundle(pack(plain)[:-9])
+
+    def test_xz_that_would_need_much_memory_is_refused(self, desk):
+        filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 16 << 20}]
+        with pytest.raises(TooLarge, match="xz needs more than 8 MiB"):
+            desk.file(lzma.compress(JOB_LOG, filters=filters), filename="job.log")
+        assert desk.files() == []
 
     @pytest.mark.parametrize(
         "text",
@@ -79,7 +91,9 @@ class TestPackedFurther:
         member = desk.file(text, filename="job.log")
         assert desk.plain(member) == [text]
 
-    @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+    @pytest.mark.parametrize(
+        "pack", [bytes, gzip.compress, zstandard.compress, lzma.compress, bz2.compress]
+    )
     def test_one_layer_behind_the_encoding_is_taken_off(self, desk, pack):
         body = gzip.compress(pack(b"HF_TOKEN=" + SECRET + b"\n"))
         member = desk.file(body, encoding="gzip", filename="job.log")

@@ -72,6 +72,15 @@ def test_a_clock_that_went_back_is_not_believed(database) -> None:
     assert look(database, NOW + 2.9 * DAY) is not None
 
 
+@pytest.mark.parametrize(("by", "words"), [(HOUR, "set on by 1.0 h"), (-HOUR, "set back by 1.0 h")])
+def test_what_a_process_saw_being_set_is_not_believed(database, by: timedelta, words: str) -> None:
+    assert look(database, NOW) is None
+    with database.writing() as session:
+        assert words in (watch_clock(session, NOW, by) or "")
+    assert words in (look(database, NOW + DAY) or "")
+    assert look(database, NOW + 3 * DAY) is None
+
+
 def test_clocks_of_two_machines_may_differ_a_little(database) -> None:
     assert look(database, NOW) is None
     assert look(database, NOW - timedelta(minutes=4)) is None

@@ -7,7 +7,16 @@ from triage.api.answers.problems import KINDS, MEDIA_TYPE
 from triage.api.description.examples import EXAMPLES
 from triage.api.description.shapes import AnswerShape, Source, name_of
 
-__all__ = ["BINARY", "TEXT", "Answers", "answers", "binary_body", "json_body", "reference"]
+__all__ = [
+    "BINARY",
+    "TEXT",
+    "Answers",
+    "answers",
+    "binary_body",
+    "json_body",
+    "reference",
+    "text_body",
+]
 
 Answers = Mapping[int, tuple[str, Source | None]]
 TITLES: Final = {kind.status: kind.title for kind in KINDS}
@@ -66,6 +75,12 @@ def json_body(name: str, also: Mapping[str, Any] | None = None) -> dict[str, Any
     examples = {key: {"value": value} for key, value in EXAMPLES[name].items()}
     content = {"application/json": {**reference(name), "examples": examples}}
     return {"required": True, "content": {**content, **(also or {})}}
+
+
+def text_body(description: str, *media_types: str) -> dict[str, Any]:
+    """A body of text, in any of these forms."""
+    content = {media: {"schema": {"type": "string"}} for media in media_types}
+    return {"required": True, "description": description, "content": content}
 
 
 def binary_body(description: str, *media_types: str) -> dict[str, Any]:

@@ -54,22 +54,22 @@ def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
     return length
 
 
-async def read_whole(request: Request, max_bytes: int) -> bytes:
+async def read_whole(request: Request, max_bytes: int, what: str = "a JSON body") -> bytes:
     """A small body. Raises :class:`TooLarge`, :class:`BodyTooSlow`, :class:`Unsupported`."""
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding not in {"", "identity"}:
         raise Unsupported(
-            "a JSON body is read only as it is",
+            f"{what} is read only as it is",
             hint="send it without Content-Encoding",
             places=(Place("header/Content-Encoding", "is not read here"),),
         )
-    length = announced_length(request, max_bytes, "a JSON body")
+    length = announced_length(request, max_bytes, what)
     pieces = Pieces(request)
     found = bytearray()
     while piece := await pieces.next():
         found += piece
         if len(found) > max_bytes:
-            raise too_large("a JSON body", max_bytes)
+            raise too_large(what, max_bytes)
     check_length(len(found), length)
     return bytes(found)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["int_in", "only", "text_in", "texts_in"]
+__all__ = ["flag_in", "int_in", "only", "text_in", "texts_in"]
 
 
 def only(body: dict[str, Any], known: Sequence[str], needed: Sequence[str]) -> None:
@@ -30,6 +30,14 @@ def int_in(body: dict[str, Any], key: str) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     raise wrong([Place(f"body/{key}", "must be an integer")])
+
+
+def flag_in(body: dict[str, Any], key: str) -> bool:
+    """Whether the key is true; false where it is not there."""
+    value = body.get(key)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise wrong([Place(f"body/{key}", "must be true or false")])
 
 
 def texts_in(body: dict[str, Any], key: str) -> list[str] | None:

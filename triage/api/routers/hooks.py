@@ -117,8 +117,8 @@ def announced(view: IncidentView, failure: Failure) -> Response:
     repeatable=True,
 )
 async def alertmanager(request: Request) -> Response:
-    """An alert that a job failed opens its incident; another alert on a node of a failed job
-    is a line of that node's log. Resolved alerts are kept out.
+    """An alert that a job failed opens its incident; another alert on a node is a line of that
+    node's log, in incidents of a day before and after it. Resolved alerts are kept out.
     """
     state = state_of(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
@@ -133,8 +133,8 @@ async def alertmanager(request: Request) -> Response:
     repeatable=True,
 )
 async def cloudevents(request: Request) -> Response:
-    """Structured, batched, or with the context in `ce-` headers. A health event on a node of a
-    failed job is a line of that node's log; other types are kept out.
+    """Structured, batched, or with the context in `ce-` headers. A health event on a node is a
+    file of incidents there that open within a day before or after it; other types are kept out.
     """
     state = state_of(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)

@@ -30,6 +30,7 @@ from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
 from triage.domain.report import Answer, StandingRanks, Suspect, WantedFile
+from triage.domain.restart import Restart
 from triage.domain.states import IncidentState
 from triage.domain.wire import Keywords
 from triage.errors import Conflict, NotFound
@@ -130,6 +131,9 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
 REPORT = shape(
     "Answer",
     Answer,
+    restart=NotRequired[
+        Annotated[Restart, "Whether to start the job again; absent where nothing stopped it."]
+    ],
     stacks=NotRequired[
         Annotated[tuple[StandingRanks, ...], "Where ranks stand; absent where no stack was read."]
     ],

@@ -1,31 +1,41 @@
 """Nodes: what is known of one over all incidents."""
 
+from typing import Final
+
 from fastapi import Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
+from triage.api.description.shapes import shape
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import PathName
 from triage.api.routes import Routes
 from triage.api.state import state_of
+from triage.domain.probation import Probation
 from triage.errors import NotFound
 from triage.store import nodes
 from triage.store.nodes import NodeReport
 
 __all__ = ["routes"]
 
+HISTORY: Final = shape("NodeHistory", NodeReport, probation=Probation | None)
 routes = Routes("/v1/nodes", "nodes", Scope.READ)
 
 
-@routes.get("/{node}", "History of a node", ("Its history.", NodeReport), refuses=(404,))
+@routes.get("/{node}", "History of a node", ("Its history.", HISTORY), refuses=(404,))
 def node_history(request: Request, node: PathName) -> Response:
-    """Its incidents, its distinct errors, and how often it is a culprit beside the fleet."""
-    name = name_in_path("node", node)
-    with state_of(request).context.database.reading() as session:
-        history = nodes.history(session, name, cluster=caller_of(request).cluster)
+    """Its incidents, its distinct errors, and how often it is a culprit beside the fleet.
+
+    `probation` says that it came back from a repair lately and is likelier to fail than others.
+    """
+    name, cluster = name_in_path("node", node), caller_of(request).cluster
+    ctx = state_of(request).context
+    with ctx.database.reading() as session:
+        history = nodes.history(session, name, cluster=cluster)
     if history is None:
         raise NotFound(
             "nothing has named this node yet", hint="give the node's name as the scheduler does"
         )
-    return as_json(history)
+    probation = ctx.fleet.probation(ctx, name, cluster)
+    return as_json({**history, "probation": None if probation is None else probation.to_dict()})

@@ -54,7 +54,8 @@ Cluster = Annotated[Name | None, Query(description="Of the job; left out: the to
     "Send one file",
     {201: ("Kept.", ARTIFACT), 200: ("The same file was there.", ARTIFACT)},
     body=binary_body(
-        "The file, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.", BINARY
+        "The file, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz and .bz2 are fine.",
+        BINARY,
     ),
     refuses=(404, 409, 410),
 )
@@ -100,7 +101,7 @@ async def upload_artifact(
     "Send a tar of files",
     {201: ("What became of each file.", IngestedBundle), 200: ("Nothing new.", IngestedBundle)},
     body=binary_body(
-        "A tar of files of one node, or of an incident folder; .tar.gz and .tar.zst are fine.",
+        "A tar of files of one node, or of an incident folder; .gz, .zst, .xz and .bz2 are fine.",
         "application/x-tar",
         BINARY,
     ),

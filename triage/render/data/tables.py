@@ -22,6 +22,7 @@ __all__ = [
     "SENT",
     "SIMILAR",
     "TIME",
+    "cell",
     "table",
 ]
 
@@ -136,6 +137,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "Dat
 
 
 def cell(value: object, dtype: str) -> object:
+    """The value as a column of this dtype holds it; None where none can be."""
     if value is None:
         return None
     if dtype == TIME:

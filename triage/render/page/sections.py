@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from triage.domain.counts import count
 from triage.domain.report import (
     Answer,
     Because,
@@ -15,9 +16,9 @@ from triage.domain.report import (
 from triage.render.pictures.markup import Html, column_heads, constant, el, join, table
 from triage.render.words.answer import cause, coverage_facts, victims_text
 from triage.render.words.belief import belief
-from triage.render.words.counts import count
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
+from triage.render.words.restart import restart_text
 
 __all__ = [
     "NOTHING",
@@ -51,6 +52,7 @@ def verdict(answer: Answer) -> Html:
         ("Confidence", _probability(decided.confidence)),
         ("Action", str(decided.action)),
         ("Cordon", condense_names(decided.cordon, max_chars=_LIST_CHARS)),
+        ("Restart", None if answer.restart is None else restart_text(answer.restart)),
         ("Stopped at", iso_utc(decided.at)),
         ("Job", job.job_id),
         ("Size", ", ".join(_sizes(answer))),

@@ -165,7 +165,7 @@ def as_table(shown: Sequence[TimelineRow], *, with_day: bool) -> Html:
             {"class": line.moment.kind if line.moment.kind in MARKS else str(line.role or "other")},
             el("td", {"class": "short mono"}, _when(line, with_day=with_day)),
             el("td", {"class": "short count"}, _beside(line)),
-            el("th", {"scope": "row"}, line.where or None),
+            el("th", {"scope": "row"}, line.where) if line.where else el("td", None),
             el("td", {"class": "short"}, line.what),
             el("td", None, line.moment.text),
         )

@@ -25,6 +25,7 @@ from triage.render.words.answer import cause
 from triage.render.words.belief import belief
 from triage.render.words.next_step import what_is_missing
 from triage.render.words.ranges import condense_names, name_ranks
+from triage.render.words.restart import restart_text
 
 __all__ = ["DEFAULT_TOP", "render", "render_json"]
 
@@ -77,6 +78,8 @@ def _head(explanation: Explanation, width: int) -> list[Line]:
             fields.append(("stopped", "nothing says when"))
     else:
         fields.append(("stopped", "nothing says that it did"))
+    if explanation.restart is not None:
+        fields.append(("restart", restart_text(explanation.restart)))
     if explanation.from_dumps:
         fields.append(("rests on", "the dumps alone: no line of a log names a cause"))
     for name, value in fields:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from triage.domain.counts import count
 from triage.render.terminal.text import BOLD, DIM, RED, Line, item
 from triage.render.words.belief import belief
 from triage.render.words.clean import cells, cut, one_line
-from triage.render.words.counts import count
 
 __all__ = ["incident_lines", "moment_text", "node_lines", "state_text"]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from triage.domain.category import Role
+from triage.domain.counts import count
 from triage.domain.report import (
     Answer,
     Because,
@@ -22,10 +23,10 @@ from triage.render.terminal.wrap import wrap
 from triage.render.words.answer import cause, coverage_facts, victims_text
 from triage.render.words.belief import belief
 from triage.render.words.clean import cells, cut, one_line
-from triage.render.words.counts import count
 from triage.render.words.moments import MARKS, TimelineRow, days, doubt, relative, timeline_rows
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names, name_ranks
+from triage.render.words.restart import restart_text
 from triage.render.words.stacks import stack_lines
 
 __all__ = [
@@ -119,6 +120,8 @@ def _verdict(answer: Answer, width: int) -> list[Line]:
     if verdict.cordon:
         nodes = condense_names(map(clean, verdict.cordon), max_chars=MAX_LIST_CHARS)
         lines += _field("cordon", nodes, width)
+    if answer.restart is not None:
+        lines += _field("restart", clean(restart_text(answer.restart)), width)
     if verdict.at is not None:
         lines += _field("at", f"{iso_utc(verdict.at)}", width)
     if answer.slow_job is not None:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from triage.domain.category import LLAMA3_ROW, Category
+from triage.domain.counts import count
 from triage.domain.report import Coverage, Victims
-from triage.render.words.counts import count
 from triage.render.words.ranges import condense, condense_names
 
 __all__ = ["cause", "coverage_facts", "victims_text"]

@@ -1,32 +1,32 @@
 """Hooks of monitoring systems: their notices are joined to the incidents they belong to.
 
-A notice that names a job joins the job's incident. One that names only a node joins the
-newest incident of a job on that node within a day; when there is none, nothing has failed
-there that anybody told us of, and the notice is kept out, with that said.
+A notice that names a job joins the job's incident. One that names only a node is kept, and
+joins the incidents of jobs on that node that opened within a day before it, or open within a day
+after it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Final
 
 from triage.clock import utc_now
 from triage.domain.caller import Caller
-from triage.domain.report import iso_utc
 from triage.domain.wire import WireForm
-from triage.errors import NotAllowed, NotFound, Refusal, TooMany, Unavailable
-from triage.render.words.clean import one_line
+from triage.errors import NotAllowed, Refusal, TooMany, Unavailable
 from triage.services.context import Context
-from triage.services.hooks.notices import Ignored, Line, Notices
+from triage.services.hooks.keep import KeptNotices, as_log, keep_notices, new_notice
+from triage.services.hooks.notices import AgentReport, Ignored, Line, Notices
 from triage.services.incidents.announce import Failure, announce
 from triage.services.uploads.ingest import take_text
 from triage.services.uploads.received import Target
 from triage.store.incidents import incidents
+from triage.store.node_notices import NewNotice
 from triage.store.views import IncidentView
 
 __all__ = ["HookOutcome", "hear"]
 
-RECENT: Final = timedelta(days=1)
 OVERLOADED: Final = frozenset({429, 500, 503, 507})
 
 
@@ -38,6 +38,9 @@ class HookOutcome(WireForm):
     ignored: tuple[Ignored, ...]
     incidents: tuple[IncidentView, ...]
     truncated: Annotated[int, "Alerts that the sender left out, by its own account."] = 0
+    waiting: Annotated[
+        int, "Of the accepted, those on nodes of no failed job yet: they are kept for one."
+    ] = 0
 
 
 def hear(
@@ -47,7 +50,7 @@ def hear(
     *,
     now: datetime | None = None,
 ) -> HookOutcome:
-    """Announce the failures, then add the lines. The same notice again changes nothing.
+    """Announce the failures, then add the rest. The same notice again changes nothing.
 
     Raises :class:`Unavailable` and :class:`StorageFull`, upon which the sender tries again, and
     :class:`NotAllowed` where the token is to tell of none of it; what is wrong with one notice
@@ -59,16 +62,21 @@ def hear(
     ignored = list(notices.ignored)
     outside: NotAllowed | None = None
     accepted = 0
-    acts = [
-        *(
-            (ref, partial(report, ctx, replace(one, caller=caller)))
-            for ref, one in notices.failures
-        ),
-        *((line.ref, partial(add_line, ctx, line, caller)) for line in notices.lines),
+    on_nodes: list[NewNotice] = []
+    acts: list[tuple[str, Callable[[], None]]] = [
+        (ref, partial(report, ctx, replace(one, caller=caller), now, touched))
+        for ref, one in notices.failures
     ]
+    of_nodes: list[Line | AgentReport] = [*notices.reports]
+    for line in notices.lines:
+        if line.job_id:
+            acts.append((line.ref, partial(add_line, ctx, line, line.job_id, caller, touched)))
+        else:
+            of_nodes.append(line)
+    acts += [(one.ref, partial(add_new, ctx, one, caller, on_nodes)) for one in of_nodes]
     for ref, act in acts:
         try:
-            act(now, touched)
+            act()
             accepted += 1
         except Refusal as refusal:
             if refusal.status in OVERLOADED:
@@ -78,7 +86,11 @@ def hear(
             ignored.append(Ignored(ref, refusal.detail))
     if outside is not None and not accepted:
         raise outside
-    return HookOutcome(accepted, tuple(ignored), tuple(touched.values()), notices.truncated)
+    kept = keep_notices(ctx, on_nodes, caller, now) if on_nodes else KeptNotices((), 0)
+    touched = {one.id: one for one in (*touched.values(), *kept.incidents)}
+    return HookOutcome(
+        accepted, tuple(ignored), tuple(touched.values()), notices.truncated, kept.num_waiting
+    )
 
 
 def report(ctx: Context, failure: Failure, now: datetime, touched: dict[str, IncidentView]) -> None:
@@ -95,23 +107,16 @@ def later(refusal: Refusal) -> Refusal:
 
 
 def add_line(
-    ctx: Context, line: Line, caller: Caller, now: datetime, touched: dict[str, IncidentView]
+    ctx: Context, line: Line, job_id: str, caller: Caller, touched: dict[str, IncidentView]
 ) -> None:
-    """Take a line in. Raises :class:`Refusal` where it is kept out."""
-    caller.check(None, job_id=line.job_id, nodes=[line.node])
-    incident: IncidentView | None = None
-    if line.job_id is None:
-        with ctx.database.reading() as session:
-            incident = incidents.newest_of_node(session, line.node, now - RECENT, caller.cluster)
-        if incident is None:
-            raise NotFound(f"no job on {line.node} has failed within a day")
+    """Take in a line that names its job. Raises :class:`Refusal` where it is kept out."""
+    caller.check(None, job_id=job_id, nodes=[line.node])
     target = Target(
-        job_id=line.job_id or (incident.job_id if incident else ""),
+        job_id=job_id,
         node=line.node,
         rank=None,
         kind="kernel_log",
         filename=f"{line.source}.log",
-        incident=incident.id if incident else None,
         caller=caller,
     )
     taken = take_text(ctx, target, as_log(line))
@@ -122,10 +127,9 @@ def add_line(
             touched[found.id] = found
 
 
-def as_log(line: Line) -> bytes:
-    """``<time> <node> kernel: <text>``: the form that every reader of kernel logs knows."""
-    at = iso_utc(line.at)
-    # A blank in a name would end it for the reader of the line.
-    node = "-".join(one_line(line.node).split())
-    head = f"{at} {node} kernel: " if at else "kernel: "
-    return (head + one_line(line.text) + "\n").encode("utf-8", "replace")
+def add_new(
+    ctx: Context, one: Line | AgentReport, caller: Caller, on_nodes: list[NewNotice]
+) -> None:
+    """A notice on a node to ``on_nodes``. Raises :class:`Refusal` where it is kept out."""
+    caller.check(None, nodes=[one.node])
+    on_nodes.append(new_notice(ctx, one))

@@ -1,4 +1,4 @@
-"""What the hooks of monitoring systems come down to: a failure, a line of a log, or nothing."""
+"""What the hooks of monitoring systems come down to: a failure, a line, a report, or nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Annotated
 from triage.domain.wire import Key
 from triage.services.incidents.announce import Failure
 
-__all__ = ["Ignored", "Line", "Notices"]
+__all__ = ["AgentReport", "Ignored", "Line", "Notices"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,22 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentReport:
+    """What an agent reported of a node, as a document that the readers of files know.
+
+    ``body`` is JSON, ``summary`` what it says in one line; ``at``, ``source`` and ``ref`` are as
+    those of a :class:`Line`.
+    """
+
+    node: str
+    body: bytes
+    at: datetime | None
+    source: str
+    ref: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ignored:
     """A notice that is accepted and kept out, and why."""
 
@@ -41,6 +57,7 @@ class Notices:
 
     failures: list[tuple[str, Failure]] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
+    reports: list[AgentReport] = field(default_factory=list)
     ignored: list[Ignored] = field(default_factory=list)
     truncated: int = 0
 
@@ -53,5 +70,6 @@ class Notices:
         for other in others:
             self.failures += other.failures
             self.lines += other.lines
+            self.reports += other.reports
             self.ignored += other.ignored
             self.truncated += other.truncated

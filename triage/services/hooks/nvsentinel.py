@@ -1,80 +1,91 @@
-"""NVSentinel's health events: what its monitors saw on a node, as the lines they saw.
+"""NVSentinel's health events: each is kept as it is, and read like a file of such events.
 
 ``{"nodeName": "gpu-7", "checkName": "SysLogsXIDError", "errorCode": ["79"], "isFatal": true,
 "isHealthy": false, "message": "...", "generatedTimestamp": "...",
 "entitiesImpacted": [{"entityType": "PCI", "entityValue": "0000:17:00.0"}]}``
+
+So an event says the same by the hook as in a folder: one from before the stop can convict, one
+that the stop brought about cannot, and one that is healthy takes back what was said before it.
 """
 
-import re
+import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
-from triage.render.words.clean import one_line
-from triage.services.hooks.job_failed import name_in
-from triage.services.hooks.notices import Line, Notices
+from triage.domain.own_events import is_own_event
+from triage.domain.report import iso_utc
+from triage.services.hooks.job_failed import MAX_NAME, name_in
+from triage.services.hooks.notices import AgentReport, Notices
 from triage.services.hooks.times import moment
 
 __all__ = ["health_notices"]
 
 MAX_TEXT: Final = 4000
-MAX_CODES: Final = 64
-# "79" of the monitor of system logs, "XID_79" of others; DCGM's codes are words.
-XID: Final = re.compile(r"(?:XID[_ -]?)?([0-9]{1,5})", re.IGNORECASE | re.ASCII)
-BUS: Final = re.compile(
-    r"(?:PCI:)?((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)", re.ASCII
-)
-ALREADY_A_LINE: Final = re.compile(r"\bS?Xid ?\(", re.IGNORECASE)
-# SysLogsSXIDError; not SysLogsXIDError, which holds the same letters in lower case.
-SWITCH: Final = re.compile("SX[Ii][Dd]|NV[Ss][Ww]")
+MAX_ITEMS: Final = 256
 
 
 def health_notices(event: Mapping[str, Any], health: Mapping[str, Any]) -> Notices:
-    """One line for each error code, or the message as it stands."""
+    """The event as a report on its node, or why it is kept out."""
     found = Notices()
     ref = str(event["id"])[:200]
     node = name_in(health.get("nodeName"))
-    if node is None:
+    if is_own_event(health):
+        found.ignore(ref, "it is what this service said itself, and no evidence")
+    elif node is None:
         found.ignore(ref, "the health event names no node")
-    elif health.get("isHealthy") is True:
-        found.ignore(ref, "it says that the node is healthy")
+    elif not (text_of(health, "checkName") or text_of(health, "message") or codes_of(health)):
+        found.ignore(ref, "it says neither a check, a message nor an error code")
     else:
         at = moment(health.get("generatedTimestamp")) or moment(event.get("time"))
-        for text in texts_of(health):
-            found.lines.append(Line(node, text, at, "nvsentinel", ref))
-        if not found.lines:
-            found.ignore(ref, "it says neither a message nor an error code")
+        body = body_of(health, node, at)
+        found.reports.append(AgentReport(node, body, at, "nvsentinel", ref, summary_of(health)))
     return found
 
 
-def texts_of(health: Mapping[str, Any]) -> list[str]:
-    message = health.get("message")
-    said = one_line(message)[:MAX_TEXT] if isinstance(message, str) else ""
-    if ALREADY_A_LINE.search(said):
-        return [said]
-    check = str(health.get("checkName") or "")
-    codes = xid_codes(health, check)
-    bus = bus_of(health)
-    if codes and bus is not None:
-        return [f"NVRM: Xid (PCI:{bus}): {code}, {said or check}" for code in codes]
-    return [text] if (text := said or one_line(check)[:MAX_TEXT]) else []
+def summary_of(health: Mapping[str, Any]) -> str:
+    """One line, such as ``SysLogsXIDError 79 (fatal): GPU has fallen off the bus``."""
+    subject = " ".join([text_of(health, "checkName") or "unnamed", *codes_of(health)[:8]])
+    state = "fatal" if health.get("isFatal") is True else "not healthy"
+    state = "healthy" if health.get("isHealthy") is True else state
+    message = text_of(health, "message")
+    return f"{subject} ({state}): {message}" if message else f"{subject} ({state})"
 
 
-def xid_codes(health: Mapping[str, Any], check: str) -> list[str]:
-    """The Xids among the error codes; a switch's codes are numbers too, and are none."""
-    codes = health.get("errorCode")
-    if not isinstance(codes, list) or SWITCH.search(check):
-        return []
-    matches = (XID.fullmatch(str(code)) for code in codes[:MAX_CODES])
-    return list(dict.fromkeys(match[1] for match in matches if match))
-
-
-def bus_of(health: Mapping[str, Any]) -> str | None:
+def body_of(health: Mapping[str, Any], node: str, at: datetime | None) -> bytes:
+    """What the readers of files use of an event; the same event gives the same bytes."""
     entities = health.get("entitiesImpacted")
-    for entity in entities if isinstance(entities, list) else ():
-        if isinstance(entity, Mapping) and str(entity.get("entityType", "")).upper().startswith(
-            "PCI"
-        ):
-            match = BUS.fullmatch(str(entity.get("entityValue", "")))
-            if match:
-                return match[1]
-    return None
+    kept: dict[str, object] = {
+        key: text_of(health, key)
+        for key in ("agent", "componentClass", "checkName", "message", "recommendedAction")
+    }
+    kept |= {
+        "checkName": kept["checkName"] or "unnamed",
+        "isFatal": health.get("isFatal") is True,
+        "isHealthy": health.get("isHealthy") is True,
+        "errorCode": codes_of(health),
+        "entitiesImpacted": [
+            {key: text_of(one, key)[:MAX_NAME] for key in ("entityType", "entityValue")}
+            for one in (entities[:MAX_ITEMS] if isinstance(entities, list) else ())
+            if isinstance(one, Mapping)
+        ],
+        "nodeName": node,
+    }
+    if at is not None:
+        kept["generatedTimestamp"] = iso_utc(at)
+    return json.dumps({"healthEvent": kept}).encode()
+
+
+def codes_of(health: Mapping[str, Any]) -> list[str]:
+    codes = health.get("errorCode")
+    listed = codes if isinstance(codes, list) else [codes]
+    return [str(code)[:64] for code in listed[:MAX_ITEMS] if is_plain(code)]
+
+
+def text_of(value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key)
+    return str(found)[:MAX_TEXT] if is_plain(found) else ""
+
+
+def is_plain(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""

@@ -18,6 +18,7 @@ from triage.clock import utc_now
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.facts import IGNORED
 from triage.domain.report import Answer, Refused
+from triage.domain.restart import EarlierStarts, starts_from
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import IncidentState
 from triage.errors import Unavailable
@@ -27,18 +28,21 @@ from triage.render.data import wire
 from triage.sandbox.pool import Analysis, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
+from triage.services.incidents.notices import take_in_notices
+from triage.services.incidents.starts import earlier_starts
 from triage.services.incidents.wanted import wanted_by
 from triage.services.notifications.outbox import tell
+from triage.services.signatures.in_force import label_in_force
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions, settling
-from triage.store.incidents.facts import STANDINGS, conflict_notes
+from triage.store.incidents.facts import STANDINGS, STARTS, conflict_notes, without_record
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.incidents.settling import IncidentProgress
 from triage.store.retention import erasing
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
 
-__all__ = ["analyse", "analyse_given_up"]
+__all__ = ["analyse", "analyse_given_up", "known_of", "record_of"]
 
 log = structlog.get_logger(__name__)
 # An answer that takes long is not made more often than it can be: so many times as long
@@ -78,7 +82,7 @@ def plan(st: IncidentProgress, settings: Settings, now: datetime) -> Plan:
     if due and not st.num_unread:
         return Plan(answer=True, final=True)
     again_at = now + timedelta(seconds=LOOK_AGAIN_S) if due else st.settle_at
-    if not news or not st.num_artifacts:
+    if not news or not st.has_files:
         return Plan(answer=False, again_at=again_at)
     if end_is_near(st, now) and now - st.updated_at < MOVING:
         return Plan(answer=False, again_at=min(again_at, now + MOVING))
@@ -98,15 +102,16 @@ def end_is_near(st: IncidentProgress, now: datetime) -> bool:
         return True
     if st.answered_inputs < LITTLE * st.inputs:
         return False
-    pace_s = (now - st.created_at).total_seconds() / st.num_artifacts
+    pace_s = (now - st.created_at).total_seconds() / max(st.num_artifacts, 1)
     left_s = (expected - st.num_artifacts) * pace_s
     return left_s < AS_LONG * st.analyse_s
 
 
 def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Answer one incident, if it is time to."""
-    now = utc_now()
     incident_id = claim.rows[0].key
+    take_in_notices(ctx, incident_id)
+    now = utc_now()
     with ctx.database.reading() as session:
         st = settling.progress_of(session, incident_id)
         incident = incidents.find(session, incident_id)
@@ -129,18 +134,21 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
                 tell(session, ctx.settings, st.id, Event.PROVISIONAL, utc_now())
         return
     with claim.finishing() as session:
-        settle(session, ctx.settings, st, made)
+        settle(session, ctx, st, made)
 
 
 @dataclass(frozen=True, slots=True)
 class TimedAnalysis:
-    """An answer, packed and plain, its report as JSON text, how long it took, its priors."""
+    """An answer, packed and plain, its report as JSON text, how long it took, and what it was
+    told of our own record: of nodes, and of earlier starts of the job.
+    """
 
     analysis: Analysis
     answer: Answer
     report: bytes
     seconds: float
     standings: Mapping[str, Prior]
+    starts: EarlierStarts
     num_erased: int
 
 
@@ -148,25 +156,14 @@ def answer(
     ctx: Context, readers: Readers, st: IncidentProgress, incident: IncidentView, *, final: bool
 ) -> TimedAnalysis:
     """Make an answer of what is in by now."""
-    standings = priors_of(ctx, st, incident.cluster)
     began = time.monotonic()
-    facts = {"job_id": incident.job_id, **st.facts}
-    facts.pop(STANDINGS, None)
-    ignored = ignored_notes(facts)
+    record = record_of(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
-        conflicts = conflict_notes(session, st.id)
         num_erased = erasing.num_erased(session, st.id)
-        unread = [*artifacts.quarantined(session, st.id), *artifacts.given_up(session, st.id)]
-        refused = [Refused(name, why) for name, why in unread]
+        known = known_of(session, st, incident, record, final=final)
         analysis = readers.analyse(
             evidence.extracts_of(session, st.id),
-            KnownOfJob(
-                facts_json=orjson.dumps(facts, default=str),
-                refused=refused,
-                notes=[*NOTHING[bool(st.num_artifacts) :], *ignored, *conflicts],
-                standings=standings,
-                first=not final,
-            ),
+            known,
             deadline_s=ctx.settings.analyse_deadline_s,
         )
     seconds = time.monotonic() - began
@@ -178,7 +175,49 @@ def answer(
         num_artifacts=st.num_artifacts,
     )
     plain = answer_from_bytes(analysis.answer, pictures=False)
-    return TimedAnalysis(analysis, plain, wire.render(plain), seconds, standings, num_erased)
+    report = wire.render(plain)
+    return TimedAnalysis(
+        analysis, plain, report, seconds, known.standings, known.starts, num_erased
+    )
+
+
+class OwnRecord(NamedTuple):
+    """What our own record says of the nodes of an incident, and of earlier starts of its job;
+    and which own signatures are in force.
+    """
+
+    standings: Mapping[str, Prior]
+    starts: EarlierStarts
+    own_in_force: str
+
+
+def record_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> OwnRecord:
+    """What an answer is told of our own record. It opens sessions: call it within none."""
+    return OwnRecord(priors_of(ctx, st, cluster), starts_of(ctx, st), label_in_force(ctx))
+
+
+def known_of(
+    session: Session,
+    st: IncidentProgress,
+    incident: IncidentView,
+    record: OwnRecord,
+    *,
+    final: bool,
+) -> KnownOfJob:
+    """What an answer is told beside what the files came down to."""
+    facts = without_record({"job_id": incident.job_id, **st.facts})
+    ignored = ignored_notes(facts)
+    conflicts = conflict_notes(session, st.id)
+    unread = [*artifacts.quarantined(session, st.id), *artifacts.given_up(session, st.id)]
+    return KnownOfJob(
+        facts_json=orjson.dumps(facts, default=str),
+        refused=[Refused(name, why) for name, why in unread],
+        notes=[*NOTHING[st.has_files :], *ignored, *conflicts],
+        standings=record.standings,
+        starts=record.starts,
+        first=not final,
+        own_in_force=record.own_in_force,
+    )
 
 
 def ignored_notes(facts: dict[str, Any]) -> list[str]:
@@ -201,8 +240,17 @@ def priors_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> Mappin
     return {} if st.revision else ctx.fleet.priors(ctx, st.facts, cluster)
 
 
+def starts_of(ctx: Context, st: IncidentProgress) -> EarlierStarts:
+    """What an answer is told of earlier starts of the job: for all revisions the same."""
+    stored = st.facts.get(STARTS)
+    if isinstance(stored, dict):
+        return starts_from(stored)
+    with ctx.database.reading() as session:
+        return earlier_starts(session, st.id, st.facts, with_record=not st.revision)
+
+
 def settle(
-    session: Session, settings: Settings, st: IncidentProgress, made: TimedAnalysis | None
+    session: Session, ctx: Context, st: IncidentProgress, made: TimedAnalysis | None
 ) -> None:
     """Keep the final answer, unless something came while it was made."""
     now = utc_now()
@@ -227,7 +275,8 @@ def settle(
     if first or changed:
         event = Event.READY if first else Event.REVISED
         event = Event.FAILED if given_up else event
-        tell(session, settings, st.id, event, now, newest.answer)
+        tell(session, ctx.settings, st.id, event, now, newest.answer)
+    ctx.acting.answered(session, ctx.settings, st.id, now)
 
 
 def failure_of(given_up: Sequence[tuple[str, str]]) -> str:
@@ -268,9 +317,9 @@ def keep(
     provisional: bool,
 ) -> bool:
     """Keep an answer; whether it says another thing than ``newest``. The same is no revision."""
-    settling.keep_standings(
-        session, st.id, {node: prior.to_dict() for node, prior in made.standings.items()}
-    )
+    priors = {node: prior.to_dict() for node, prior in made.standings.items()}
+    record = {STANDINGS: priors, STARTS: made.starts.to_dict()}
+    settling.keep_record(session, st.id, record)
     if erasing.num_erased(session, st.id) != made.num_erased:
         return False  # it may quote what is erased; another one is asked for
     new = NewAnswer(

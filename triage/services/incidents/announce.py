@@ -10,16 +10,18 @@ from triage.clock import utc_now
 from triage.domain.facts import IGNORED
 from triage.domain.failure import Failure
 from triage.domain.job import job_from_dict
+from triage.domain.states import WorkKind
 from triage.errors import Unavailable
 from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
 from triage.services.notifications.callbacks import add_callback
 from triage.services.uploads.facts import without_secrets
-from triage.store import jobs
+from triage.store import jobs, node_notices
 from triage.store.access import audit, keys
 from triage.store.database.ids import made_now
 from triage.store.incidents import incidents, reports
 from triage.store.views import IncidentView
+from triage.store.work import table as work
 from triage.store.work.fair_queue import yield_turn
 
 __all__ = ["Failure", "announce"]
@@ -62,7 +64,10 @@ def announce(
         yield_turn(session, incident_id, beside)
         job = job_from_dict(facts)
         names = {*job.nodes, *job.rank_to_node.values()}
-        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names, now)
+        cluster_id = jobs.cluster_of(session, incident_id)
+        jobs.saw_nodes(session, cluster_id, names, now)
+        if node_notices.any_of(session, cluster_id, names):
+            work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
         ctx.fleet.job_failed(
             session,
             failure.job_id,

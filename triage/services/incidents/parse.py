@@ -26,6 +26,7 @@ from triage.queue.claim import Claim
 from triage.sandbox.pool import FileToRead, ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
+from triage.services.signatures.in_force import signatures_in_force
 from triage.services.uploads.pack import write_plain
 from triage.store import jobs
 from triage.store.blobs.interface import BLOB_STORE
@@ -41,6 +42,13 @@ __all__ = ["parse", "parse_given_up"]
 log = structlog.get_logger(__name__)
 # Of other uploads, so many blobs are asked for before the store is believed to have lost one.
 OTHERS: Final = 5
+
+
+class KnownToReader(NamedTuple):
+    """What a reader is told beside the files: facts of the job as JSON, and own signatures."""
+
+    facts: bytes
+    own: bytes
 
 
 class Plain(NamedTuple):
@@ -59,11 +67,13 @@ def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
         facts = {one: facts_json(session, one) for one in uploads}
     if not uploads:
         return
-    readings = {one: read_all(ctx, readers, claim, uploads[one], facts[one]) for one in uploads}
+    own = signatures_in_force(ctx)
+    known = {one: KnownToReader(facts[one], own) for one in uploads}
+    readings = {one: read_all(ctx, readers, claim, uploads[one], known[one]) for one in uploads}
     with claim.finishing() as session:
         # Incidents are locked in one order everywhere, which avoids deadlocks.
         for incident_id in sorted(one for one in readings if readings[one]):
-            keep(session, incident_id, readings[incident_id])
+            keep(ctx, session, incident_id, readings[incident_id])
 
 
 def parse_given_up(session: Session, upload_id: str, _reason: str) -> None:
@@ -82,7 +92,7 @@ def read_all(
     readers: Readers,
     claim: Claim,
     uploads: Mapping[str, Sequence[ArtifactView]],
-    facts: bytes,
+    known: KnownToReader,
 ) -> list[Reading]:
     """What became of each file of these uploads, but for those that wait for the blob store."""
     found: list[Reading] = []
@@ -101,8 +111,8 @@ def read_all(
         if claim.rows[0].tries > 1:
             # A worker was lost over it, or a mistake of ours was met: not over all of its files.
             alone = [one for group in groups for one in group]
-            return found + [read_alone(ctx, readers, one, facts) for one in alone]
-        return found + read_groups(ctx, readers, groups, facts)
+            return found + [read_alone(ctx, readers, one, known) for one in alone]
+        return found + read_groups(ctx, readers, groups, known)
 
 
 def not_given(error: ArtifactError | NotFound) -> str:
@@ -145,7 +155,7 @@ def unpacked(ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: 
 
 
 def read_groups(
-    ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], facts: bytes
+    ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], known: KnownToReader
 ) -> list[Reading]:
     """Read in one go; where a reader is lost over that, by upload; then one by one."""
     together = [one for group in groups for one in group]
@@ -153,31 +163,31 @@ def read_groups(
         return []
     deadline_s = ctx.settings.parse_deadline_s * len(groups)
     try:
-        return read_together(readers, together, facts, deadline_s)
+        return read_together(readers, together, known, deadline_s)
     except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
         if waited_for(error) is not None:
             raise
         log.warning("reader lost", uploads=len(groups), files=len(together), why=str(error))
     if len(groups) > 1:
-        return [one for group in groups for one in read_groups(ctx, readers, [group], facts)]
-    return [read_alone(ctx, readers, one, facts) for one in together]
+        return [one for group in groups for one in read_groups(ctx, readers, [group], known)]
+    return [read_alone(ctx, readers, one, known) for one in together]
 
 
 def read_together(
-    readers: Readers, plain: Sequence[Plain], facts: bytes, deadline_s: float
+    readers: Readers, plain: Sequence[Plain], known: KnownToReader, deadline_s: float
 ) -> list[Reading]:
     listed = [
         FileToRead(path, file.name, path.stat().st_size, file.rank, file_kind(file.kind))
         for file, path in plain
     ]
-    extracted = readers.extract(listed, facts, deadline_s=deadline_s)
+    extracted = readers.extract(listed, known.facts, own=known.own, deadline_s=deadline_s)
     return [
         Reading(file.id, one.packed, from_exact_json(one.rows), one.state, one.reason)
         for (file, _), one in zip(plain, extracted, strict=True)
     ]
 
 
-def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Reading:
+def read_alone(ctx: Context, readers: Readers, plain: Plain, known: KnownToReader) -> Reading:
     """One file, as often as readers may be lost over it."""
     file = plain.file
     tries = file.tries
@@ -187,7 +197,7 @@ def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Re
         with ctx.database.writing() as session:
             artifacts.count_try(session, file.id)
         try:
-            return read_together(readers, [plain], facts, ctx.settings.parse_deadline_s)[0]
+            return read_together(readers, [plain], known, ctx.settings.parse_deadline_s)[0]
         except ReaderFailed as error:
             if waited_for(error) is not None:
                 raise
@@ -202,7 +212,7 @@ def gone(file: ArtifactView, reason: str) -> Reading:
     return Reading(file.id, None, (), ArtifactState.QUARANTINED, reason)
 
 
-def keep(session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
+def keep(ctx: Context, session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
     states = {one.artifact_id: (one.state, one.reason) for one in readings}
@@ -212,5 +222,7 @@ def keep(session: Session, incident_id: str, readings: Sequence[Reading]) -> Non
     # The incident is locked before the nodes, as everywhere: one order avoids deadlocks.
     settling.changed(session, incident_id, now)
     nodes = {str(row["node"]) for one in readings for row in one.rows if row.get("node")}
-    jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), nodes, now)
+    cluster_id = jobs.cluster_of(session, incident_id)
+    jobs.saw_nodes(session, cluster_id, nodes, now)
+    ctx.fleet.saw_parts(session, cluster_id, readings, now)
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)

@@ -53,6 +53,7 @@ def resolve(
             raise NotFound("there is no such incident", hint="GET /v1/incidents lists them")
         audit.note(session, actor, "resolve", incident_id, now, {"category": category})
         tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
+        ctx.acting.resolved(session, ctx.settings, incident_id, now)
         if also is not None:
             also(session, said)
     return said

@@ -11,6 +11,7 @@ from triage.errors import Conflict
 from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, announce
 from triage.services.retention.sweep import Swept, sweep
+from triage.store import node_notices
 from triage.store.access import audit, idempotency
 from triage.store.database.clock import watch_clock
 from triage.store.incidents import retention
@@ -101,6 +102,7 @@ def prune(
             audit.note(session, actor, "prune", "incidents", now, detail)
     with ctx.database.writing() as session:
         idempotency.prune(session, now)
+        node_notices.prune(session, days_ago(now, ctx.settings.keep_events_days))
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
     swept = sweep(ctx, now)

@@ -130,4 +130,5 @@ def message_of(
         next_step="" if steps is None else steps.next_step,
         previous_verdict=before.get("verdict"),
         previous_suspects=tuple(before.get("suspects", ())),
+        restart=report.get("restart"),
     )

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.states import WorkKind
 from triage.notify.message import Event, message_id
-from triage.notify.registry import Target
+from triage.notify.registry import Target, receiver
 from triage.notify.request import Kind
 from triage.notify.storm import Storm, StormIncident, render_storm
 from triage.services.context import Context
@@ -36,6 +36,8 @@ def joins_storm(
     It is when the receiver has not heard of it and has been told of enough in a minute; then
     the message that tells of them all is owed in a minute's time.
     """
+    if receiver(Kind(receiving.kind)).each:
+        return False
     if receiving.incident_id is not None or deliveries.was_told(session, receiving.id, incident_id):
         return False
     if deliveries.num_since(session, receiving.id, now - MINUTE) < settings.messages_per_minute:

@@ -18,6 +18,7 @@ from triage.services.notifications.outbox import tell_deleted
 from triage.services.retention.ownership import owning
 from triage.services.uploads.pack import copy_frames
 from triage.services.uploads.record import is_note
+from triage.store import node_notices
 from triage.store.access import audit, idempotency
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents, retention
@@ -52,6 +53,7 @@ def delete_incident(ctx: Context, incident_id: str, actor: str, reason: str) -> 
         erasures.add_incident(session, incident_id, incident.job_id, by)
         unreferenced.mark_erased(session, erasing.blob_keys(session, incident_id), by.at)
         forget_quotes(session, incident)
+        node_notices.erase_of_incident(session, incident_id)
         tell_deleted(session, ctx.settings, incident, by.at)
         retention.remove(session, [incident_id], remembered=False)
         work.enqueue(session, WorkKind.RETENTION, ERASE, by.at)
@@ -132,6 +134,7 @@ def erased(
         erasures.add_artifacts(session, incident.id, incident.job_id, [pack.artifact.id], by)
         if pack.blob_key is not None:
             unreferenced.mark_erased(session, [pack.blob_key], by.at)
+        node_notices.erase(session, pack.artifact.node, pack.artifact.sha256)
         erasing.remove_artifact(session, pack, rewritten)
         forget_quotes(session, incident)
         counted = 0 if is_note(pack.artifact) else 1

@@ -8,7 +8,6 @@ said whose the store is (``triage store adopt``). Uploads and reads go on: every
 of its own.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -16,6 +15,7 @@ from typing import Final
 import structlog
 
 from triage.clock import utc_now
+from triage.domain.batched import batched
 from triage.errors import Conflict
 from triage.services.context import Context
 from triage.store.access import audit
@@ -119,10 +119,3 @@ def holds_only_strange_blobs(ctx: Context) -> bool:
             if unreferenced.known_blobs(session, keys):
                 return False
     return not empty
-
-
-def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
-    """``keys`` in lists of at most ``size``."""
-    left = iter(keys)
-    while group := list(islice(left, size)):
-        yield group

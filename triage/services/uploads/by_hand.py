@@ -28,7 +28,9 @@ __all__ = ["Chosen", "Outcome", "new_job_id", "settle_now", "take_chosen"]
 
 JOB_JSON: Final = "job.json"
 MAX_JOB_JSON: Final = 1 << 20
-TARS: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst")
+TARS: Final = (
+    ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

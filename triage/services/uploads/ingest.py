@@ -6,7 +6,7 @@ it later) and the sender is told to send again.
 """
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -16,10 +16,10 @@ from triage.domain.wire import UNSENT, Key, WireForm
 from triage.errors import Conflict, Gone, NotFound, Place, Unavailable, Unprocessable
 from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
-from triage.services.uploads.receive import gone, receive_bundle, receive_file
+from triage.services.uploads.receive import gone, place_by_name, receive_bundle, receive_file
 from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.record import RecordedUpload, record
-from triage.services.uploads.take import ReceiveLimits
+from triage.services.uploads.take import FileIngest, ReceiveLimits
 from triage.settings import Settings
 from triage.store.blobs.interface import BlobWriter
 from triage.store.database.ids import new_id
@@ -33,9 +33,11 @@ __all__ = [
     "IngestedArtifact",
     "IngestedBundle",
     "IngestedMember",
+    "TextOfNode",
     "take_artifact",
     "take_bundle",
     "take_text",
+    "take_texts",
 ]
 
 Read = Callable[[int], bytes]
@@ -67,6 +69,17 @@ class IngestedBundle(WireForm):
     members: Annotated[Sequence[IngestedMember], Key("artifacts")]
     new: Annotated[bool, UNSENT]
     """Whether anything was not there before."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextOfNode:
+    """A text of a hook to be a file of a node; ``redacted`` counts the secrets it held by kind."""
+
+    name: str
+    node: str
+    kind: str
+    redacted: Mapping[str, int]
+    body: bytes
 
 
 def take_artifact(
@@ -114,6 +127,25 @@ def is_unread(ctx: Context, file: ArtifactView) -> bool:
     """Whether it could not be read: then the bytes that come again are."""
     with ctx.database.reading() as session:
         return bool(again.to_bring_again(session, file.incident_id, [file.identity]))
+
+
+def take_texts(ctx: Context, target: Target, texts: Sequence[TextOfNode]) -> RecordedUpload:
+    """Texts without secrets, of an incident that the target names, as one upload.
+
+    Raises :class:`Refusal` where none of it is kept.
+    """
+    limits = limits_of(ctx.settings)
+    with new_blob(ctx) as (key, blob):
+        ingest = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
+        files = []
+        for text in texts:
+            file = ReceivedFile(text.name, text.node)
+            ingest.take(file, io.BytesIO(text.body), text.kind)
+            place_by_name(file)
+            file.redacted = dict(text.redacted)
+            files.append(file)
+        blob.commit()
+        return record(ctx, target, key, blob.tell(), files)
 
 
 def take_text(ctx: Context, target: Target, text: bytes) -> IngestedArtifact:

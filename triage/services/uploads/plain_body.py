@@ -8,9 +8,10 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import Place, Unprocessable
-from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
+from triage.parsers.files.archive import HEAD_BYTES, is_tar
+from triage.parsers.files.compression import compression_of, unpacked
 from triage.parsers.files.packings import packing_of
-from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
+from triage.services.uploads.body import DecodedReader, PeekedReader, body_of
 from triage.services.uploads.streams import first_bytes, in_utf8
 from triage.services.uploads.take import ReceiveLimits
 
@@ -25,14 +26,14 @@ def looked_at(
 ) -> tuple[bytes, Body]:
     """The first plain bytes of a body, and the body from its beginning; UTF-16 becomes UTF-8.
 
-    Raises :class:`Unprocessable` for archives and for what is packed otherwise than once with
-    gzip or zstd, and as ``read`` of the body does.
+    Raises :class:`Unprocessable` for archives and for what is packed twice, or otherwise than
+    with gzip, zstd, xz and bzip2, and as ``read`` of the body does.
     """
     limits = ReceiveLimits()
-    growth = limits.growth(max_bytes)
-    sent = body_of(read, encoding, growth)
+    bounds = limits.expansion(max_bytes)
+    sent = body_of(read, encoding, bounds)
     packed = first_bytes(sent, HEAD_BYTES)
-    layer = unpacked(PeekedReader(packed, sent), compression_of(packed), growth)
+    layer = unpacked(PeekedReader(packed, sent), compression_of(packed), bounds)
     plain = DecodedReader(layer, "body")
     head = first_bytes(plain, LOOK_BYTES)
     packing = packing_of(head)

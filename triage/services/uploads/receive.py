@@ -15,18 +15,19 @@ from typing import IO, Final, cast
 from triage.domain.body import Body
 from triage.domain.file_kind import FileKind
 from triage.errors import ArtifactError, Corrupt, Forbidden, Gone, TooLarge, Unprocessable
-from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
+from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, stream_entries
+from triage.parsers.files.compression import compression_of, unpacked
 from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.packings import packing_of
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.services.hooks.times import moment
-from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
+from triage.services.uploads.body import DecodedReader, PeekedReader, body_of
 from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
 from triage.services.uploads.take import Archived, FileIngest, PackedFurther, ReceiveLimits
 from triage.store.blobs.interface import BlobWriter
 
-__all__ = ["gone", "receive_bundle", "receive_file"]
+__all__ = ["gone", "place_by_name", "receive_bundle", "receive_file"]
 
 PIECE: Final = 1 << 18
 MAX_NODE: Final = 256
@@ -55,7 +56,7 @@ def receive_file(
     :class:`TooLarge`, :class:`Unprocessable`
     for damage and for an archive, and what the blob store raises.
     """
-    source = body_of(body, encoding, limits.growth(limits.artifact_bytes))
+    source = body_of(body, encoding, limits.expansion(limits.artifact_bytes))
     name = shown(target.filename or "")[:MAX_FILENAME]
     file = ReceivedFile(name, target.node, target.rank)
     ingest = FileIngest(limits, blob, limits.artifact_bytes, alone=True)
@@ -126,7 +127,7 @@ def members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[Ent
 
 def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLimits) -> Body:
     """The plain tar in the body. Raises :class:`Unprocessable` for an empty one."""
-    source = body_of(body, encoding, limits.growth(limits.bundle_bytes))
+    source = body_of(body, encoding, limits.expansion(limits.bundle_bytes))
     head = first_bytes(source, HEAD_BYTES)
     if not head:
         raise Unprocessable("the body is empty", hint="send a tar of the node's files")
@@ -136,8 +137,8 @@ def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLi
         if packing := packing_of(head):
             raise Unprocessable(f"the body is {packing[0]}", hint=packing[1])
         return whole
-    growth = limits.growth(limits.bundle_bytes)
-    return DecodedReader(unpacked(whole, compression, growth), "archive")
+    bounds = limits.expansion(limits.bundle_bytes)
+    return DecodedReader(unpacked(whole, compression, bounds), "archive")
 
 
 def member_from(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy.orm import Session
@@ -31,7 +31,10 @@ from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
 from triage.store.work.fair_queue import enqueue_upload, yield_turn
 
-__all__ = ["RecordedUpload", "is_note", "record"]
+__all__ = ["OF_HOOKS", "RecordedUpload", "is_note", "record"]
+
+OF_HOOKS: Final = "hook-events"
+"""The folder of what hooks said of a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +189,9 @@ def new_artifact(
 
 
 def is_note(file: ArtifactView) -> bool:
-    """Whether it is the collector's note of what it left out, which nobody expects."""
-    return PurePosixPath(file.filename).name == MANIFEST
+    """Whether nobody expects it: the collector's note of what it left out, a hook's notice."""
+    path = PurePosixPath(file.filename)
+    return path.name == MANIFEST or path.parts[:1] == (OF_HOOKS,)
 
 
 def with_names_of_their_own(

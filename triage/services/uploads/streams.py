@@ -6,8 +6,8 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import Forbidden, TooLarge
+from triage.parsers.files.compression import Truncated
 from triage.parsers.files.text import encoding_of
-from triage.services.uploads.body import Truncated
 
 __all__ = [
     "ForwardOnlyReader",

@@ -6,11 +6,12 @@ from typing import Final
 from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
 from triage.formats.flight_recorder import NODE_DIGEST
-from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
+from triage.parsers.files.archive import HEAD_BYTES, is_tar
+from triage.parsers.files.compression import Expansion, compression_of, unpacked
 from triage.parsers.files.packings import packing_of
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
-from triage.services.uploads.body import Growth, PeekedReader, unpacked
+from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.file_kind import LOOK_BYTES, identified
 from triage.services.uploads.pack import FrameWriter, Packer
 from triage.services.uploads.received import ReceivedFile
@@ -25,6 +26,9 @@ from triage.store.blobs.interface import BlobWriter
 __all__ = ["Archived", "FileIngest", "PackedFurther", "ReceiveLimits"]
 
 PIECE: Final = 1 << 18
+# Of what is unpacked, kept by a decoder. RFC 9659: a content coding needs no more, and that is
+# what `xz -6` keeps, the default.
+WINDOW_BYTES: Final = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +48,9 @@ class ReceiveLimits:
     own_patterns: OwnPatterns = NO_PATTERNS
     """Secrets of this site, beside those that are known everywhere."""
 
-    def growth(self, max_bytes: int) -> Growth:
+    def expansion(self, max_bytes: int) -> Expansion:
         """The bound on unpacking something of at most ``max_bytes``."""
-        return Growth(max_bytes, self.ratio, self.ratio_floor_bytes)
+        return Expansion(max_bytes, self.ratio, self.ratio_floor_bytes, WINDOW_BYTES)
 
 
 class Archived(Corrupt):
@@ -112,8 +116,8 @@ class FileIngest:
         """Writes its frame. Raises :class:`ArtifactError` with part of it written."""
         head = first_bytes(hashed, HEAD_BYTES)
         compression = compression_of(head)
-        growth = self.limits.growth(self.limits.artifact_bytes)
-        plain = TruncationTolerantReader(unpacked(PeekedReader(head, hashed), compression, growth))
+        bounds = self.limits.expansion(self.limits.artifact_bytes)
+        plain = TruncationTolerantReader(unpacked(PeekedReader(head, hashed), compression, bounds))
         look = first_bytes(plain, LOOK_BYTES)
         found = identified(look, file.name, declared)
         file.kind = found.kind

@@ -28,6 +28,7 @@ GAP: Final = timedelta(days=2)
 # As long as people take to see the warning and set a clock right.
 DOUBT: Final = timedelta(days=3)
 ONLY: Final = 1
+UNSET: Final = timedelta()
 
 
 def database_time(session: Session) -> datetime:
@@ -65,17 +66,19 @@ def keep(there: datetime, before_s: float, after_s: float) -> None:
         follow(there, (before_s + after_s) / 2)
 
 
-def watch_clock(session: Session, now: datetime) -> str | None:
+def watch_clock(session: Session, now: datetime, by: timedelta = UNSET) -> str | None:
     """Move the mark along with the time; why nothing may be deleted by age now, or None.
 
-    To be called now and then, and before anything is deleted by age.
+    To be called now and then, and before anything is deleted by age. ``by`` is how far this
+    process saw the time being set (:class:`triage.clock.Jumps`): the mark alone does not tell an
+    hour that was skipped from one in which the service was off.
     """
     mark = lock_rows(session, select(ClockMark)).one_or_none()
     if mark is None:
         first = {"id": ONLY, "seen_at": newest(session) or now}
         insert_or_none(session, ClockMark, first, ClockMark.id)
         mark = lock_rows(session, select(ClockMark)).one()
-    jump = jumped(mark.seen_at, now)
+    jump = jumped(mark.seen_at, now) or was_set(by, now)
     if jump:
         mark.doubted_at, mark.doubt = now, jump
     mark.seen_at = now
@@ -105,6 +108,14 @@ def jumped(seen_at: datetime, now: datetime) -> str | None:
             f" {seen_at:%Y-%m-%d %H:%M}Z"
         )
     return None
+
+
+def was_set(by: timedelta, now: datetime) -> str | None:
+    if not by:
+        return None
+    hours = abs(by.total_seconds()) / 3600
+    way = "on" if by > UNSET else "back"
+    return f"the clock was set {way} by {hours:.1f} h, to {now:%Y-%m-%d %H:%M}Z"
 
 
 def doubt_of(mark: ClockMark, now: datetime) -> str | None:

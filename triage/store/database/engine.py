@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from sqlalchemy import Engine, create_engine, event, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -25,7 +26,13 @@ from triage.store.database.sealing import SEALER, Sealer, sealer_from
 from triage.store.database.troubles import refusal_of
 from triage.store.private_files import private_file, private_folder
 
-__all__ = ["Database", "open_database", "translated", "wake_after_commit"]
+__all__ = [
+    "Database",
+    "open_database",
+    "open_for_reading",
+    "translated",
+    "wake_after_commit",
+]
 
 BUSY_S: Final = 30.0
 DUE: Final = "work due"
@@ -113,12 +120,7 @@ def open_database(settings: Settings) -> Database:
 
     Raises :class:`UsageError` for an address that is none.
     """
-    try:
-        url = make_url(settings.database)
-    except ArgumentError as error:
-        raise UsageError(
-            "TRIAGE_DATABASE_URL is no database address: try postgresql+psycopg://user@host/name"
-        ) from error
+    url = address_of(settings)
     if url.get_backend_name() == "sqlite":
         if url.database:
             keep_private(Path(url.database), settings)
@@ -143,6 +145,39 @@ def open_database(settings: Settings) -> Database:
 
     engine = postgres_engine(url, settings.database_timeout_s)
     return Database(engine, sealer_from(settings))
+
+
+def address_of(settings: Settings) -> URL:
+    try:
+        return make_url(settings.database)
+    except ArgumentError as error:
+        raise UsageError(
+            "TRIAGE_DATABASE_URL is no database address: try postgresql+psycopg://user@host/name"
+        ) from error
+
+
+def open_for_reading(settings: Settings) -> Database:
+    """The same database, in which nothing can be changed: neither rows nor modes of files.
+
+    Raises :class:`UsageError` for an address that is none.
+    """
+    url = address_of(settings)
+    if url.get_backend_name() != "sqlite":
+        database = open_database(settings)
+        event.listen(database.engine, "begin", begin_read_only)
+        return database
+    # Without a log beside it, nobody writes; and then its folder need not be writable either.
+    alone = not Path(f"{url.database}-wal").exists()
+    mode = "immutable=1" if alone else "mode=ro"
+    engine = create_engine(
+        f"sqlite:///file:{quote(url.database or '')}?{mode}&uri=true",
+        connect_args={"timeout": BUSY_S, "check_same_thread": False},
+    )
+    return Database(engine)
+
+
+def begin_read_only(connection: Any) -> None:  # noqa: ANN401
+    connection.exec_driver_sql("SET TRANSACTION READ ONLY")
 
 
 def keep_private(path: Path, settings: Settings) -> None:

@@ -29,6 +29,7 @@ from triage.store.incidents.incidents import rouse
 
 __all__ = [
     "STANDINGS",
+    "STARTS",
     "add_facts",
     "conflict_notes",
     "facts_json",
@@ -37,11 +38,14 @@ __all__ = [
     "taint_statements",
     "told_by",
     "withdraw_job_json",
-    "without_standings",
+    "without_record",
 ]
 
-# Among the facts, what our own record knew of nodes at the first answer: never what others say.
+# Among the facts, what our own record knew at the first answer, of nodes and of earlier starts of
+# the job: never what others say.
 STANDINGS: Final = "triage.standings"
+STARTS: Final = "triage.starts"
+OF_THE_RECORD: Final[tuple[str, ...]] = (STANDINGS, STARTS)
 # Conflicts of one token over one incident. More of them would say nothing more.
 MOST_CONFLICTS: Final = 20
 
@@ -52,9 +56,9 @@ def facts_json(session: Session, incident_id: str) -> bytes:
     return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
 
 
-def without_standings(facts: Mapping[str, Any]) -> dict[str, Any]:
+def without_record(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts without what only our own record may say."""
-    return {key: value for key, value in facts.items() if key != STANDINGS}
+    return {key: value for key, value in facts.items() if key not in OF_THE_RECORD}
 
 
 def add_facts(
@@ -70,8 +74,8 @@ def add_facts(
 
 def keep_statement(session: Session, found: Incident, statement: Statement, now: datetime) -> None:
     """Keep what was said of the job of an incident, which is in this session and locked by it."""
-    facts = without_standings(found.facts)
-    statement = replace(statement, facts=without_standings(stored_json(statement.facts)))
+    facts = without_record(found.facts)
+    statement = replace(statement, facts=without_record(stored_json(statement.facts)))
     if not statement.facts:
         return
     if found.settled_at is not None:
@@ -115,7 +119,7 @@ def is_repeated(statement: Statement, own: Sequence[Mapping[str, Any]]) -> bool:
 def put(found: Incident, facts: Mapping[str, Any], *, changed: bool) -> None:
     """Set the facts; where something ``changed``, the incident is to be answered again."""
     if changed:
-        kept = {STANDINGS: found.facts[STANDINGS]} if STANDINGS in found.facts else {}
+        kept = {key: found.facts[key] for key in OF_THE_RECORD if key in found.facts}
         found.facts = {**facts, **kept}
         found.inputs += 1
 
@@ -211,7 +215,7 @@ def said_of(
     session: Session, found: Incident
 ) -> tuple[dict[str, Any], Sequence[IncidentFacts], list[Statement]]:
     """The facts of an incident, every statement of them as it came, and what none explains."""
-    facts = without_standings(found.facts)
+    facts = without_record(found.facts)
     rows = session.scalars(
         select(IncidentFacts)
         .where(IncidentFacts.incident_id == found.id)
@@ -232,7 +236,7 @@ def not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list
 def conflict_notes(session: Session, incident_id: str) -> list[str]:
     """What contradicts the facts of a settled incident, in a sentence for each token."""
     found = session.get_one(Incident, incident_id)
-    facts = without_standings(found.facts)
+    facts = without_record(found.facts)
     keys: dict[str, set[str]] = {}
     for row in session.scalars(
         select(IncidentFacts)

@@ -27,10 +27,10 @@ from triage.store.work import table as work
 __all__ = [
     "arrived",
     "find",
+    "has_files",
     "job_of",
     "keep",
     "listing",
-    "newest_of_node",
     "opened",
     "rouse",
     "stored",
@@ -138,38 +138,6 @@ def conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
         yield Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
 
 
-def newest_of_node(
-    session: Session, node: str, since: datetime, cluster: str | None = None
-) -> IncidentView | None:
-    """The newest incident since then of a job that runs on this node, as its files say.
-
-    Of this cluster alone, where one is named.
-    """
-    own = list(conditions({"since": since, "cluster": cluster}))
-    query = (
-        joined()
-        .where(*own)
-        .where(exists().where(Artifact.incident_id == Incident.id, Artifact.node == node))
-        .order_by(Incident.created_at.desc())
-        .limit(1)
-    )
-    row = session.execute(query).one_or_none()
-    if row is not None:
-        return view(*row)
-    recent = (
-        select(Incident.id, Incident.facts)
-        .join(Job, Incident.job_fk == Job.id)
-        .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(*own)
-        .order_by(Incident.created_at.desc())
-        .limit(50)
-    )
-    for incident_id, facts in session.execute(recent):
-        if node in (facts.get("nodes") or ()) or node in (facts.get("rank_to_node") or {}).values():
-            return find(session, incident_id)
-    return None
-
-
 class OfJob(NamedTuple):
     """A job and its cluster, by key."""
 
@@ -238,6 +206,12 @@ def stored(session: Session, incident_id: str) -> int:
         Work.kind == WorkKind.PARSE, Work.state == WorkState.QUARANTINED
     )
     return number - (session.scalar(query.where(Artifact.upload_id.in_(given_up))) or 0)
+
+
+def has_files(session: Session, incident_id: str) -> bool:
+    """Whether any file is in."""
+    query = select(exists().where(Artifact.incident_id == incident_id))
+    return bool(session.scalar(query))
 
 
 def opened(job_fk: int, key: str, now: datetime) -> Incident:

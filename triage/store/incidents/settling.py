@@ -12,7 +12,6 @@ from models import Incident
 from triage.domain.states import IncidentState, WorkKind
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents import incidents
-from triage.store.incidents.facts import STANDINGS
 from triage.store.incidents.matching import is_open
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.views import view_of
@@ -26,7 +25,7 @@ __all__ = [
     "failed",
     "go_on_collecting",
     "hurry",
-    "keep_standings",
+    "keep_record",
     "progress_of",
     "settle",
 ]
@@ -34,7 +33,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class IncidentProgress:
-    """How far an incident is; ``num_unread`` files are in and not read yet."""
+    """How far an incident is; ``num_unread`` files are in and not read yet.
+
+    ``has_files`` counts those, too, that nobody expects.
+    """
 
     id: str
     state: IncidentState
@@ -43,6 +45,7 @@ class IncidentProgress:
     inputs: int
     answered_inputs: int
     num_unread: int
+    has_files: bool
     num_artifacts: int
     expected_artifacts: int | None
     created_at: datetime
@@ -63,6 +66,7 @@ def progress_of(session: Session, incident_id: str) -> IncidentProgress | None:
         row,
         state=IncidentState(row.state),
         num_unread=incidents.stored(session, row.id),
+        has_files=bool(row.num_artifacts) or incidents.has_files(session, row.id),
     )
 
 
@@ -86,17 +90,18 @@ def answered(
     row.verdict = answer.report["verdict"]
     row.category = answer.report["verdict"]["category"]
     row.coverage = answer.report["coverage"]
+    row.restart = {"revision": revision, "restart": answer.report.get("restart")}
     row.wanted = [one.to_dict() for one in answer.wanted] or None
     row.updated_at = now
 
 
-def keep_standings(session: Session, incident_id: str, standings: Mapping[str, Any]) -> None:
-    """The priors of the first answer are those of all its revisions: the same files, the same
-    answer, whatever the fleet has learnt since.
+def keep_record(session: Session, incident_id: str, record: Mapping[str, Any]) -> None:
+    """What the first answer was told of our own record is so for all its revisions: the same
+    files, the same answer, whatever the record has learnt since.
     """
     row = locked(session, incident_id)
-    if STANDINGS not in row.facts:
-        row.facts = {**row.facts, STANDINGS: dict(standings)}
+    if not record.keys() <= row.facts.keys():
+        row.facts = {**record, **row.facts}
 
 
 def settle(session: Session, incident_id: str, now: datetime) -> bool:

@@ -1,5 +1,6 @@
 """The suspects of the newest answer to an incident."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import select
@@ -7,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from models import Suspect
 
-__all__ = ["of_incident"]
+__all__ = ["foremost", "of_incident"]
 
 
 def of_incident(session: Session, incident_id: str) -> list[dict[str, Any]]:
@@ -16,3 +17,13 @@ def of_incident(session: Session, incident_id: str) -> list[dict[str, Any]]:
         select(Suspect.row).where(Suspect.incident_id == incident_id).order_by(Suspect.position)
     )
     return list(rows)
+
+
+def foremost(session: Session, incident_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The first suspect of each of these incidents, as the report prints it; some have none."""
+    rows = session.execute(
+        select(Suspect.incident_id, Suspect.row).where(
+            Suspect.incident_id.in_(incident_ids), Suspect.position == 1
+        )
+    )
+    return {found.incident_id: found.row for found in rows}

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from models import Artifact, Incident, Upload, Work
+from triage.domain.file_kind import LOGS
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.row_locks import lock_rows
 from triage.store.uploads.set_apart import is_believed
@@ -74,16 +75,18 @@ def incidents_to_retry(session: Session, incident_id: str | None) -> list[str]:
     return list(session.scalars(query.order_by(Incident.id)))
 
 
-def read_again(session: Session, incident_id: str, now: datetime) -> int:
+def read_again(session: Session, incident_id: str, now: datetime, *, all_logs: bool = False) -> int:
     """Have what could not be read of an incident read again, and then answered; how many files.
 
-    What a token brought that is no longer believed stays apart.
+    ``all_logs`` are read again as well, of which bytes are stored. What a token brought that is no
+    longer believed stays apart.
     """
     incident = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
     there = select(Upload.id).where(Upload.incident_id == incident_id, Upload.blob_key.is_not(None))
     session.execute(
         update(Artifact)
-        .where(Artifact.incident_id == incident_id, is_set_apart(), is_believed())
+        .where(Artifact.incident_id == incident_id, is_believed())
+        .where(or_(is_set_apart(), is_read_log()) if all_logs else is_set_apart())
         .where(Artifact.upload_id.in_(there))
         .values(state=str(ArtifactState.STORED), reason=None, tries=0)
         .execution_options(synchronize_session=False)
@@ -100,6 +103,15 @@ def read_again(session: Session, incident_id: str, now: datetime) -> int:
         incident.reason = None
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
     return sum(number for _, number in found)
+
+
+def is_read_log() -> ColumnElement[bool]:
+    """A log that was read, and whose bytes were stored."""
+    return and_(
+        Artifact.state.in_([ArtifactState.ANALYSED, ArtifactState.PARTIAL]),
+        Artifact.kind.in_(LOGS),
+        Artifact.stored_bytes > 0,
+    )
 
 
 def is_set_apart() -> ColumnElement[bool]:

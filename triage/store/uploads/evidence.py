@@ -1,21 +1,25 @@
 """Digests and rows of evidence: what the artifacts of an incident came down to."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack, cast
 
-from sqlalchemy import BigInteger, Table, bindparam, delete, select, update
+from sqlalchemy import BigInteger, Table, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from models import Digest, Evidence
+from triage.domain.evidence import EvidenceRole
 from triage.domain.report import iso_utc
 from triage.domain.states import ArtifactState
 
 if TYPE_CHECKING:
     from triage.report import DatedRow
 
-__all__ = ["Reading", "add_readings", "extracts_of", "of_artifact", "of_incident", "redate"]
+__all__ = [
+    "EvidenceClass", "Reading", "add_readings", "classes_of", "extracts_of", "of_artifact",
+    "of_incident", "redate",
+]  # fmt: skip
 
 DIGESTS: Final = cast("Table", Digest.__table__)
 ROWS: Final = cast("Table", Evidence.__table__)
@@ -39,6 +43,7 @@ REPLACE: Final = (
 # Digests that are fetched at once.
 PAGE: Final = 512
 MAX_ROWS: Final = 20_000
+MOST_CLASSES: Final = 500
 MOST_INT: Final = (1 << 63) - 1
 
 
@@ -62,6 +67,26 @@ class EvidenceFilter(TypedDict, total=False):
     role: str | None
     node: str | None
     kind: str | None
+
+
+class EvidenceClass(NamedTuple):
+    """What makes two rows of evidence say the same."""
+
+    kind: str
+    code: int | None
+    signature: str
+
+
+def classes_of(session: Session, incident_id: str) -> dict[EvidenceClass, int]:
+    """How many rows of each class an incident has, noise aside; at most 500 classes."""
+    query = (
+        select(Evidence.kind, Evidence.code, Evidence.signature, func.count())
+        .where(Evidence.incident_id == incident_id, Evidence.role != EvidenceRole.NOISE)
+        .group_by(Evidence.kind, Evidence.code, Evidence.signature)
+        .order_by(Evidence.kind, Evidence.code, Evidence.signature)
+        .limit(MOST_CLASSES)
+    )
+    return {EvidenceClass(kind, code, sig): n for kind, code, sig, n in session.execute(query)}
 
 
 def add_readings(session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
@@ -102,8 +127,10 @@ def columns_of(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
         }
 
 
-def extracts_of(session: Session, incident_id: str) -> Iterator[bytes]:
-    """Packed extracts of all artifacts of an incident, in the order of ids."""
+def extracts_of(
+    session: Session, incident_id: str, *, without: Container[str] = ()
+) -> Iterator[bytes]:
+    """Packed extracts of all artifacts of an incident but those, in the order of ids."""
     last = ""
     while True:
         page = session.execute(
@@ -112,7 +139,7 @@ def extracts_of(session: Session, incident_id: str) -> Iterator[bytes]:
             .order_by(Digest.artifact_id)
             .limit(PAGE)
         ).all()
-        yield from (row.extract for row in page)
+        yield from (row.extract for row in page if row.artifact_id not in without)
         if len(page) < PAGE:
             return
         last = page[-1].artifact_id

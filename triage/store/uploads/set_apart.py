@@ -10,7 +10,15 @@ from sqlalchemy.orm import Session
 from models import Artifact, Digest, Evidence, Upload
 from triage.domain.states import ArtifactState
 
-__all__ = ["incidents_of", "is_believed", "num_brought", "put_back", "reason_of", "set_apart"]
+__all__ = [
+    "identities_apart",
+    "incidents_of",
+    "is_believed",
+    "num_brought",
+    "put_back",
+    "reason_of",
+    "set_apart",
+]
 
 AT_ONCE: Final = 1000
 TAINTED: Final = "set apart: token "
@@ -69,6 +77,12 @@ def set_apart(session: Session, incident_id: str, key_id: str, since: datetime |
         session.execute(delete(Digest).where(Digest.artifact_id.in_(part)))
         session.execute(delete(Evidence).where(Evidence.artifact_id.in_(part)))
     return len(ids)
+
+
+def identities_apart(session: Session, incident_id: str) -> set[str]:
+    """The files of an incident that were set apart with their token."""
+    apart = select(Artifact.identity).where(Artifact.incident_id == incident_id, ~is_believed())
+    return set(session.scalars(apart.where(Artifact.state == ArtifactState.QUARANTINED)))
 
 
 def put_back(session: Session, incident_id: str, key_id: str) -> tuple[int, Sequence[str]]:

@@ -18,6 +18,7 @@ from triage.api.state import state_of
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
+from triage.render.words.test_groups import why_test_groups
 from triage.services.incidents.pictures import Pictures, PictureStore
 from triage.services.incidents.repeats import Repeat, repeats_of
 from triage.services.incidents.resolve import resolve
@@ -137,6 +138,7 @@ def live_part(seen: ShownIncident) -> dict[str, Any]:
         "step": "" if answer is None else next_step(answer),
         "commands": () if answer is None else cordon_commands(answer),
         "looks": () if answer is None else inspection_commands(answer),
+        "why_test": None if answer is None else why_test_groups(answer),
     }
 
 
@@ -157,7 +159,8 @@ def incident_page(
     """The whole page; ``revision`` shows an earlier answer."""
     shown = shown_incident(request, id, revision)
     rows = rows_of(request, shown.incident.id, role, node, kind, cursor)
-    return page(request, "incident.html", **live_part(shown), **rows)
+    acts = request.app.state.acts_of_incident(state_of(request).context, shown.incident.id)
+    return page(request, "incident.html", acts=acts, **live_part(shown), **rows)
 
 
 @router.get("/{id}/answer", name="page_answer", dependencies=[Depends(known_query())])

@@ -1,5 +1,5 @@
 // The rank grid: every rank of the job on one canvas, a column a node. Its cells come as bytes
-// (see triage/services/pictures.py, grid_bytes); the table below it says the same in words.
+// (see triage/services/incidents/pictures.py, grid_bytes); the table below it says the same in words.
 (() => {
   "use strict";
 

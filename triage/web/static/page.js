@@ -22,6 +22,7 @@
         time.after(" ", told);
       }
       const seconds = (Date.now() - Date.parse(time.dateTime)) / 1000;
+      told.title = time.title || time.textContent;
       told.textContent = seconds < 0 ? `in ${ago(-seconds).replace(" ago", "")}` : ago(seconds);
     }
   }
@@ -50,6 +51,16 @@
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-autosubmit]");
     if (form) form.requestSubmit();
+  });
+
+  // "/" goes to the search box, as long as nobody is typing.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+    const find = document.getElementById("find");
+    if (!find || event.target.closest("input, textarea, select, [contenteditable]")) return;
+    event.preventDefault();
+    find.focus();
+    find.select();
   });
 
   // A filter that was left blank is not part of the address.

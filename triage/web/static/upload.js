@@ -47,7 +47,7 @@
     return new Blob(parts);
   }
 
-  const isTar = (name) => /\.(tar|tar\.gz|tgz|tar\.zst)$/i.test(name);
+  const isTar = (name) => /\.(tar|tar\.(gz|zst|xz|bz2)|tgz|tzst|txz|tbz2)$/i.test(name);
 
   async function inside(entry, path = "") {
     if (entry.isFile) {

@@ -1,0 +1,157 @@
+"""``triage fleet isolate``: from a host list or a report to the bad node, by a state file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.service import context_at, serving
+from tests.web.site import GOOD, analyse, sent
+from triage.cli.main import main
+from triage.domain.hosts import expand
+
+Capture = pytest.CaptureFixture[str]
+
+
+def printed(capsys: Capture, *words: str, code: int = 0) -> str:
+    assert main(["fleet", "isolate", *words]) == code
+    said = capsys.readouterr()
+    return said.err if code else said.out
+
+
+def as_json(capsys: Capture, *words: str) -> dict[str, Any]:
+    found = json.loads(printed(capsys, *words, "--format", "json"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_from_a_host_list_to_the_bad_node(tmp_path: Path, capsys: Capture) -> None:
+    state = str(tmp_path / "plan.json")
+    first = printed(capsys, "--nodes", "n[0001-2048]", "--state", state, "--test", "./all_reduce")
+    assert "  g7   srun --nodes=45 --nodelist=n[0271-0315] ./all_reduce\n" in first
+    assert f"triage fleet isolate --state {state} --result g1=fail --result rest=pass" in first
+
+    second = as_json(capsys, "--state", state, "--result", "g7=fail", "--result", "rest=pass")
+    bad = next(
+        g for g in second["rounds"][-1] if "n0276" in g["nodelist"] or "0276" in g["nodelist"]
+    )
+    assert second["state"] == "testing"
+
+    last = printed(
+        capsys, "--state", state, "--result", f"{bad['id']}=fail", "--result", "rest=pass"
+    )
+    assert last.startswith("Bad: n0276. All others are good (98.9 %).\n")
+    assert "--exclude=n0276" in last
+    assert printed(capsys, "--state", state) == last
+
+
+def test_results_come_in_parts(tmp_path: Path, capsys: Capture) -> None:
+    state = str(tmp_path / "plan.json")
+    printed(capsys, "--nodes", "n[1-64]", "--state", state)
+    half = printed(capsys, "--state", state, "--result", "g[1-5]=pass")
+    assert "run these 3 groups" in half
+    went_on = as_json(capsys, "--state", state, "--result", "g6=fail", "--next")
+    assert [g["outcome"] for g in went_on["rounds"][0]][5:] == ["fail", "not_run", "not_run"]
+    assert len(went_on["rounds"]) == 2
+
+
+def test_suspects_of_a_report_come_first(tmp_path: Path, capsys: Capture) -> None:
+    folder = Path("tests/incidents/logs-gpu-lost-with-dumps-w8/files")
+    assert main(["analyze", str(folder), "--format", "json"]) == 0
+    report = tmp_path / "report.json"
+    report.write_text(capsys.readouterr().out)
+    suspect = json.loads(report.read_text())["suspects"][0]["node"]
+
+    found = as_json(capsys, "--report", str(report), "--good", "spare[1-4]")
+
+    assert suspect in found["rounds"][0][0]["nodelist"]
+    assert "spare" in found["nodes"]
+
+
+def test_places_come_from_an_inventory(tmp_path: Path, capsys: Capture) -> None:
+    table = tmp_path / "nodes.csv"
+    table.write_text("node,rack,leaf_switch\nn[0-15],r1,l1\nn[16-31],r2,l2\n")
+    where = ("--inventory", str(table), "--nodes", "n[0-32]")
+    within = as_json(capsys, "--within", "rack", *where)
+    assert {g["nodelist"] for g in within["rounds"][0]} >= {"n[16-18]"} or len(
+        within["rounds"][0]
+    ) > 1
+    assert "1 node is in no group: no rack is known of it" in within["notes"]
+    across = as_json(capsys, "--across", "leaf", "--group-size", "2-2", *where)
+    assert all(g["num_nodes"] == 2 for g in across["rounds"][0])
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "say which nodes"),
+        (("--nodes", "n[1-"), "--nodes: the host list ends inside a bracket"),
+        (("--nodes", "n[1-4]", "--recall", "0"), "a test tells something"),
+        (("--nodes", "n[1-4]", "--group-size", "x"), "--group-size 'x'"),
+        (("--nodes", "n[1-4]", "--result", "g1=pass"), "has no result yet"),
+        (("--nodes", "n[1-4]", "--within", "rack"), "--inventory FILE is needed"),
+        (("--nodes", "n[1-4]", "--inventory", "x.csv"), "add --within or --across"),
+        (("--report", "no.json"), "cannot read no.json"),
+        (("--report", "no.json", "--incident", "inc_1"), "and not both"),
+        (("--nodes", "$(reboot)"), "no plain host name"),
+        (("--state", "no.json"), "say which nodes"),
+    ],
+)
+def test_a_call_that_cannot_be_meant_is_refused(
+    words: tuple[str, ...], why: str, capsys: Capture
+) -> None:
+    assert why in printed(capsys, *words, code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--result", "g1"), "give GROUP=pass"),
+        (("--result", "g99=pass"), "no group 'g99'"),
+        (("--result", "g1=pass", "--result", "g1=fail"), "g1 has two results"),
+        (("--result", "g1=pass", "--missing", "m9"), "no node 'm9'"),
+        (("--recall", "0.5"), "the plan is begun"),
+        (("--nodes", "n[1-4]"), "holds a plan already"),
+        (("--away", "n1"), "add --next"),
+    ],
+)
+def test_a_step_that_cannot_be_meant_is_refused_and_the_plan_stays(
+    words: tuple[str, ...], why: str, tmp_path: Path, capsys: Capture
+) -> None:
+    state = tmp_path / "plan.json"
+    printed(capsys, "--nodes", "n[1-64]", "--state", str(state))
+    before = state.read_bytes()
+    assert why in printed(capsys, "--state", str(state), *words, code=2)
+    assert state.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", "\x00", "[" * 100_000])
+def test_a_state_that_is_none_is_refused(content: str, tmp_path: Path, capsys: Capture) -> None:
+    state = tmp_path / "plan.json"
+    state.write_text(content)
+    assert "test plan" in printed(capsys, "--state", str(state), "--result", "g1=pass", code=2)
+
+
+def test_a_test_of_single_nodes_is_one_command_and_nodes_are_named(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    state = str(tmp_path / "plan.json")
+    first = printed(capsys, "--nodes", "n[1-300]", "--group-size", "1", "--state", state)
+    assert "srun --label --nodes=300 --ntasks-per-node=1 --nodelist=n[1-300] TEST\n" in first
+    last = printed(capsys, "--state", state, "--result", "n17=fail", "--result", "rest=pass")
+    assert last.startswith("Bad: n17. All others are good")
+
+
+def test_suspects_of_an_incident_come_from_the_service(tmp_path: Path, capsys: Capture) -> None:
+    ctx = context_at(tmp_path)
+    with serving(ctx, open_access=True) as service:
+        incident = sent(service, "4711", GOOD)
+        where = ("--incident", incident, "--url", f"http://127.0.0.1:{service.port}")
+        assert "triage watch" in printed(capsys, *where, code=2)
+        analyse(service)
+        suspects = service.get(f"/v1/incidents/{incident}/suspects", token=None).json()["suspects"]
+        found = as_json(capsys, *where, "--good", "spare[1-9]")
+    ctx.close()
+
+    assert suspects[0]["node"] in expand(found["rounds"][0][0]["nodelist"])

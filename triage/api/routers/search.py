@@ -1,0 +1,58 @@
+"""Search over everything: one text, and what bears it."""
+
+from typing import Annotated, Final
+
+from fastapi import Query, Request
+from pydantic import BeforeValidator, WithJsonSchema
+from starlette.responses import Response
+
+from triage.api.access import Scope, caller_of
+from triage.api.answers.json import as_json
+from triage.api.description.shapes import shape
+from triage.api.requests.cursors import after_id, id_cursor
+from triage.api.requests.values import Cursor, Name, name
+from triage.api.routes import Routes
+from triage.api.state import state_of
+from triage.services.search import MAX_QUERY, SearchAnswer, search
+
+__all__ = ["SEARCH", "Words", "routes"]
+
+routes = Routes("/v1/search", "search", Scope.READ)
+
+
+def words(text: str) -> str:
+    if len(name(text)) > MAX_QUERY or not text.strip():
+        raise ValueError(f"give 1 to {MAX_QUERY} characters")
+    return text
+
+
+Words = Annotated[
+    str,
+    Query(description="A job, node, serial number, UUID, `xid 79`, incident, category, or text."),
+    BeforeValidator(words),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_QUERY}),
+]
+
+
+ANSWER: Final = shape("SearchAnswer", SearchAnswer, next_cursor=str | None)
+SEARCH: Final = "search"
+"""The kind of its cursors."""
+
+
+@routes.get("", "Find by one text", ("What bears it.", ANSWER), refuses=(404,))
+def search_all(
+    request: Request,
+    q: Words,
+    cluster: Annotated[Name | None, Query(description="This cluster alone.")] = None,
+    cursor: Cursor = None,
+) -> Response:
+    """Jobs, nodes, parts, incidents, causes and evidence that bear the text, exact names first.
+
+    At most 20 of each kind. Evidence is searched from the newest back for 1.5 seconds;
+    `next_cursor` goes on with older evidence, and is null where all was searched.
+    """
+    found, older = search(
+        state_of(request).context, q, caller_of(request), cluster, after_id(SEARCH, cursor)
+    )
+    next_cursor = None if older is None else id_cursor(SEARCH, older)
+    return as_json(found.to_dict() | {"next_cursor": next_cursor})

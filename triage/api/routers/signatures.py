@@ -1,0 +1,113 @@
+"""Signatures of a team's own: uploaded, listed, removed, and tried on past incidents."""
+
+from typing import Annotated, Final
+
+from anyio import to_thread
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, actor_of
+from triage.api.answers.json import as_json, page
+from triage.api.description.described import text_body
+from triage.api.description.shapes import page as page_shape
+from triage.api.description.shapes import shape
+from triage.api.requests.body import read_whole
+from triage.api.requests.values import Since
+from triage.api.routes import Routes
+from triage.api.state import state_of
+from triage.errors import NotFound
+from triage.sandbox.pool import Sandbox
+from triage.services.context import Context
+from triage.services.signatures.dry_run import MOST_INCIDENTS, DryRun, dry_run
+from triage.services.signatures.upload import keep_file, remove_file
+from triage.signatures.own.file import MAX_BYTES
+from triage.store import signature_files
+from triage.store.signature_files import SignatureFileView
+
+__all__ = ["routes"]
+
+routes = Routes("/v1/signatures", "signatures", Scope.ADMIN)
+
+LIMIT_S: Final = 60.0
+FILE = shape("SignatureFile", SignatureFileView, doc="A file of own signatures.")
+FILE_WITH_BODY = shape(
+    "SignatureFileBody", FILE, doc="A file of own signatures with its TOML.", body=str
+)
+TOML = text_body("A TOML file of own signatures.", "application/toml", "text/plain")
+
+
+@routes.get("", "List files of own signatures", ("By name.", page_shape(FILE, "files")))
+def list_files(request: Request) -> Response:
+    """Those that were uploaded; the files of the service's settings are not among them."""
+    with state_of(request).context.database.reading() as session:
+        rows = signature_files.listing(session)
+    return page(request, [row.to_dict() for row in rows], None)
+
+
+@routes.post(
+    "/dry-run",
+    "Try own signatures on past incidents",
+    {200: ("What would have changed.", DryRun)},
+    body=TOML,
+    refuses=(409,),
+)
+async def try_file(
+    request: Request,
+    name: Annotated[str, Query(description="Stands for the uploaded file of this name.")] = "new",
+    since: Annotated[Since | None, Query(description="Incidents from then on.")] = None,
+    most: Annotated[
+        int, Query(description="Newest incidents that are looked at.", ge=1, le=MOST_INCIDENTS)
+    ] = 20,
+) -> Response:
+    """The newest incidents are read again from their stored bytes, for a minute at most, with the
+    signatures in force and with this file. Nothing is changed.
+    """
+    ctx = state_of(request).context
+    body = await read_whole(request, MAX_BYTES, "a file of signatures")
+
+    def act() -> Response:
+        with reader_of(ctx) as readers:
+            run = dry_run(ctx, readers, body, name=name, since=since, most=most, limit_s=LIMIT_S)
+        return as_json(run.to_dict())
+
+    return await to_thread.run_sync(act)
+
+
+def reader_of(ctx: Context) -> Sandbox:
+    """A reader for one dry run; it starts with the first file."""
+    settings = ctx.settings
+    return Sandbox(settings.parse_memory_bytes, settings.reader_resident_bytes, warm=False)
+
+
+@routes.post(
+    "/{name}",
+    "Upload own signatures",
+    {200: ("The file as it is kept.", FILE)},
+    body=TOML,
+)
+async def add_file(request: Request, name: str) -> Response:
+    """It replaces the file of that name, and is checked whole: every fault is told with its line.
+    What is uploaded from now on is read with it.
+    """
+    ctx = state_of(request).context
+    body = await read_whole(request, MAX_BYTES, "a file of signatures")
+    actor = actor_of(request)
+    found = await to_thread.run_sync(keep_file, ctx, name, body, actor)
+    return as_json(found.to_dict())
+
+
+@routes.get("/{name}", "A file of own signatures", ("The file.", FILE_WITH_BODY), refuses=(404,))
+def one_file(request: Request, name: str) -> Response:
+    """With its TOML as it was uploaded."""
+    with state_of(request).context.database.reading() as session:
+        found = signature_files.find(session, name)
+    if found is None:
+        raise NotFound("there is no such file", hint="GET /v1/signatures lists them")
+    return as_json({**found[0].to_dict(), "body": found[1]})
+
+
+@routes.delete("/{name}", "Remove own signatures", "Gone.", refuses=(404, 507))
+def remove(request: Request, name: str) -> Response:
+    """What is uploaded from now on is read without them."""
+    remove_file(state_of(request).context, name, actor_of(request))
+    return Response(status_code=204)

@@ -1,0 +1,36 @@
+"""``triage mcp``: the answers for agents, over stdio."""
+
+import os
+from contextlib import ExitStack
+
+from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.cli.extras import service_packages
+
+__all__ = ["HELP", "mcp"]
+
+HELP = """
+Answer the questions of an agent, over stdio (MCP).
+
+A client of the Model Context Protocol starts it. With --url it asks that
+service; without, it answers from files of this machine alone. It only reads.
+
+\b
+Examples:
+  triage mcp
+  triage mcp --url https://triage.example --token-file ~/read.token
+"""
+SILENT_S = 20.0
+
+
+def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> None:
+    """Serve until the client goes; the help stands in ``HELP``."""
+    with service_packages(), ExitStack() as stack:
+        from triage.agents.asking import OverUrl
+        from triage.agents.over_stdio import serve_stdio
+
+        ask = None
+        if url or os.environ.get("TRIAGE_URL"):
+            # An agent is told at once that it has to wait; it can do something else meanwhile.
+            client = asking(url, token_file, ca_file, timeout_s=SILENT_S, tries=1)
+            ask = OverUrl(stack.enter_context(client))
+        serve_stdio(ask)

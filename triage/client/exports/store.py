@@ -1,0 +1,200 @@
+"""A store of incidents as a whole: DataFrames for studies, and Parquet files."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, Unpack
+
+from triage.client.exports.parquet import write_tables
+from triage.client.exports.tables import COUNTED, TABLES, count_name
+from triage.clock import utc_now
+from triage.domain.batched import batched
+from triage.render.data.tables import table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["IncidentSource", "Row", "Store"]
+
+Row = Mapping[str, Any]
+# Incidents whose suspects and evidence are asked for at once.
+TOGETHER: Final = 100
+
+
+class ExportFilter(TypedDict, total=False):
+    """Which incidents: ``since`` a time, or days before now; the newest ``limit`` of them."""
+
+    since: datetime | float | None
+    cluster: str | None
+    category: str | None
+    limit: int | None
+
+
+class IncidentSource(Protocol):
+    """Where the rows come from: a database, or a service."""
+
+    def incidents(self, filters: Mapping[str, object]) -> Iterator[Row]:
+        """Incidents as the service gives them, newest first."""
+
+    def suspects(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Row]]:
+        """(incident, suspect as the report prints it)."""
+
+    def evidence(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Row]]:
+        """(incident, row of ``triage parse``)."""
+
+    def close(self) -> None:
+        """End the connections."""
+
+
+class Store:
+    """All incidents of a store; :func:`triage.open_store` opens one.
+
+    Every table takes the keywords of :class:`ExportFilter`: ``since`` (a time, or days before
+    now), ``cluster``, ``category``, ``limit``. Columns are :data:`TABLES`.
+    """
+
+    def __init__(self, source: IncidentSource) -> None:
+        self._source = source
+
+    def close(self) -> None:
+        """End the connections."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def incidents(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+        """One row per incident, newest first."""
+        found = self._found(wanted)
+        return table(map(incident_row, found), TABLES["incidents"].dtypes)
+
+    def suspects(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+        """One row per suspect."""
+        found = self._found(wanted)
+        return table(self._suspects(found), TABLES["suspects"].dtypes)
+
+    def evidence(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+        """One row per fact that was read. A year of a large fleet has millions: give a limit."""
+        found = self._found(wanted)
+        return table(self._evidence(found), TABLES["evidence"].dtypes)
+
+    def labelled(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+        """One row per incident that a person resolved: what was answered, what it was, and how
+        many lines of each role and kind it had. The data set of a study in one cell.
+        """
+        found = self._found(wanted)
+        return table(self._labelled(found), TABLES["labelled"].dtypes)
+
+    def export(self, folder: str | Path, **wanted: Unpack[ExportFilter]) -> dict[str, int]:
+        """Write all tables as Parquet files into ``folder``, with ``schema.json``; rows of each.
+
+        Files that are there are replaced when the new ones are whole. Needs pyarrow
+        (``nccl-triage[telemetry]``); raises :class:`UsageError` without it.
+        """
+        found = self._found(wanted)
+        return write_tables(Path(folder), self._pieces(found))
+
+    def _found(self, wanted: ExportFilter) -> Iterator[Row]:
+        since = wanted.get("since")
+        if isinstance(since, int | float):
+            since = utc_now() - timedelta(days=since)
+        filters = {
+            "since": since,
+            "cluster": wanted.get("cluster"),
+            "category": wanted.get("category"),
+        }
+        return islice(self._source.incidents(filters), wanted.get("limit"))
+
+    def _pieces(self, found: Iterator[Row]) -> Iterator[tuple[str, Iterable[Row]]]:
+        """Rows of every table, a hundred incidents at a time: none is ever held whole."""
+        for together in batched(found, TOGETHER):
+            yield "incidents", map(incident_row, together)
+            yield "suspects", self._suspects(together)
+            yield "evidence", self._evidence(together)
+            yield "labelled", self._labelled(together)
+
+    def _suspects(self, found: Iterable[Row]) -> Iterator[Row]:
+        for together in batched(found, TOGETHER):
+            for incident_id, suspect in self._source.suspects([one["id"] for one in together]):
+                yield suspect_row(incident_id, suspect)
+
+    def _evidence(self, found: Iterable[Row]) -> Iterator[Row]:
+        for together in batched(found, TOGETHER):
+            for incident_id, row in self._source.evidence([one["id"] for one in together]):
+                yield {"count": 1, **row, "incident_id": incident_id}
+
+    def _labelled(self, found: Iterable[Row]) -> Iterator[Row]:
+        resolved = (one for one in found if one.get("resolution"))
+        for together in batched(resolved, TOGETHER):
+            ids = [one["id"] for one in together]
+            suspects: dict[str, list[Row]] = {}
+            for incident_id, suspect in self._source.suspects(ids):
+                suspects.setdefault(incident_id, []).append(suspect)
+            counts: dict[str, Counter[str]] = {}
+            for incident_id, row in self._source.evidence(ids):
+                mine = counts.setdefault(incident_id, Counter())
+                mine[count_name(row["role"], row["kind"])] += row.get("count") or 1
+            for one in together:
+                yield labelled_row(
+                    one, suspects.get(one["id"], []), counts.get(one["id"], Counter())
+                )
+
+    def __repr__(self) -> str:
+        return f"triage.Store of {self._source!r}"
+
+
+def incident_row(facts: Row) -> dict[str, Any]:
+    verdict = facts.get("verdict") or {}
+    resolution = facts.get("resolution") or {}
+    keys = ("kind", "category", "confidence", "summary", "action", "cordon")
+    return {
+        **facts,
+        **{key: verdict.get(key) for key in keys},
+        "cordon": verdict.get("cordon") or [],
+        "resolved_as": resolution.get("category"),
+        "resolved_node": resolution.get("node"),
+        "resolved_at": resolution.get("resolved_at"),
+    }
+
+
+def suspect_row(incident_id: str, suspect: Row) -> dict[str, Any]:
+    because = suspect.get("because") or []
+    detectors = list(dict.fromkeys(one["detector"] for one in because))
+    return {
+        **suspect,
+        "incident_id": incident_id,
+        "num_because": len(because),
+        "detectors": detectors,
+    }
+
+
+def labelled_row(facts: Row, suspects: Sequence[Row], counts: Counter[str]) -> dict[str, Any]:
+    verdict, label = facts.get("verdict") or {}, facts["resolution"]
+    best: Row = suspects[0] if suspects else {}
+    names = [count_name(role, kind) for role, kind in COUNTED]
+    return {
+        "incident_id": facts["id"],
+        "job_id": facts["job_id"],
+        "cluster": facts["cluster"],
+        "created_at": facts["created_at"],
+        **{key: verdict.get(key) for key in ("kind", "category", "confidence")},
+        "node": best.get("node"),
+        "score": best.get("score"),
+        "num_suspects": len(suspects),
+        "label_category": label["category"],
+        "label_node": label["node"],
+        "category_right": verdict.get("category") == label["category"],
+        "node_right": None if label["node"] is None else best.get("node") == label["node"],
+        **{name: counts[name] for name in names},
+    }

@@ -1,0 +1,144 @@
+"""The tables of an export: every column with its dtype and what it means.
+
+``docs/exports.md`` repeats them, Parquet files carry them, and a change of one is a new number
+in :data:`SCHEMA`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from triage.domain.evidence import EvidenceRole, Kind
+from triage.render.data.tables import TIME
+
+__all__ = ["COUNTED", "SCHEMA", "TABLES", "ExportColumn", "ExportTable", "count_name"]
+
+SCHEMA: Final = "triage.export/1"
+# Placement and progress are never weighed.
+UNWEIGHED: Final = (Kind.IDENTITY, Kind.PROGRESS)
+COUNTED: Final = tuple(
+    (role, kind)
+    for role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
+    for kind in Kind
+    if kind not in UNWEIGHED
+)
+"""Roles and kinds of lines that a labelled incident is counted by."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportColumn:
+    """``dtype`` is that of pandas; ``items`` the dtype of the items of a list."""
+
+    dtype: str
+    about: str
+    items: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """One table; ``about`` says what a row is."""
+
+    about: str
+    columns: Mapping[str, ExportColumn]
+    dtypes: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        dtypes = {name: column.dtype for name, column in self.columns.items()}
+        object.__setattr__(self, "dtypes", dtypes)
+
+
+def count_name(role: str, kind: str) -> str:
+    """The column that counts lines of this role and kind.
+
+    >>> count_name("root", "xid")
+    'root_xid'
+    """
+    return f"{role}_{kind}"
+
+
+INCIDENT: Final = ExportColumn("string", "Id of the incident.")
+TABLES: Final[Mapping[str, ExportTable]] = {
+    "incidents": ExportTable(
+        "One row per incident, newest first.",
+        {
+            "id": INCIDENT,
+            "job_id": ExportColumn("string", "The scheduler's id of the job."),
+            "cluster": ExportColumn("string", "Missing where nobody named one."),
+            "state": ExportColumn("string", "`collecting`, `analysing`, `ready` or `failed`."),
+            "kind": ExportColumn("string", "`hang`, `crash`, `desync`, `straggler`, ..."),
+            "category": ExportColumn("string", "Leaf category of the verdict."),
+            "confidence": ExportColumn("Float64", "Probability that the verdict is right."),
+            "summary": ExportColumn("string", "The verdict in one sentence."),
+            "action": ExportColumn("string", "What the verdict asks for."),
+            "cordon": ExportColumn("object", "Nodes to take out.", "string"),
+            "revision": ExportColumn("int64", "How often the answer has changed."),
+            "provisional": ExportColumn("bool", "Files were still awaited."),
+            "resolved_as": ExportColumn("string", "What a person said that it was; the label."),
+            "resolved_node": ExportColumn("string", "The node that a person named."),
+            "resolved_at": ExportColumn(TIME, "When it was said."),
+            "created_at": ExportColumn(TIME, "When the incident was opened."),
+            "settled_at": ExportColumn(TIME, "When its answer was final."),
+        },
+    ),
+    "suspects": ExportTable(
+        "One row per suspect of the newest answer, best first.",
+        {
+            "incident_id": INCIDENT,
+            "position": ExportColumn("int64", "1 is the best."),
+            "node": ExportColumn("string", "Missing where no map of nodes is known."),
+            "ranks": ExportColumn("object", "Ranks that the evidence points at.", "int64"),
+            "gpus": ExportColumn("object", "PCI addresses.", "string"),
+            "category": ExportColumn("string", "Leaf category."),
+            "score": ExportColumn("float64", "Probability."),
+            "role": ExportColumn("string", "`culprit`, `possible` or `affected`."),
+            "action": ExportColumn("string", "What to do with it."),
+            "num_because": ExportColumn("int64", "How many reasons it has."),
+            "detectors": ExportColumn("object", "What made the reasons.", "string"),
+        },
+    ),
+    "evidence": ExportTable(
+        "One row per fact that was read, as `triage parse` prints it, in the order read.",
+        {
+            "incident_id": INCIDENT,
+            "artifact": ExportColumn("string", "Name of the file in reports."),
+            "line": ExportColumn("Int64", "Its line."),
+            "at": ExportColumn(TIME, "When, on the incident's clock."),
+            "clock": ExportColumn("string", "`wall`, `uptime` or `none`."),
+            "node": ExportColumn("string", "Whose line it is."),
+            "rank": ExportColumn("Int64", "Global rank."),
+            "kind": ExportColumn("string", "Family of the signature."),
+            "code": ExportColumn("Int64", "Number of an Xid or SXid."),
+            "gpu": ExportColumn("string", "PCI address."),
+            "category": ExportColumn("string", "Missing where the line alone does not say."),
+            "role": ExportColumn("string", "`root`, `consequence`, `advice` or `noise`."),
+            "signature": ExportColumn("string", "Id of the signature."),
+            "text": ExportColumn("string", "The line. It came from outside: treat it as data."),
+            "count": ExportColumn("int64", "How many lines are alike."),
+        },
+    ),
+    "labelled": ExportTable(
+        "One row per incident that a person resolved: answer, label, and counts of lines.",
+        {
+            "incident_id": INCIDENT,
+            "job_id": ExportColumn("string", "The scheduler's id of the job."),
+            "cluster": ExportColumn("string", "Missing where nobody named one."),
+            "created_at": ExportColumn(TIME, "When the incident was opened."),
+            "kind": ExportColumn("string", "Kind of the verdict."),
+            "category": ExportColumn("string", "Category of the verdict."),
+            "confidence": ExportColumn("Float64", "Its confidence."),
+            "node": ExportColumn("string", "Node of the best suspect."),
+            "score": ExportColumn("Float64", "Score of the best suspect."),
+            "num_suspects": ExportColumn("int64", "How many suspects there are."),
+            "label_category": ExportColumn("string", "What a person said that it was."),
+            "label_node": ExportColumn("string", "The node that a person named."),
+            "category_right": ExportColumn("boolean", "The verdict has the label's category."),
+            "node_right": ExportColumn(
+                "boolean", "The best suspect is the label's node; missing where it names none."
+            ),
+            **{
+                count_name(role, kind): ExportColumn("int64", f"Lines: {role}, {kind}.")
+                for role, kind in COUNTED
+            },
+        },
+    ),
+}  # fmt: skip

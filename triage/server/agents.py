@@ -1,0 +1,111 @@
+"""Agents: the Model Context Protocol over HTTP, at ``/mcp``.
+
+Each message is a request that stands alone. What a tool asks goes through this application
+once more, with the caller's own token: scopes, clusters, rates and the log of requests are those
+of the routes that it asks. The protocol's package comes with the first message; a service that
+no agent asks never loads it.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, actor_of, admitted
+from triage.api.requests.body import read_whole
+from triage.api.state import state_of
+from triage.errors import BadRequest, Unsupported
+from triage.services.given_files import analyse_given
+from triage.web.access import check_origin
+
+if TYPE_CHECKING:
+    from triage.agents.over_http import Answering
+    from triage.agents.shapes import JobAnswer, OfFiles
+
+__all__ = ["router"]
+
+# 256 KiB of texts, as JSON may write them, and what is around them.
+MOST_BYTES: Final = 1 << 20
+# Rates count where the routes are asked: a refusal there reaches the agent as a sentence.
+ADMITTED: Final = Depends(admitted(Scope.READ, paced=False))
+
+router = APIRouter(tags=["agents"])
+
+
+@router.post("/mcp", include_in_schema=False, dependencies=[ADMITTED])
+async def message(request: Request) -> Response:
+    """One message of the protocol, which describes itself to its clients."""
+    check_origin(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Unsupported("a message is JSON", hint="send Content-Type: application/json")
+    body = await read_whole(request, MOST_BYTES)
+    try:
+        orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest("the message is no JSON", hint="send one JSON-RPC message") from error
+    answering = await answering_of(request)
+
+    import httpx2
+
+    from triage.agents.asking import WithinService
+
+    http = httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(request.app, client=client_of(request)),
+        base_url="http://127.0.0.1",
+        headers=passed_on(request),
+        timeout=None,
+    )
+    return answering.answer(body, WithinService(http), partial(analyse, request), actor_of(request))
+
+
+async def answering_of(request: Request) -> "Answering":
+    """What answers for this application, made for its first message."""
+    state = request.app.state
+    if not hasattr(state, "answering"):
+        made = await to_thread.run_sync(new_answering)
+        if not hasattr(state, "answering"):
+            state.answering = made
+    answering: Answering = state.answering
+    return answering
+
+
+def new_answering() -> "Answering":
+    # In a thread: importing takes half a second, which no other request has to wait.
+    import httpx2  # noqa: F401
+
+    import triage.agents.asking  # noqa: F401
+    from triage.agents.over_http import Answering
+
+    return Answering()
+
+
+def client_of(request: Request) -> tuple[str, int]:
+    """Where the caller is: wrong tokens count by it."""
+    return ("", 0) if request.client is None else (request.client.host, request.client.port)
+
+
+def passed_on(request: Request) -> dict[str, str]:
+    """The headers that say who asks, and under which number it stands in the log."""
+    token = request.headers.get("authorization")
+    who = {} if token is None else {"authorization": token}
+    return {**who, "x-request-id": request.scope["triage.request_id"]}
+
+
+async def analyse(request: Request, asked: "OfFiles") -> "JobAnswer":
+    """The answer on texts that came with the question."""
+    from triage.agents.asking import ToolRefused
+    from triage.agents.questions import answer_of_report
+    from triage.agents.quotes import Quotes
+    from triage.agents.shapes import MAX_TEXT_BYTES
+
+    state = state_of(request)
+    state.pace.take(actor_of(request))
+    files = [(one.name, one.text) for one in asked.files]
+    if sum(len(text.encode("utf-8", "replace")) for _, text in files) > MAX_TEXT_BYTES:
+        raise ToolRefused("The texts are longer than 256 KiB together: send the telling parts.")
+    report: dict[str, Any] = await to_thread.run_sync(analyse_given, state.context, files)
+    return answer_of_report(report, Quotes())

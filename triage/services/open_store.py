@@ -1,0 +1,81 @@
+"""``triage.open_store``: a store of incidents, from its database or over the service."""
+
+from pathlib import Path
+from typing import Final
+
+from triage.client.exports.over_http import ServiceIncidents
+from triage.client.exports.store import IncidentSource, Store
+from triage.client.transport import Transport
+from triage.errors import UsageError
+
+__all__ = ["open_store"]
+
+DATABASE: Final = "triage.db"
+SERVER: Final = (
+    'reading a database needs SQLAlchemy: pip install "nccl-triage[server,postgres]", or give the'
+    " address of the service"
+)
+CHECKOUT: Final = (
+    "a database is read from a checkout or from the image; give the address of the service"
+    " instead, such as triage.open_store('https://triage.example', token=...)"
+)
+
+
+def open_store(
+    address: str | Path | None = None,
+    *,
+    token: str | None = None,
+    timeout_s: float = 60.0,
+    ca_file: str | None = None,
+) -> Store:
+    """All incidents of a store, to be read as DataFrames and exported as Parquet.
+
+    ``address`` is the service (``https://triage.example``, with a ``token`` of scope ``read``),
+    a data directory or SQLite file of it, or a database (``postgresql://...``). None: what the
+    settings of this process say (``TRIAGE_*``). Nothing is changed in it.
+
+    Raises :class:`UsageError` for what is no store, :class:`Unavailable` where it is away.
+    """
+    text = str(address) if address is not None else ""
+    if text.startswith(("http://", "https://")):
+        transport = Transport(text, token, timeout_s=timeout_s, ca_file=ca_file)
+        return Store(ServiceIncidents(transport))
+    try:
+        return Store(stored(text, timeout_s))
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        raise UsageError(CHECKOUT if name in ("models", "migrations") else SERVER) from error
+
+
+def stored(text: str, timeout_s: float) -> IncidentSource:
+    from triage.settings import load_settings
+    from triage.store.database.engine import open_for_reading
+    from triage.store.database.migrate import current_revision, head_revision, known_revisions
+    from triage.store.exports import StoredIncidents
+
+    given = load_settings(
+        database_url=None if not text else text if "://" in text else sqlite_at(Path(text)),
+        database_timeout_s=timeout_s,
+    )
+    if given.embedded_database:
+        sqlite_at(given.data_dir)
+    database = open_for_reading(given)
+    present, needed = current_revision(database), head_revision()
+    if present is None or (present != needed and present in known_revisions()):
+        database.close()
+        raise UsageError(
+            f"the database is at revision {present or 'none'}, this release reads {needed}:"
+            " run `triage migrate` first"
+        )
+    return StoredIncidents(database)
+
+
+def sqlite_at(path: Path) -> str:
+    """The address of the SQLite file at ``path`` or in it. Raises :class:`UsageError`."""
+    file = path / DATABASE if path.is_dir() else path
+    if not file.is_file():
+        raise UsageError(
+            f"{path} holds no {DATABASE}; give the data directory of the service"
+            " (TRIAGE_DATA_DIR), or its address"
+        )
+    return f"sqlite:///{file.absolute()}"

@@ -1,0 +1,77 @@
+"""The own signatures in force: of the settings, then those that were uploaded.
+
+Each upload is read with those of its moment. Whether a set changed is one small question.
+"""
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from triage.services.context import Context
+from triage.signatures.own.check import files_below, own_from_files
+from triage.signatures.own.faults import FaultySignatures
+from triage.signatures.own.own_signatures import UPLOADED, own_from_bytes
+from triage.store import signature_files
+
+__all__ = ["configured", "label_in_force", "signatures_in_force", "uploaded_name"]
+
+log = structlog.get_logger(__name__)
+# By settings and versions: the set of this process.
+KNOWN: Final[dict[tuple[str, tuple[tuple[str, str], ...]], bytes]] = {}
+
+
+@cache
+def configured(path: str) -> tuple[tuple[str, bytes], ...]:
+    """The files of ``TRIAGE_SIGNATURES``, read once in a process and checked.
+
+    Raises :class:`UsageError`.
+    """
+    if not path:
+        return ()
+    files = files_below(Path(path))
+    own_from_files(files)
+    return tuple(files.items())
+
+
+def signatures_in_force(ctx: Context) -> bytes:
+    """For :func:`triage.signatures.own.own_signatures.own_from_bytes`; empty where there are none.
+
+    Raises :class:`UsageError` for settings that cannot be.
+    """
+    path = ctx.settings.signatures
+    with ctx.database.reading() as session:
+        versions = signature_files.versions(session)
+        found = KNOWN.get((path, versions))
+        if found is None:
+            found = together(configured(path), signature_files.bodies(session))
+            KNOWN.clear()  # an older set does not come back
+            KNOWN[path, versions] = found
+    return found
+
+
+def label_in_force(ctx: Context) -> str:
+    """Which set :func:`signatures_in_force` gives; empty for none. Raises as it does."""
+    return label_in(signatures_in_force(ctx))
+
+
+@lru_cache(2)
+def label_in(own: bytes) -> str:
+    return own_from_bytes(own).label
+
+
+def uploaded_name(name: str) -> str:
+    """What faults call an uploaded file."""
+    return f"{UPLOADED}{name}"
+
+
+def together(settled: tuple[tuple[str, bytes], ...], uploaded: Mapping[str, bytes]) -> bytes:
+    """Both sets; where they contradict each other since one changed, that of the settings."""
+    files = {**dict(settled), **{uploaded_name(n): uploaded[n] for n in sorted(uploaded)}}
+    try:
+        return own_from_files(files).to_bytes()
+    except FaultySignatures as error:
+        log.error("uploaded signatures are not used", why=str(error), step="triage signatures list")
+        return own_from_files(dict(settled)).to_bytes()
