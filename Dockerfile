@@ -2,9 +2,13 @@
 FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 
 # Locked by hash; the lock holds every extra, and hatchling for the checkout itself.
+# With a folder `wheels` (python3 run.py wheels) nothing is fetched.
 WORKDIR /srv/triage
 COPY requirements/server.txt requirements/server.txt
-RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/server.txt
+RUN --mount=type=bind,target=/context \
+    offline=$(if [ -d /context/wheels ]; then echo --no-index --find-links=/context/wheels; fi) ;\
+    pip install --no-cache-dir --disable-pip-version-check --require-hashes $offline \
+        -r requirements/server.txt
 
 COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY triage triage

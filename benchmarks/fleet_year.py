@@ -1,13 +1,15 @@
 """How long a fleet's report takes, of a year of 2,048 nodes; and how fast a trace is taken in.
 
     python -m benchmarks.fleet_year [--sqlite FILE] [--incidents 3000] [--trace 1000000]
+        [--events 1000000]
 
 Fills an empty PostgreSQL database of its own (``TRIAGE_TEST_POSTGRES``, dropped afterwards), or
 with ``--sqlite`` a new file: so many incidents, each with its run on all nodes, three suspects
-and a hundred rows of evidence. Then the record is made of it, the report and the standings. To
-hold: the record and the report together within 2 s; ``busy`` is what our process worked of it,
-without the database. ``--trace`` takes in an export of so many
-jobs in the form of AcmeTrace.
+and a hundred rows of evidence; and a year of outages like real ones (bursts, long repairs). Then
+the record is made of it, the report and the standings. To hold: the record and the report
+together within 2 s; ``busy`` is what our process worked of it, without the database.
+``--trace`` takes in an export of so many jobs in the form of AcmeTrace, ``--events`` one of so
+many events of nodes as Slurm keeps them.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from sqlalchemy import func, select, text
 from benchmarks.fleet_year_rows import Year, tables
 from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
-from models import Base, Run
+from models import Base, Outage, Run
 from triage.fleet.report.report import fleet_report
 from triage.fleet.services.exposure.imports import import_exposure
 from triage.fleet.services.record.record import record_of
@@ -48,10 +50,10 @@ STATES: Final = ("COMPLETED", "FAILED", "CANCELLED", "COMPLETED", "NODE_FAIL", "
 
 
 class Trace:
-    """An export of so many jobs, made as it is read."""
+    """An export of these lines, made as it is read."""
 
-    def __init__(self, jobs: int) -> None:
-        self.lines = trace_lines(jobs)
+    def __init__(self, lines: Iterator[str]) -> None:
+        self.lines = lines
         self.rest = b""
         self.num_bytes = 0
 
@@ -77,6 +79,19 @@ def trace_lines(jobs: int) -> Iterator[str]:
         yield (
             f"{5_000_000 + number},u{number % 700},{1 + number % 64},{8 + number % 512},128,"
             f"Other,{STATES[number % len(STATES)]},{at},{at},{end},1,1,1.0\n"
+        )
+
+
+def event_lines(events: int) -> Iterator[str]:
+    """The lines of so many events of nodes, as ``sacctmgr -P show event`` prints them."""
+    yield "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
+    start = datetime(2023, 3, 1, tzinfo=UTC)
+    for number in range(events):
+        at = start + timedelta(seconds=60 * number)
+        end = at + timedelta(seconds=60 + number % 400_000)
+        yield (
+            f"seren|gpu{number * 7919 % 2048:04}|{at:%Y-%m-%dT%H:%M:%S}|{end:%Y-%m-%dT%H:%M:%S}|"
+            f"DRAIN|NHC: check_hw_gpu failed {number % 50}|root(0)\n"
         )
 
 
@@ -142,21 +157,23 @@ def row_of(step: str, seconds: Sequence[float], busy: Sequence[float]) -> dict[s
     }  # fmt: skip
 
 
-def trace_times(database: Database, jobs: int) -> list[dict[str, Any]]:
+def import_times(
+    database: Database, name: str, lines: Callable[[], Iterator[str]], stored: type[Base]
+) -> list[dict[str, Any]]:
     """How fast an export is taken in, and taken in again."""
     settings = load_settings()
     blobs = blobs_from(None, settings.data_dir, environ={}, min_free_bytes=0)
     quotas = Quotas(settings, database)
     ctx = Context(settings, database, blobs, NoWakeups(), GroupCommit(database), quotas)
     found = []
-    for step in ("trace, new", "trace, again"):
-        source = Trace(jobs)
+    for step in (f"{name}, new", f"{name}, again"):
+        source = Trace(lines())
         (seconds,), (busy,), told = timed(partial(import_exposure, ctx, source, cluster="seren"), 1)
         speed, size = told.rows / seconds, source.num_bytes / 1e6
         print(f"{step}: {speed:,.0f} rows/s, {size:,.0f} MB, {told.tally}")
         found.append(row_of(step, [seconds], [busy]))
     with database.reading() as session:
-        assert (session.scalar(select(func.count()).select_from(Run)) or 0) >= told.rows
+        assert (session.scalar(select(func.count()).select_from(stored)) or 0) >= told.rows
     return found
 
 
@@ -169,6 +186,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--evidence", type=int, default=100, help="rows for each incident")
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--trace", type=int, default=0, help="jobs of an export to take in")
+    parser.add_argument("--events", type=int, default=0, help="events of nodes to take in")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(argv)
     year = Year(
@@ -180,7 +198,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{machine()}, {kind}, {number:,} rows")
         rows = report_times(database, year, options.times)
         if options.trace:
-            rows += trace_times(database, options.trace)
+            rows += import_times(database, "trace", partial(trace_lines, options.trace), Run)
+        if options.events:
+            rows += import_times(database, "events", partial(event_lines, options.events), Outage)
     head = ["step", "first s", "median s", "worst s", "busy s"]
     keys = ("first_s", "median_s", "worst_s", "busy_s")
     print(aligned(head, [[row["step"], *(f"{row[key]:.3f}" for key in keys)] for row in rows]))

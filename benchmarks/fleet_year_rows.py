@@ -1,16 +1,19 @@
 """A year of a fleet as rows: runs of one large job, its incidents, suspects and evidence.
 
-Each run is on all nodes but the few that were out just then, so that no two sets of nodes are
-the same; every run fails, and one failure in six is no node's fault.
+Each run is on all nodes but those that were out just then, as those of a fleet like a real one
+are; every run fails, and one failure in six is no node's fault.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 from triage.domain.category import Category, Role
+from triage.fleet.simulator.columns import OutageRow
+from triage.fleet.simulator.fleet import FleetWish, simulated_outages
 from triage.fleet.store.node_sets import packed
 
 __all__ = ["Year", "tables"]
@@ -20,7 +23,6 @@ CAUSES: Final = (
     Category.SOFTWARE_USER,
 )  # fmt: skip
 XIDS: Final = (31, 48, 63, 74, 79, 94, 95, 119)
-OUT: Final = 20
 # Two thousand nodes seen over some years, with those of other clusters between them.
 FIRST_NODE: Final = 5_001
 
@@ -69,13 +71,27 @@ def nodes(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noq
             "id": FIRST_NODE + number, "cluster_id": 2, "name": node_name(number),
             "first_seen_at": year.at(0), "last_seen_at": year.until,
             "generation": "H100" if number % 4 else "H200", "rack": f"r{number // 16}",
-            "leaf_switch": f"leaf{number // 32}",
+            "leaf_switch": f"leaf{number // 32}", "batch": f"b{number * 4 // year.nodes}",
+            "cage": str(number % 3), "slot": str(number % 4), "role": None,
         }  # fmt: skip
 
 
-def node_sets(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
-    for number in range(year.incidents):
-        out = set(chance.sample(range(year.nodes), OUT))
+@cache
+def outage_rows(year: Year) -> Sequence[OutageRow]:
+    """Outages like real ones, in days since the year began."""
+    return simulated_outages(FleetWish.like_real(year.nodes, year.days, year.seed))
+
+
+@cache
+def out_at(year: Year) -> Sequence[frozenset[int]]:
+    """The nodes that are out when each run starts."""
+    rows = outage_rows(year)
+    starts = [year.days * number / year.incidents for number in range(year.incidents)]
+    return [frozenset(row.node for row in rows if row.start <= day < row.end) for day in starts]
+
+
+def node_sets(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    for number, out in enumerate(out_at(year)):
         keys = [FIRST_NODE + node for node in range(year.nodes) if node not in out]
         yield {
             "id": number + 1, "sha256": f"{number:064d}", "num_nodes": len(keys),
@@ -84,9 +100,8 @@ def node_sets(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def runs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
-    used = year.nodes - OUT
-    for number in range(year.incidents):
-        end = year.at(number + 0.95)
+    for number, out in enumerate(out_at(year)):
+        end, used = year.at(number + 0.95), year.nodes - len(out)
         yield {
             "id": number + 1, "cluster_id": 2, "job_id": f"job-{number}",
             "started_at": year.at(number), "ended_at": end, "seen_at": end,
@@ -95,13 +110,17 @@ def runs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa
         }  # fmt: skip
 
 
-def outages(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
-    for number in range(year.incidents // 2):
-        start = year.at(2 * number)
+def outages(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    """Those of a fleet like a real one: bursts, long repairs, returns, maintenances."""
+    since = year.until - timedelta(days=year.days)
+    for number, row in enumerate(outage_rows(year)):
+        lasts = row.end >= year.days
         yield {
-            "id": number + 1, "node_id": FIRST_NODE + chance.randrange(year.nodes),
-            "from_at": start, "to_at": start + timedelta(days=chance.uniform(0.2, 9)),
-            "reason": "triage: HBM", "source": "import",
+            "id": number + 1, "node_id": FIRST_NODE + row.node,
+            "from_at": since + timedelta(days=row.start),
+            "to_at": None if lasts else since + timedelta(days=row.end),
+            "reason": row.reason, "source": "import", "cause": row.cause.value,
+            "action": None if row.action is None else row.action.value, "planned": row.planned,
         }  # fmt: skip
 
 

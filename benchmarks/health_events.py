@@ -1,18 +1,20 @@
 """What health events cost: 30 million a month beside the share of a core that they take.
 
-``python -m benchmarks.health_events [--events 2000] [--batch 100]``: NVSentinel's events come as
-CloudEvents, alone and in batches, on nodes of which no job has failed (they are kept out) and on
-nodes of a failed job, where each is a line of the node's log that is kept and read. Prints the CPU
-of the API and of all processes for an event, until all lines are read, and the share of a core at
-30 million a month.
+``python -m benchmarks.health_events [--events 2000] [--batch 100] [--kept 1000]``: NVSentinel's
+events come as CloudEvents, alone and in batches, on nodes of which no job has failed (they are
+kept) and on nodes of a failed job, where each is a file that is read. Prints the CPU of the API and
+of all processes for an event, until all files are read, and the share of a core at 30 million a
+month; then how long the hook of a job takes that has ``--kept`` kept events, and until all of them
+are read.
 """
 
 import argparse
 import json
+import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,15 +64,11 @@ def send(made: Installation, numbers: range, nodes: str, batch: int) -> int:
     return taken
 
 
-def all_read(made: Installation) -> bool:
-    """Whether nothing waits to be read."""
-    text = Client(made.port).send("GET", "/metrics").body.decode()
-    waiting = [
-        float(line.split()[-1])
-        for line in text.splitlines()
-        if line.startswith("triage_work{") and 'kind="parse"' in line and 'state="done"' not in line
-    ]
-    return not sum(waiting)
+def num_read(data_dir: Path) -> int:
+    """How many files have been read, asked past the service."""
+    with closing(sqlite3.connect(data_dir / "triage.db")) as database:
+        query = "SELECT count(*) FROM artifact WHERE state = 'analysed'"
+        return int(database.execute(query).fetchone()[0])
 
 
 def cpu_s(made: Installation) -> tuple[float, float]:
@@ -79,16 +77,19 @@ def cpu_s(made: Installation) -> tuple[float, float]:
     return spent["API"][1], sum(one for _, one in spent.values())
 
 
-@contextmanager
-def costs(made: Installation, found: list[tuple[float, float]], num_events: int) -> Iterator[None]:
-    """Add to ``found`` the milliseconds that one event costs the API, and all."""
-    before = cpu_s(made)
-    yield
-    eventually(lambda: all_read(made), READ_S)
-    after = cpu_s(made)
-    found.append(
-        (1e3 * (after[0] - before[0]) / num_events, 1e3 * (after[1] - before[1]) / num_events)
-    )
+def until_read(folder: Path, wanted: int) -> None:
+    """Wait until so many files have been read."""
+    eventually(lambda: num_read(folder) >= wanted, READ_S)
+
+
+def opened_s(made: Installation, folder: Path, num_kept: int) -> tuple[float, float]:
+    """Seconds of the hook of a job whose nodes have that many events; until all are read."""
+    before, began = num_read(folder), time.monotonic()
+    told = {"job_id": "later", "nodes": [f"later{one}" for one in range(NODES)]}
+    Client(made.port).post("/v1/hooks/job-failed", told | {"collect_within_s": 900})
+    hook_s = time.monotonic() - began
+    until_read(folder, before + num_kept)
+    return hook_s, time.monotonic() - began
 
 
 def main() -> int:
@@ -96,28 +97,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What health events cost.")
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--kept", type=int, default=1000)
     options = parser.parse_args()
     end_well()
-    found: list[tuple[float, float]] = []
+    found: list[tuple[float, ...]] = []
     taken, num = [], options.events
     with (
-        tempfile.TemporaryDirectory(prefix="triage-events-") as folder,
-        installed("embedded", Path(folder), {}) as made,
+        tempfile.TemporaryDirectory(prefix="triage-events-") as name,
+        installed("embedded", Path(name), {}) as made,
     ):
+        folder = made.data_dir
         told = {"job_id": "failed", "nodes": [f"failed{one}" for one in range(NODES)]}
         Client(made.port).post("/v1/hooks/job-failed", told | {"collect_within_s": 900})
         # The first ones start the readers.
-        send(made, range(WARM_UP), "failed", 1)
-        eventually(lambda: all_read(made), READ_S)
-        number = WARM_UP
+        number = total = send(made, range(WARM_UP), "failed", 1)
+        until_read(folder, total)
         for nodes in ("other", "failed"):
             for batch in (1, options.batch):
-                with costs(made, found, num):
-                    taken.append(send(made, range(number, number + num), nodes, batch))
+                before = cpu_s(made)
+                taken.append(send(made, range(number, number + num), nodes, batch))
                 number += num
+                total += num if nodes == "failed" else 0
+                until_read(folder, total)
+                found.append(
+                    tuple(
+                        1e3 * (now - was) / num
+                        for now, was in zip(cpu_s(made), before, strict=True)
+                    )
+                )
+        send(made, range(number, number + options.kept), "later", options.batch)
+        hook_s, read_s = opened_s(made, folder, options.kept)
     rows = [
         (
-            ("kept out", "a line of a log")[place // 2],
+            ("kept", "a file of an incident")[place // 2],
             ("one by one", f"{options.batch} at once")[place % 2],
             f"{taken[place]:,} of {num:,}",
             f"{api:.2f} ms",
@@ -128,6 +140,8 @@ def main() -> int:
     ]
     head = ("events", "sent", "taken", "API, CPU an event", "all processes", "of a core")
     print(aligned(head, rows))
+    print(f"the hook of a job with {options.kept:,} kept events: {hook_s:.2f} s")
+    print(f"until its incident has read them: {read_s:.1f} s")
     return 0
 
 

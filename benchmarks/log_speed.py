@@ -5,9 +5,9 @@
 Cases: a job log by signatures alone and with templates, at half and full size
 (linear?); the merged log of a job where all 16,384 ranks print progress and NCCL
 prints its channels ("harsh"); a kernel log of some GB and a tenth of it (memory
-flat?); a flood of one Xid (one row?); one kernel log for each of 2,048 nodes. Beside
-them, in the same run: drain3 where it is installed, and ripgrep, else GNU grep, with
-all literals. CPU seconds tell more than seconds where other work runs.
+flat?); both with 200 own signatures; a flood of one Xid (one row?); one kernel log for
+each of 2,048 nodes. Beside them, in the same run: drain3 where it is installed, and
+ripgrep, else GNU grep, with all literals. CPU seconds tell more than seconds where other work runs.
 """
 
 import argparse
@@ -36,12 +36,25 @@ from triage.parsers.logs.read import LogBounds
 import tempfile
 bounds = LogBounds(counted=1 << 40)
 templates = sys.argv[2] == "templates"
+catalogue = None
+if sys.argv[2] == "own":
+    from triage.parsers.logs.catalogue import catalogue_of
+    from triage.signatures.own.check import own_from_files
+    entry = '''[[signature]]
+name = "site_{0}"
+pattern = "site{0:03}fs: (?:server|target) (?P<node>[a-z0-9-]+) .*lost after [0-9]+ s"
+category = "storage"
+matches = ["site{0:03}fs: server ost-7 was lost after 12 s"]
+near_misses = ["site{0:03}fs: server ost-7 is back after 12 s"]
+'''
+    text = "".join(entry.format(number) for number in range(200))
+    catalogue = catalogue_of(own_from_files({"own.toml": text.encode()}))
 with tempfile.TemporaryDirectory() as warm:
     (Path(warm) / "one.log").write_text("NVRM: Xid (PCI:0000:5d:00): 79, lost\\n")
-    read_logs(find_inputs([Path(warm)]).files, threads=1, templates=templates)
+    read_logs(find_inputs([Path(warm)]).files, threads=1, templates=templates, catalogue=catalogue)
 files = find_inputs([Path(sys.argv[1])]).files
 cpu, began = time.process_time(), time.perf_counter()
-logs = read_logs(files, threads=1, templates=templates, bounds=bounds)
+logs = read_logs(files, threads=1, templates=templates, bounds=bounds, catalogue=catalogue)
 took, cpu = time.perf_counter() - began, time.process_time() - cpu
 lines = sum(one.lines for one in logs.files)
 print("RESULT", took, cpu, lines, len(logs.evidence), len(logs.templates))
@@ -239,6 +252,7 @@ def cases(folder: Path, options: argparse.Namespace) -> dict[str, Callable[[], d
 
     return {
         "job log": lambda: measure(job(lines)),
+        "job log with 200 own signatures": lambda: measure(job(lines), "own"),
         "job log, half": lambda: measure(job(lines // 2)),
         "job log with templates": lambda: measure(job(lines), "templates"),
         "job log, half, with templates": lambda: measure(job(lines // 2), "templates"),
@@ -246,6 +260,7 @@ def cases(folder: Path, options: argparse.Namespace) -> dict[str, Callable[[], d
         "harsh job log with templates": lambda: measure(job(lines, True), "templates"),
         "kernel log, a tenth": lambda: large(gigabytes / 10),
         "kernel log": lambda: large(gigabytes),
+        "kernel log with 200 own signatures": lambda: large(gigabytes / 2, "own"),
         "kernel log with templates": lambda: large(gigabytes / 2, "templates"),
         "800,000 times one Xid": repeated,
         f"{options.nodes:,} kernel logs": fleet,

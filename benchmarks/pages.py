@@ -3,11 +3,17 @@
 ::
 
     python -m benchmarks.pages [--ranks 16384] [--requests 200] [--clients 8] [--no-browser]
+    python -m benchmarks.pages --incidents 10000 --rows 1000000 [--database-url postgresql+...]
 
 Dumps of a stalled job are simulated and analysed, the answer is stored as the service would,
 and the service is asked for its pages: first (pictures are drawn), again (they are kept), with
 an ETag, and by several clients at once. Chromium then says when the first words and the rank
 grid were there, and how long the grid took to draw.
+
+With ``--incidents`` a database is filled with so many of them and so many rows of evidence, and
+the pages over all of them are timed, with searches that hit early, late and never. Status 1 when
+a page (searches that read all evidence aside, which have a time of their own) takes 200 ms or
+more.
 """
 
 import argparse
@@ -20,12 +26,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import structlog
 import uvicorn
+from sqlalchemy import insert
 
 import triage
+from models import Artifact, Cluster, Evidence, Incident, Job, Node, Suspect, Upload
+from models.base import Base
 from triage.clock import utc_now
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.report import Answer
@@ -41,6 +52,22 @@ from triage.store.incidents import revisions, settling
 from triage.store.incidents.revisions import NewAnswer
 
 SEED = 7
+NUM_NODES = 1000
+MOST_MS = 200
+# Pages over all incidents, and whether they are to be there in MOST_MS.
+PAGES = (
+    ("/overview", True),
+    ("/overview/board", True),
+    ("/incidents", True),
+    ("/incidents?cluster=a&state=collecting", True),
+    ("/nodes/gpu-0001", True),
+    ("/search?q=gpu-0001", False),
+    ("/search?q=xid+79", True),
+    ("/search?q=xid+43", False),
+    ("/search?q=a+later+incident", True),
+    ("/search?q=row+7+of+the+first", False),
+    ("/search?q=stands+nowhere", False),
+)
 
 
 def main() -> None:
@@ -52,10 +79,16 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--no-browser", action="store_true")
+    parser.add_argument("--incidents", type=int, default=0)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--database-url", default="", help="an empty database; else SQLite")
     given = parser.parse_args()
     os.environ["TRIAGE_REQUESTS_PER_MINUTE"] = str(10**9)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
     with tempfile.TemporaryDirectory(prefix="triage-pages-") as folder:
+        if given.incidents:
+            at_size(Path(folder), given.incidents, given.rows, given.database_url)
+            return
         answer = answered(Path(folder), given.ranks)
         ctx = open_context(load_settings(data_dir=Path(folder) / "data"))
         migrate(ctx.database)
@@ -89,6 +122,97 @@ def stored(ctx: Context, answer: Answer) -> str:
         settling.answered(session, incident.id, 1, new, now)
         settling.settle(session, incident.id, now)
     return incident.id
+
+
+def at_size(folder: Path, num_incidents: int, num_rows: int, url: str) -> None:
+    """Fill a database and time the pages over all of it."""
+    settings = load_settings(data_dir=folder / "data", **({"database_url": url} if url else {}))
+    ctx = open_context(settings)
+    migrate(ctx.database)
+    began = time.perf_counter()
+    fill(ctx, num_incidents, num_rows)
+    print(f"{num_incidents:,} incidents, {num_rows:,} rows: {time.perf_counter() - began:.0f} s")
+    slow = []
+    with serving(ctx) as port:
+        print(f"{'page':40} {'bytes':>9} {'median ms':>10} {'p95 ms':>8}")
+        for path, bounded in PAGES:
+            found = [get(port, path) for _ in range(20)]
+            if any(one.status != 200 for one in found):
+                raise SystemExit(f"{path}: {found[0].status}")
+            median = statistics.median(ms(found))
+            print(f"{path:40} {len(found[0].body):>9,} {median:>10.1f} {p95(ms(found)):>8.1f}")
+            if bounded and median >= MOST_MS:
+                slow.append(path)
+    ctx.close()
+    if slow:
+        raise SystemExit(f"{MOST_MS} ms or more: {', '.join(slow)}")
+
+
+def fill(ctx: Context, num_incidents: int, num_rows: int) -> None:
+    """Incidents of 1,000 nodes in the last year, each with its share of the rows."""
+    with ctx.database.writing() as session:
+        session.execute(insert(Cluster), [{"id": 1, "name": "a"}])
+    for start in range(0, num_incidents, 500):
+        made: dict[type[Base], list[dict[str, Any]]] = {
+            kind: [] for kind in (Job, Node, Incident, Upload, Artifact, Suspect, Evidence)
+        }
+        for n in range(start, min(start + 500, num_incidents)):
+            at = utc_now() - timedelta(minutes=52 * (num_incidents - n))
+            # The newest twenty are open.
+            state = "ready" if n < num_incidents - 20 else "collecting"
+            for kind, rows in rows_of(n, at, state, num_rows // num_incidents).items():
+                made[kind] += rows
+        with ctx.database.writing() as session:
+            for kind, rows in made.items():
+                if rows:
+                    session.execute(insert(kind), rows)
+
+
+def rows_of(
+    n: int, at: datetime, state: str, num_rows: int
+) -> dict[type[Base], list[dict[str, Any]]]:
+    """The rows of one incident, by table."""
+    incident, upload, file, node = f"inc_{n:08}", f"upl_{n:08}", f"art_{n:08}", f"gpu-{n % 1000:04}"
+    summary = f"GPU 0000:5d:00 of {node} has fallen off the bus"
+    verdict = {
+        "kind": "crash", "category": "gpu", "confidence": 0.97, "action": "drain_node",
+        "summary": summary, "cordon": [node], "at": None, "llama3_category": "Faulty GPU",
+    }  # fmt: skip
+    times = dict.fromkeys(("created_at", "updated_at", "deadline_at", "settle_at"), at)
+    code, which = 79 if n % 3 else 48, "a later" if n else "the first"
+    return {
+        Job: [{"id": n + 1, "cluster_id": 1, "job_id": f"job-{n}", "created_at": at}],
+        Node: [
+            {"id": n + 1, "cluster_id": 1, "name": node, "first_seen_at": at, "last_seen_at": at}
+        ] * (n < NUM_NODES),
+        Incident: [{
+            "id": incident, "job_fk": n + 1, "key": incident, "announced": True, "facts": {},
+            "state": state, "revision": 1, "provisional": False, "category": "gpu",
+            "verdict": verdict, "coverage": {}, "num_artifacts": 1, "answered_inputs": 1,
+            "inputs": 1, "settled_at": at if state == "ready" else None, **times,
+        }],
+        Upload: [{"id": upload, "incident_id": incident, "stored_bytes": 9, "created_at": at}],
+        Artifact: [{
+            "id": file, "incident_id": incident, "upload_id": upload, "identity": file,
+            "kind": "kernel_log", "filename": "kernel.log", "name_hash": "0",
+            "sha256": "00" * 32, "size_bytes": 9, "position": 0, "stored_bytes": 9,
+            "state": "analysed", "created_at": at,
+        }],
+        Suspect: [{
+            "incident_id": incident, "position": 1, "node": node, "category": "gpu",
+            "role": "culprit", "score": 0.97,
+            "row": {"position": 1, "node": node, "role": "culprit"},
+        }],
+        Evidence: [
+            {"incident_id": incident, "artifact_id": file, "ordinal": k, "at": at,
+             "artifact": f"nodes/{node}/kernel.log", "line": k, "clock": "wall", "node": node,
+             "kind": "xid", "code": code, "gpu": "0000:5d:00", "category": "gpu",
+             "role": "root", "signature": "nvidia.xid", "count": 1, "extra": {},
+             "text": f"NVRM: Xid (PCI:0000:5d:00): {code}, pid={n}, name=python, row {k} of"
+             f" {which} incident, Ch 0000000{k % 8}"}
+            for k in range(num_rows)
+        ],
+    }  # fmt: skip
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from benchmarks.table import aligned, machine, write_json
 from models import Base, Evidence, Suspect
 from triage.domain.states import WorkKind
 from triage.settings import load_settings
-from triage.store import nodes
+from triage.store import node_notices, nodes
 from triage.store.database.engine import Database, open_database
 from triage.store.database.migrate import migrate
 from triage.store.incidents import incidents, retention, suspects
@@ -157,8 +157,8 @@ def questions(database: Database, told: FilledTables) -> dict[str, tuple[bool, Q
             False, lambda s, _: incidents.listing(s, state="ready", before=cursor),
         ),
         "incidents.find": (False, lambda s, k: incidents.find(s, one(k))),
-        "incidents.newest_of_node": (
-            False, lambda s, k: incidents.newest_of_node(s, node(k), since),
+        "node_notices.incidents_of_nodes": (
+            False, lambda s, k: node_notices.incidents_of_nodes(s, [node(k)], since, None),
         ),
         "suspects.of_incident": (False, lambda s, k: suspects.of_incident(s, one(k))),
         "evidence.of_incident": (False, lambda s, k: evidence.of_incident(s, one(k))),

@@ -8,6 +8,7 @@ from typing import NoReturn
 from tools import checks, demo
 from tools.environment import ROOT, VENV, NextStep, ensure, environ, say, tool
 from tools.release import SIGNERS, release
+from tools.wheels import PLATFORMS, fetch_wheels
 
 __all__ = ["main"]
 
@@ -23,6 +24,8 @@ usage: python3 run.py COMMAND
   fix                   mend what ruff can mend, and format
   release [--rehearse] [--sign gpg|minisign|cosign]
                         packages, bill of materials and check sums of this commit
+  wheels [x86_64|aarch64]
+                        the locked wheels into wheels/, for an image built offline
   help                  this text
   clean                 remove .venv and var
 
@@ -70,6 +73,12 @@ def dispatch(arguments: list[str]) -> int:
             return checks.run(checks.FIX)
         case ["release", *options] if (asked := release_options(options)) is not None:
             release(sign=asked[0], rehearse=asked[1])
+            return 0
+        case ["wheels"]:
+            fetch_wheels()
+            return 0
+        case ["wheels", platform] if platform in PLATFORMS:
+            fetch_wheels(platform)
             return 0
         case ["triage", *rest]:
             ensure("server")

@@ -1,4 +1,4 @@
-"""A release: packages, bill of materials, check sums and a signature, out of one commit.
+"""A release: packages, bill of materials, provenance, check sums, signature, out of one commit.
 
 Everything is made from what the commit holds, in an environment of its own that is locked by
 hash, with the commit's time: who makes it again gets the same bytes. Standard library only.
@@ -54,6 +54,8 @@ def release(root: Path = ROOT, *, sign: str | None = None, rehearse: bool = Fals
         run([str(python), "-m", "hatchling", "build", "-d", str(made)], source, epoch)
         bill = made / f"nccl-triage-{version}.cdx.json"
         bill.write_text(bill_of_materials(python, source, version, epoch), "utf-8")
+        origin = made / f"nccl-triage-{version}.provenance.json"
+        origin.write_text(provenance(source, made), "utf-8")
         write_sums(made)
         if sign is not None:
             run(SIGNERS[sign](SUMS), made)
@@ -120,12 +122,46 @@ def bill_of_materials(python: Path, source: Path, version: str, epoch: str) -> s
     return json.dumps(made, indent=2, sort_keys=True) + "\n"
 
 
+def provenance(source: Path, made: Path) -> str:
+    """What the packages were made of and by what: an in-toto statement with SLSA's predicate.
+
+    It holds no time and no place, so that whoever makes the release again gets the same bytes.
+    """
+    commit = output(source, "git", "rev-parse", "HEAD")
+    locks = sorted((source / "requirements").glob("*.txt"))
+    statement = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [
+            {"name": path.name, "digest": {"sha256": sha256_of(path)}}
+            for path in sorted(made.iterdir())
+        ],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": "urn:nccl-triage:release:1",
+                "externalParameters": {"commit": commit, "command": "python3 run.py release"},
+                "resolvedDependencies": [
+                    {"name": "source", "digest": {"gitCommit": commit}},
+                    *(
+                        {"name": f"requirements/{path.name}", "digest": {"sha256": sha256_of(path)}}
+                        for path in locks
+                    ),
+                ],
+            },
+            "runDetails": {"builder": {"id": "urn:nccl-triage:run.py"}},
+        },
+    }
+    return json.dumps(statement, indent=2, sort_keys=True) + "\n"
+
+
+def sha256_of(path: Path) -> str:
+    """The digest of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def write_sums(folder: Path) -> None:
     """``SHA256SUMS``, as ``sha256sum --check`` reads it."""
-    lines = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
-        for path in sorted(folder.iterdir())
-    ]
+    lines = [f"{sha256_of(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(lines), "utf-8")
 
 
