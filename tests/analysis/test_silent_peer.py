@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.spent import spent_s
+from tests.support.spent import spent_s
 from tests.support.weighing import Placement, T, answer, culprits, row, watchdog
 from triage.analysis.facts.stop import SECOND
 from triage.analysis.joining.silent_peer import silent_peer

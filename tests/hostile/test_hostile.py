@@ -15,7 +15,7 @@ import pytest
 from tests.hostile.bench import outcomes
 from tests.hostile.folders import ODDITIES
 from tests.hostile.inputs import Hostile, everything
-from tests.spent import spent_s
+from tests.support.spent import spent_s
 from triage.parsers.files.inputs import InputFile, find_inputs
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.spent import spent_s
+from tests.support.spent import spent_s
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.signatures import registry

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spent import spent_s
+from tests.support.spent import spent_s
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole
 from triage.parsers.logs.envelope import read_envelope

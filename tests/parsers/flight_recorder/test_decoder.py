@@ -21,7 +21,7 @@ from tests.parsers.flight_recorder.dumps import (
     json_form,
 )
 from tests.parsers.flight_recorder.strategies import changed, recorders
-from tests.spent import spent_s
+from tests.support.spent import spent_s
 from triage.domain import rank_digest as rd
 from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.parsers.flight_recorder import columns as col

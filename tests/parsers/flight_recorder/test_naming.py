@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spent import spent_s
+from tests.support.spent import spent_s
 from triage.parsers.flight_recorder.naming import might_be_dump as named
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spent import spent_s
+from tests.support.spent import spent_s
 from triage.domain.evidence import Clock
 from triage.parsers.logs.envelope import read_envelope, relative_stamps
 from triage.parsers.logs.stamps import SECOND_NS, read_time
