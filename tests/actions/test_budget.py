@@ -70,6 +70,26 @@ def test_what_a_service_with_another_database_took_out_counts(ctx) -> None:
     assert site.states()[2:] == [("drain", "done")]
 
 
+def test_what_a_service_with_another_database_took_out_within_the_hour_counts(ctx) -> None:
+    site = Site(ctx, act_nodes_per_hour=2, act_pool_share=1.0)
+    site.scheduler.drain("gpu-0131", "triage:inc_of_another:gpu:0.97")
+    site.incident(node="gpu-0121")
+    site.incident(node="gpu-0122")
+    assert site.states() == [("drain", "done"), ("drain", "proposed")]
+    assert "2 nodes were taken out within an hour" in site.acts()[1].why
+
+    site.scheduler.drained_at["gpu-0131"] = utc_now() - timedelta(minutes=61)
+    site.incident(node="gpu-0123")
+    assert site.states()[2:] == [("drain", "done")]
+
+
+def test_a_drain_of_ours_counts_once_in_the_hour(ctx) -> None:
+    site = Site(ctx, act_nodes_per_hour=2, act_pool_share=1.0)
+    for node in nodes_named(121, 122):
+        site.incident(node=node)
+    assert site.drained == nodes_named(121, 122)
+
+
 def test_a_drain_on_its_way_counts_before_the_scheduler_shows_it(ctx) -> None:
     site = Site(ctx, act_nodes_per_hour=100, act_pool_share=0.0)
     killed_at(site, "drain", after=False)

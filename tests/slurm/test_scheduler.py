@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from triage.actions.schedulers.interface import (
     SchedulerRefused,
 )
 from triage.actions.schedulers.slurm import SlurmScheduler, scheduler_from
+from triage.clock import utc_now
 from triage.settings import Settings
 
 OURS = "triage:inc_7:gpu_hbm:0.97"
@@ -113,7 +115,10 @@ def test_counts_the_nodes_and_those_that_any_service_of_ours_took_out(
     cluster.run("scontrol", "update", f"nodename={down}", "state=down", f"reason={OURS}")
     cluster.run("scontrol", "update", f"nodename={given_back}", "state=undrain")
     cluster.run("scontrol", "update", f"nodename={theirs}", "state=drain", "reason=by triage: fan")
-    assert slurm.pool() == PoolView(len(cluster.nodes), frozenset({drained, busy, down}))
+    pool = slurm.pool()
+    assert (pool.size, set(pool.out)) == (len(cluster.nodes), {drained, busy, down})
+    assert pool.out_since(utc_now() - timedelta(minutes=5)) == set(pool.out)
+    assert pool.out_since(utc_now() + timedelta(minutes=5)) == set()
 
 
 def test_refuses_a_reboot_without_a_program_for_it(slurm: SlurmScheduler) -> None:

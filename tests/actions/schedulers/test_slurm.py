@@ -6,6 +6,7 @@ data, sites' guides) of Slurm 22.05, 23.02, 23.11, 24.11 and 25.11; all values a
 
 import subprocess
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -248,10 +249,13 @@ def test_asks_for_a_reboot_once(tmp_path: Path) -> None:
 
 
 def test_counts_each_node_once(tmp_path: Path) -> None:
-    lines = ("n1 |none", f"n2|{OURS}", "n1|none", f"n2|{OURS}", f"n3|{OURS} : reboot issued",
-             f"n4|fan | {OURS}", "n5|triage", "n6", "")  # fmt: skip
+    since = "2026-01-02T03:04:05"
+    lines = ("n1 |Unknown|none", f"n2|{since}|{OURS}", "n1|Unknown|none", f"n2|{since}|{OURS}",
+             f"n3|Unknown|{OURS} : reboot issued", f"n4|{since}|fan | {OURS}", f"n5|{since}|triage",
+             "n6", "")  # fmt: skip
     put(tmp_path, "sinfo", f"cat <<'END'\n{chr(10).join(lines)}\nEND")
-    assert SlurmScheduler(str(tmp_path)).pool() == PoolView(6, frozenset({"n2", "n3"}))
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert SlurmScheduler(str(tmp_path)).pool() == PoolView(6, {"n2": moment, "n3": None})
 
 
 def test_prints_what_a_person_can_paste() -> None:

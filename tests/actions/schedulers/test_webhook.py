@@ -1,6 +1,7 @@
 """What a webhook says of the pool."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -23,6 +24,12 @@ def scheduler(body: object) -> WebhookScheduler:
         ({"nodes": 512}, PoolView(512)),
         ({"nodes": 512, "out": 3}, PoolView(512, num_out=3)),
         ({"nodes": 0, "out": 0, "more": 1}, PoolView(0)),
+        (
+            {"nodes": 512, "out": {"n7": "2026-03-14T03:40:59+01:00", "n8": None, "n9": "7"}},
+            PoolView(
+                512, {"n7": datetime(2026, 3, 14, 2, 40, 59, tzinfo=UTC), "n8": None, "n9": None}
+            ),
+        ),
     ],
 )
 def test_counts_what_it_says(body: object, pool: PoolView) -> None:

@@ -4,12 +4,14 @@ Every act can be repeated: one that finds the node as it would leave it changes 
 process that was killed between decision and act looks first, and acts at most once.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from triage.errors import TriageError
 
-__all__ = ["NodeView", "PoolView", "Scheduler", "SchedulerAway", "SchedulerRefused"]
+__all__ = ["NodeView", "PoolView", "Scheduler", "SchedulerAway", "SchedulerRefused", "time_in"]
 
 
 class SchedulerAway(TriageError):
@@ -46,12 +48,26 @@ class PoolView:
     """All nodes of a cluster, as its scheduler sees them.
 
     ``size`` is how many there are. ``out`` names those that are out of service with a reason of
-    ours, whichever service wrote it; ``num_out`` counts them where the scheduler names none.
+    ours, whichever service wrote it, with the time since when where the scheduler tells it;
+    ``num_out`` counts them where the scheduler names none.
     """
 
     size: int
-    out: frozenset[str] = frozenset()
+    out: Mapping[str, datetime | None] = field(default_factory=dict)
     num_out: int = 0
+
+    def out_since(self, moment: datetime) -> set[str]:
+        """The nodes that were taken out after ``moment``."""
+        return {node for node, since in self.out.items() if since is not None and since > moment}
+
+
+def time_in(text: object) -> datetime | None:
+    """A scheduler's time in ISO 8601; UTC where it has no zone. None for what is no time."""
+    try:
+        found = datetime.fromisoformat(str(text).strip())
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 class Scheduler(Protocol):

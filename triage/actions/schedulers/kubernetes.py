@@ -18,6 +18,7 @@ import json
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from triage.actions.names import NODE, OWN_REASON
@@ -26,6 +27,7 @@ from triage.actions.schedulers.interface import (
     PoolView,
     SchedulerAway,
     SchedulerRefused,
+    time_in,
 )
 from triage.actions.schedulers.kubernetes_api import (
     Conflicted,
@@ -106,14 +108,14 @@ class KubernetesScheduler:
     def pool(self) -> PoolView:
         """The nodes that have GPUs; where none says that it has, all."""
         total = with_gpus = 0
-        out = set()
+        out = {}
         for one in self.api.nodes():
             total += 1
             capacity = child(child(one, "status"), "capacity")
             with_gpus += any(str(capacity.get(key, "0")) != "0" for key in GPUS)
             if drained_by_us(one):
-                out.add(str(child(one, "metadata").get("name")))
-        return PoolView(with_gpus or total, frozenset(out))
+                out[str(child(one, "metadata").get("name"))] = suspected_since(one)
+        return PoolView(with_gpus or total, out)
 
     def drain(self, node: str, reason: str) -> None:
         """Cordon, taint, say why. What runs there goes on; a cordon of others is kept in mind."""
@@ -342,6 +344,16 @@ def is_cordoned(seen: Json) -> bool:
 def drained_by_us(seen: Json) -> bool:
     """Whether a drain with our annotation holds new pods off, by the cordon or by the taint."""
     return ours_of(seen) is not None and (is_cordoned(seen) or tainted(seen))
+
+
+def suspected_since(seen: Json) -> datetime | None:
+    """Since when our condition stands at the node."""
+    times = (
+        time_in(one.get("lastTransitionTime"))
+        for one in conditions(seen)
+        if one.get("type") == CONDITION and OWN_REASON.match(str(one.get("message")))
+    )
+    return next(times, None)
 
 
 def tainted(seen: Json) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
 from triage.actions.names import OWN_REASON
 from triage.actions.schedulers.interface import (
@@ -10,6 +11,7 @@ from triage.actions.schedulers.interface import (
     SchedulerAway,
     SchedulerRefused,
 )
+from triage.clock import utc_now
 
 __all__ = ["MemoryScheduler"]
 
@@ -25,6 +27,7 @@ class MemoryScheduler:
 
     def __init__(self, nodes: Iterable[str]) -> None:
         self.nodes = {node: NodeView(node, exists=True) for node in nodes}
+        self.drained_at: dict[str, datetime] = {}
         self.asked: list[tuple[str, str, str]] = []
         self.away = ""
         self.refuses = ""
@@ -38,13 +41,14 @@ class MemoryScheduler:
         """How many nodes there are, and which are drained with a reason of ours."""
         self._answer()
         drained = (one for one in self.nodes.values() if one.drained)
-        out = frozenset(one.name for one in drained if OWN_REASON.match(one.reason))
-        return PoolView(len(self.nodes), out)
+        out = (one.name for one in drained if OWN_REASON.match(one.reason))
+        return PoolView(len(self.nodes), {node: self.drained_at.get(node) for node in out})
 
     def drain(self, node: str, reason: str) -> None:
         """Drain the node."""
         self._act("drain", node, reason)
         self.nodes[node] = replace(self.nodes[node], drained=True, reason=reason, by="triage")
+        self.drained_at[node] = utc_now()
 
     def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
         """Take this drain back."""

@@ -27,6 +27,7 @@ from triage.actions.schedulers.interface import (
     PoolView,
     SchedulerAway,
     SchedulerRefused,
+    time_in,
 )
 from triage.errors import UsageError
 from triage.render.words.clean import one_line
@@ -106,14 +107,16 @@ class SlurmScheduler:
 
         Slurm keeps a reason as long as the node is drained, down or on its way through a reboot.
         """
-        printed = self._run("sinfo", "--all", "--local", "--noheader", "--Node", "--format=%N|%E")
-        reasons = {}
+        form = "--format=%N|%H|%E"
+        printed = self._run("sinfo", "--all", "--local", "--noheader", "--Node", form)
+        nodes, out = set(), {}
         for line in printed.splitlines():
-            node, _, reason = line.partition("|")
-            reasons[node.strip()] = reason
-        reasons.pop("", None)
-        out = (node for node, reason in reasons.items() if OWN_REASON.match(reason))
-        return PoolView(len(reasons), frozenset(out))
+            node, _, rest = line.partition("|")
+            since, _, reason = rest.partition("|")
+            nodes.add(node.strip())
+            if OWN_REASON.match(reason):
+                out[node.strip()] = time_in(since)
+        return PoolView(len(nodes - {""}), out)
 
     def drain(self, node: str, reason: str) -> None:
         """Drain the node, unless it is drained for this incident already."""

@@ -4,7 +4,8 @@ Each request is ``{"type": "node.drain", "timestamp": ..., "data": {"node", "rea
 signed as Standard Webhooks says and sent by the rules of outgoing messages: https, public
 addresses or those of ``TRIAGE_WEBHOOK_ALLOW``, no redirects. Looks are answered in at most 500
 characters: ``node.look`` with ``{"exists", "drained", "reason", "by", "busy"}``, and ``pool.size``
-with ``{"nodes": 512, "out": 3}``, where ``out`` counts the nodes whose drain has a reason of ours.
+with ``{"nodes": 512, "out": 3}``, where ``out`` counts the nodes whose drain has a reason of ours,
+or names them with the time since when: ``{"out": {"n7": "2026-03-14T02:40:59Z"}}``.
 Acts are answered with 2xx when they are done. A 4xx refuses, in the words of its body; 408, 425,
 429, any 5xx and silence mean: try again.
 """
@@ -20,6 +21,7 @@ from triage.actions.schedulers.interface import (
     PoolView,
     SchedulerAway,
     SchedulerRefused,
+    time_in,
 )
 from triage.clock import utc_now
 from triage.domain.report import iso_utc
@@ -67,6 +69,10 @@ class WebhookScheduler:
     def pool(self) -> PoolView:
         """How many nodes there are, and how many are out with a reason of ours, if it says so."""
         answer = {"out": 0, **self._answer_to("pool.size")}
+        named = answer["out"]
+        if isinstance(named, dict):
+            out = {str(node): time_in(since) for node, since in named.items()}
+            return PoolView(count_in(answer, "nodes"), out)
         return PoolView(count_in(answer, "nodes"), num_out=count_in(answer, "out"))
 
     def drain(self, node: str, reason: str) -> None:

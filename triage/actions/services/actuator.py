@@ -81,7 +81,7 @@ def how_it_stands(ctx: Context) -> ActuatorView:
             resumed = halts.resumed_at(session, cluster_id)
             since = now - WEEK if resumed is None else max(now - WEEK, resumed)
             wrong = halts.num_wrong(session, cluster_id, since)
-            within_hour = actions.num_since(session, cluster_id, now - HOUR)
+            within_hour = len(actions.nodes_since(session, cluster_id, now - HOUR))
             out = len(actions.nodes_out(session, cluster_id))
             halted = halts.present(session, cluster_id)
         waiting = sum(

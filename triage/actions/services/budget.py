@@ -45,13 +45,16 @@ def budget_of(
     doubt = clock_doubt(session, now)
     if doubt is not None:
         return f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
-    within_hour = max(actions.num_since(session, cluster_id, now - HOUR), budget.num_acted)
+    since, out_of_ours = now - HOUR, actions.nodes_out(session, cluster_id)
+    acted = actions.nodes_since(session, cluster_id, since)
+    elsewhere = budget.pool.out_since(since) - out_of_ours - set(acted) - {node}
+    within_hour = max(len(acted), budget.num_acted) + len(elsewhere)
     if within_hour >= settings.act_nodes_per_hour:
         return (
             f"{within_hour} nodes were taken out within an hour, and TRIAGE_ACT_NODES_PER_HOUR is"
             f" {settings.act_nodes_per_hour}"
         )
-    named = (actions.nodes_out(session, cluster_id) | budget.pool.out) - {node}
+    named = (out_of_ours | set(budget.pool.out)) - {node}
     out = max(len(named), budget.pool.num_out)
     if out >= budget.most_out:
         return (

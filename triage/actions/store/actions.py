@@ -33,8 +33,8 @@ __all__ = [
     "hold_cluster",
     "listing",
     "nodes_out",
+    "nodes_since",
     "num_by_state",
-    "num_since",
     "of_incident",
     "of_node",
 ]
@@ -233,16 +233,16 @@ def text_of(value: object) -> object:
     return str(value) if isinstance(value, ActionState) else value
 
 
-def num_since(session: Session, cluster_id: int, since: datetime) -> int:
-    """Nodes that were drained or rebooted since then, each time counted; also those of a time
+def nodes_since(session: Session, cluster_id: int, since: datetime) -> list[str]:
+    """Nodes that were drained or rebooted since then, once for each time; also those of a time
     that has not come: a clock may have gone back.
     """
-    query = select(func.count()).where(
+    query = select(Action.node).where(
         Action.cluster_id == cluster_id,
         Action.acted_at > since,
         Action.verb.in_([str(verb) for verb in ON_NODES]),
     )
-    return session.scalar(query) or 0
+    return list(session.scalars(query))
 
 
 def nodes_out(session: Session, cluster_id: int) -> set[str]:
