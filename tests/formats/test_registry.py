@@ -136,10 +136,23 @@ def test_checks_say_which_of_them_are_reports() -> None:
     [
         ('{"nccl_version": "2.29.7", "timestamp": "2026-03-14", "communicators_count": 0}', False),
         ('{"nccl_version": "2.21.5", "version": "2.4", "entries": []}', True),
+        (
+            '{"version":3,"start_time":"2026-03-14 02:40:11","args":["all_reduce_perf"],'
+            '"env":[],"nccl_version":22809}',
+            False,
+        ),
+        ('{"average_bus_bandwidth": {"bandwidth": 1.5}, "nccl_version": 22809}', False),
         ('{"notify_type": "MCE", "record_id": "5:1"}', False),
         ('[{"record_id": 5, "pg_id": 1, "state": "scheduled"}]', True),
     ],
-    ids=["ras", "old dump", "error record of firmware", "bare list of entries"],
+    ids=[
+        "ras",
+        "old dump",
+        "nccl-tests",
+        "nccl-tests, sorted",
+        "error record of firmware",
+        "bare list of entries",
+    ],
 )
 def test_json_of_another_tool_is_no_dump(text: str, is_dump: bool) -> None:
     assert FORMATS[0].claims(head_of(text)) is is_dump

@@ -29,8 +29,12 @@ JSON_DUMP: Final = re.compile(
     rb'"(?:(?:entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
     rb'collective_seq_id|nccl_comm_state)"\s*:|record_id"\s*:\s*\d)'
 )
-# NCCL RAS says its version too, behind it how many communicators there are.
-RAS: Final = re.compile(rb'"communicators(?:_count)?"\s*:')
+# NCCL RAS says its version too, behind it how many communicators there are; so do NCCL tests,
+# behind the arguments of the program.
+OTHERS: Final = re.compile(
+    rb'"communicators(?:_count)?"\s*:|"average_bus_bandwi(?:dth|dith)"\s*:\s*\{'
+    rb'|"start_time"\s*:\s*"[^"]{0,40}"\s*,\s*"args"\s*:\s*\['
+)
 
 # NCCLX writes what its communicators do into the dump; without any, an empty object.
 STATES: Final = re.compile(rb'"nccl_comm_state"\s{0,20}:\s{0,20}\{\s{0,20}"')
@@ -58,7 +62,7 @@ class DumpFormat:
             return True
         start = data.lstrip()[:1]
         if start in (b"{", b"["):
-            known = JSON_DUMP.search(data) is not None and RAS.search(data) is None
+            known = JSON_DUMP.search(data) is not None and OTHERS.search(data) is None
             return known or named_as_dump(head.name)
         unwritten = not data or data[0] in (0, 0x80) or not data.isascii()
         return unwritten and might_be_dump(head.name)

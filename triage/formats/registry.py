@@ -13,6 +13,7 @@ from triage.formats.format import Format, Head, StreamFormat
 from triage.formats.format_table import FormatTable, first_claim
 from triage.formats.health.amd.amd_smi import AMD_CPER, AMD_CPER_TABLE, AMD_SMI
 from triage.formats.health.amd.amd_text import AMD_SMI_TEXT, ROCM_SMI
+from triage.formats.health.amd.rocm_smi_json import ROCM_SMI_JSON
 from triage.formats.health.amd.rvs import RVS
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.cluster.drain_reasons import NODE_RECORDS, SINFO_REASONS
@@ -21,6 +22,7 @@ from triage.formats.health.cluster.nvsentinel import NVSENTINEL
 from triage.formats.health.dcgm.dcgm_diag import DCGM_DIAG
 from triage.formats.health.dcgm.dcgm_health import DCGM_HEALTH, DCGM_HEALTH_JSON
 from triage.formats.health.dcgm.diag_table import DCGM_DIAG_TABLE
+from triage.formats.health.dcgm.dmon import DCGM_DMON
 from triage.formats.health.dcgm.multi_node_diag import MULTI_NODE_DIAG
 from triage.formats.health.dcgm.nvlink_status import NVLINK_STATUS
 from triage.formats.health.fabric.ethtool import (
@@ -46,6 +48,7 @@ from triage.formats.health.host.smartctl import SMARTCTL, SMARTCTL_JSON
 from triage.formats.health.host.stress import MEMTESTER, STRESS_NG
 from triage.formats.health.host_checks import HOST_JSON, HOST_PLAIN
 from triage.formats.health.imbue_checks import IMBUE_CHECKS
+from triage.formats.health.nccl_json import NCCL_JSON, RCCL_JSON
 from triage.formats.health.nccl_tests import NCCL_TESTS
 from triage.formats.health.nvidia.gpu_burn import GPU_BURN
 from triage.formats.health.nvidia.nvbandwidth import NVBANDWIDTH, NVBANDWIDTH_JSON
@@ -96,6 +99,7 @@ CHECKS: Final[tuple[CheckFormat, ...]] = (
     DCGM_DIAG_TABLE,
     DCGM_HEALTH,
     DCGM_HEALTH_JSON,
+    DCGM_DMON,
     NVLINK_STATUS,
     NVSENTINEL,
     GPUD,
@@ -114,6 +118,7 @@ CHECKS: Final[tuple[CheckFormat, ...]] = (
     AMD_CPER_TABLE,
     AMD_SMI_TEXT,
     ROCM_SMI,
+    ROCM_SMI_JSON,
     RVS,
     IB_PORTS,
     IB_STATUS,
@@ -150,6 +155,8 @@ CHECKS: Final[tuple[CheckFormat, ...]] = (
     NODE_RECORDS,
     IMBUE_CHECKS,
     HOST_JSON,
+    NCCL_JSON,
+    RCCL_JSON,
     NCCL_TESTS,
     HOST_PLAIN,
 )

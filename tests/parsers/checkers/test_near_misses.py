@@ -29,6 +29,16 @@ STEP = "[rank3]: step {} loss 2.31\n"
         "GPU: 0\nECC is on\n",
         "[RESULT] accuracy 0.91\n",
         "Error: Unable to complete diagnostics of the model\n",
+        "#Entity  count\nstep 3  7\n",
+        "# Entity relations of the job\nID of the rank: 3\n",
+        "GPU 0           0            79           0\n",
+        "rank 3 said: Error: Unable to connect to host engine\n",
+        '{"card0": {"name": "an ace", "Serial": "7"}}\n',
+        '{"step": 3, "card0": {"XGMI Error count": "2"}}\n',
+        "rank 0: WARNING: No JSON data to report\n",
+        '{"version": 3, "start_time": "2026-03-14 02:40:11", "args": ["train.py"]}\n',
+        '{"average_bus_bandwidth": 301.5, "step": 3}\n',
+        '{"algBw": 1.5, "busBw": 2.5, "kernel": 4, "ranks": 8}\n',
     ],
 )
 def test_logs_and_prose_are_no_output_of_a_checker(text):

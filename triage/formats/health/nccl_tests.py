@@ -25,7 +25,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Final
 
 from triage.domain.category import Category
@@ -34,7 +33,7 @@ from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.cluster.agent_report import complaint_of
 from triage.formats.health.reading import Reading, lines_of
 
-__all__ = ["NCCL_TESTS"]
+__all__ = ["NCCL_TESTS", "Run", "judge_runs", "measure"]
 
 # "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
 BEGIN: Final = re.compile(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
@@ -59,6 +58,8 @@ REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
 ALL_REDUCE: Final = "all_reduce"
 # "# Out of bounds values : 0 OK", "... : 3 FAILED"
 BOUNDS: Final = re.compile(r"# Out of bounds values : (\d{1,12}) (OK|FAIL)")
+# "# Avg bus bandwidth    : 301.2 FAILED", where NCCL_TESTS_MIN_BW asks for more
+AVERAGE: Final = re.compile(r"# Avg bus bandwidth\s{1,8}: [\d.e+-]{1,20} FAILED")
 # "n3: Test NCCL failure common.cu:958 'unhandled cuda error (run with NCCL_DEBUG=INFO ...) / '"
 FAILURE: Final = re.compile(r"Test (?:NCCL|CUDA) failure \S{1,80}:\d{1,6} '(.{1,300})")
 # A whole number is a count of wrong values; old versions print an error such as 5e-07.
@@ -73,20 +74,33 @@ MAX_NODES: Final = 20_000
 
 @dataclass(slots=True)
 class Run:
-    """One run: where it begins, on which nodes, and what it measured (GB/s)."""
+    """One run: where it begins, on which nodes, and what it measured (GB/s).
+
+    ``num_nodes`` counts nodes that have no name. ``num_checked`` and ``num_unchecked`` are how
+    many results were held against the right values, and how many were not, as ``-c 0`` asks.
+    """
 
     line: int
     test: str = ""
     gpu: str = ""
     nodes: dict[str, None] = field(default_factory=dict)
+    num_nodes: int = 0
     num_ranks: int = 0
     busbw: float | None = None
     largest: int = 0
     wrong: int = 0
     wrong_line: int | None = None
+    num_checked: int = 0
+    num_unchecked: int = 0
     ended: bool = False
+    too_slow: bool = False
     failure: str = ""
     failure_line: int = 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether one node ran it."""
+        return max(len(self.nodes), self.num_nodes) <= 1
 
 
 def claimed(head: str) -> bool:
@@ -109,9 +123,10 @@ def read(text: str, reading: Reading) -> None:
             runs[-1].failure_line = runs[-1].failure_line or number
         elif runs and not runs[-1].ended:
             take(line, number, runs[-1])
+        elif runs and AVERAGE.search(line):
+            runs[-1].too_slow = True
     reading.first_line = runs[0].line if runs else 1
-    for run, usual in with_usual(runs):
-        told(run, usual, reading)
+    judge_runs(runs, reading)
 
 
 def take(line: str, number: int, run: Run) -> None:
@@ -130,14 +145,23 @@ def take(line: str, number: int, run: Run) -> None:
         size = int(found["size"])
         cells = (found["busbw"], found["busbw2"])
         speeds = [speed for cell in cells if (speed := decimal(cell)) is not None]
-        if size >= run.largest and speeds:
-            run.busbw = max([*speeds, run.busbw or 0.0])
-            run.largest = size
-            run.test = run.test or (ALL_REDUCE if is_all_reduce(found, size) else "")
+        measure(run, size, speeds, ALL_REDUCE if is_all_reduce(found, size) else "")
         for cell in (found["wrong"], found["wrong2"]):
+            if cell == "N/A":
+                run.num_unchecked += 1
+            elif cell:
+                run.num_checked += 1
             if cell and COUNT.fullmatch(cell) and int(cell):
                 run.wrong += int(cell)
                 run.wrong_line = run.wrong_line or number
+
+
+def measure(run: Run, size: int, speeds: Sequence[float], test: str = "") -> None:
+    """Take in the bus bandwidths in GB/s of one size in bytes; the largest size counts."""
+    if size >= run.largest and speeds:
+        run.busbw = max([*speeds, run.busbw or 0.0])
+        run.largest = size
+        run.test = run.test or test
 
 
 def decimal(text: str | None) -> float | None:
@@ -150,6 +174,12 @@ def decimal(text: str | None) -> float | None:
 def is_all_reduce(row: re.Match[str], size: int) -> bool:
     whole = int(row["count"]) * TYPE_BYTES.get(row["type"], 0) == size
     return whole and row["redop"] in REDUCTIONS and row["root"] in (None, "-1")
+
+
+def judge_runs(runs: Sequence[Run], reading: Reading) -> None:
+    """The results of all runs of one file, each held against the others."""
+    for run, usual in with_usual(runs):
+        judge_run(run, usual, reading)
 
 
 def with_usual(runs: Sequence[Run]) -> Iterator[tuple[Run, float | None]]:
@@ -167,23 +197,37 @@ def with_usual(runs: Sequence[Run]) -> Iterator[tuple[Run, float | None]]:
         speeds.sort()
     usual: dict[tuple[int, int, frozenset[str]], float | None] = {}
     for key, mine in own.items():
-        others = alike[key[:2]].copy()
-        for speed in mine:
-            del others[bisect_left(others, speed)]
-        usual[key] = median(others) if len(others) >= LEAST_PEERS else None
+        usual[key] = median_without(alike[key[:2]], mine)
     for run in runs:
         yield run, usual.get(key_of(run))
+
+
+def median_without(ordered: Sequence[float], mine: Sequence[float]) -> float | None:
+    """The median of ``ordered``, ascending, without ``mine``; None for too few others."""
+    num_others = len(ordered) - len(mine)
+    if num_others < LEAST_PEERS:
+        return None
+    places: list[int] = []
+    for speed in sorted(mine):
+        place = bisect_left(ordered, speed)
+        places.append(max(place, places[-1] + 1) if places else place)
+    middle = []
+    for rank in ((num_others - 1) // 2, num_others // 2):
+        for place in places:
+            rank += place <= rank
+        middle.append(ordered[rank])
+    return sum(middle) / 2
 
 
 def key_of(run: Run) -> tuple[int, int, frozenset[str]]:
     return run.num_ranks, len(run.nodes), frozenset(run.nodes)
 
 
-def told(run: Run, usual: float | None, reading: Reading) -> None:
+def judge_run(run: Run, usual: float | None, reading: Reading) -> None:
     """The results of one run, for each of its nodes."""
     nodes: list[str | None] = [*run.nodes] if len(run.nodes) != 1 or not reading.node else [None]
-    alone = len(run.nodes) <= 1
-    where = "" if alone else f" over {len(run.nodes)} nodes"
+    alone = run.alone
+    where = "" if alone else f" over {max(len(run.nodes), run.num_nodes)} nodes"
     fail = Outcome.FAIL if alone else Outcome.WARN
     values, bandwidth = Outcome.PASS, Outcome.PASS
     said = f"no wrong values{where}"
@@ -193,6 +237,9 @@ def told(run: Run, usual: float | None, reading: Reading) -> None:
         values, said = fail, f"{run.failure}{where}"
     elif not run.ended:
         values, said = Outcome.WARN, f"the run did not come to its end{where}"
+        reading.skip(run.line, said)
+    elif run.num_unchecked and not run.num_checked:
+        values, said = Outcome.SKIPPED, f"values were not checked (-c 0){where}"
         reading.skip(run.line, said)
     blamed = Category.SDC if run.wrong else None
     if run.failure and not run.wrong and alone:
@@ -204,6 +251,8 @@ def told(run: Run, usual: float | None, reading: Reading) -> None:
         bandwidth = fail if run.busbw < speed * FAIL_BELOW else bandwidth
         if bandwidth is Outcome.PASS and run.busbw < speed * WARN_BELOW:
             bandwidth = Outcome.WARN
+    if run.too_slow:
+        bandwidth = fail
     for node in nodes or [None]:
         reading.add(
             "nccl.values",
@@ -216,6 +265,8 @@ def told(run: Run, usual: float | None, reading: Reading) -> None:
         if run.busbw is None:
             continue
         beside = f", {speed:.1f} GB/s is usual" if speed else ", nothing to compare it with"
+        if run.too_slow:
+            beside = ", the run's own minimum is higher"
         reading.add(
             "nccl.busbw",
             bandwidth,

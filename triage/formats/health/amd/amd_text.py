@@ -90,11 +90,15 @@ ROCM_RAS: Final = re.compile(r"RAS I(?:nfo|NFO)|(?:RETIRED|PENDING|UNRESERVABLE)
 ROCM_DRIVER: Final = re.compile(
     r"(?:ERROR:\S{0,20} ?|.{0,80})Driver not initialized \(amdgpu not found"
 )
+# Its library did not start: 4 is a missing permission, 8 any other reason.
+ROCM_NO_START: Final = re.compile(
+    r"(?:ERROR:\S{0,20} ?)ROCm SMI returned (\d{1,10}) \(the expected value is 0\)"
+)
 PAGE_STATES: Final = {"R": Outcome.WARN, "P": Outcome.WARN, "F": Outcome.FAIL}
 
 
 def claimed_rocm(head: str) -> bool:
-    if ROCM_DRIVER.search(head[:2000]):
+    if ROCM_DRIVER.search(head[:2000]) or ROCM_NO_START.search(head[:2000]):
         return True
     return ROCM_TITLE.search(head) is not None and ROCM_RAS.search(head) is not None
 
@@ -126,6 +130,8 @@ def read_rocm(text: str, reading: Reading) -> None:
             reading.add(
                 "amd.driver", Outcome.FAIL, detail=line, category=Category.DEPENDENCY, line=index
             )
+        elif ROCM_NO_START.match(line):
+            reading.unknown("amd.driver", line, line=index)
     if not reading.results:
         reading.unknown("amd.ecc", "no GPU with a count", line=1)
 
@@ -144,5 +150,5 @@ ROCM_SMI: Final = CheckFormat(
     read_rocm,
     cut_as="amd.ecc",
     ends=ROCM_END,
-    words=("ROCm System", "Driver not init"),
+    words=("ROCm System", "Driver not init", "ROCm SMI returned"),
 )
