@@ -28,6 +28,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     """Let the collector look at what tests make, and at nothing older."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 
@@ -57,6 +58,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 settings.load_profile("repeatable")
+
+
+# As far as a test sets up no logging of its own. The package's usual form draws each exception
+# with the variables of all frames, where `rich` is there, and takes a second for it.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.format_exc_info,
+        structlog.dev.ConsoleRenderer(colors=False),
+    ]
+)
 
 
 @pytest.fixture(autouse=True)
