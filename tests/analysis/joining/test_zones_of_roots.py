@@ -69,6 +69,35 @@ def test_nothing_moves_for(rows):
     assert shift_s(rows) == [0.0] * len(rows)
 
 
+CUDA = replace(
+    xid("n3", 10), artifact="nodes/n3/job.err", kind=Kind.CUDA, signature="job.cuda", code=None,
+    category=Category.SOFTWARE_FRAMEWORK, error_ns=SECOND,
+)  # fmt: skip
+
+
+def test_what_cuda_says_at_the_stop_leaves_the_fault_below_it_to_be_found():
+    assert shift_s([CUDA, xid("n3", 2 * HOUR)]) == [0.0, -2 * HOUR]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        xid("n4", 2 * HOUR),
+        xid("n3", 2 * HOUR - 60),
+        xid("n3", 2 * HOUR, error_ns=SECOND),
+        replace(CUDA, at_ns=T + 2 * HOUR * SECOND, error_ns=UNKNOWN),
+    ],
+    ids=["another node", "not close", "a known zone", "no part of the machine"],
+)
+def test_what_cuda_says_at_the_stop_moves_no(row):
+    assert shift_s([CUDA, row]) == [0.0, 0.0]
+
+
+def test_what_a_program_says_at_the_stop_stays_the_finding():
+    python = replace(CUDA, kind=Kind.PYTHON, signature="python.value_error")
+    assert shift_s([python, xid("n3", 2 * HOUR)]) == [0.0, 0.0]
+
+
 def test_nothing_moves_where_no_stop_was_seen():
     guessed = replace(STOP, known=False)
     rows = [xid("n3", 8 * HOUR)]

@@ -4,6 +4,9 @@ A log without a zone is read as UTC. Where the stop is known, nothing at it was
 found, and a grave error lies a whole zone's offset away from it to within the
 minute, the log is of that zone. With many nodes such an error is found by chance,
 so one or two nodes alone may be moved like this, or as many as agree.
+
+What CUDA tells a process at the stop is no such finding: a broken part of the same node
+makes it say that. So a log of that node is moved none the less, where its error fits closely.
 """
 
 from collections import defaultdict
@@ -14,7 +17,7 @@ from typing import Final
 from triage.analysis.facts.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, of_a_process
 from triage.analysis.joining.claims import LINKS
 from triage.domain.category import HARDWARE
-from triage.domain.evidence import Evidence, EvidenceRole, RowOrigin
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, RowOrigin
 
 __all__ = ["in_zone_of_the_stop"]
 
@@ -33,9 +36,15 @@ def in_zone_of_the_stop(
     """Rows with whole artifacts moved by a zone, and a note of each; as they are otherwise."""
     rows = list(evidence)
     grave = [row for row in rows if is_grave(row)]
-    if not stop.known or any(stop.of(row) is When.AT for row in grave):
+    at_stop = [row for row in grave if stop.of(row) is When.AT]
+    if not stop.known or any(row.kind is not Kind.CUDA for row in at_stop):
         return rows, []
-    by_offset = matches(grave, stop, sure=False) or matches(grave, stop, sure=True)
+    if at_stop:
+        nodes = {row.node for row in at_stop}
+        below = [row for row in grave if row.category in HARDWARE and row.node in nodes]
+        by_offset = matches(below, stop, sure=False, closely=True)
+    else:
+        by_offset = matches(grave, stop, sure=False) or matches(grave, stop, sure=True)
     if not by_offset:
         return rows, []
     of_the_job = {row.artifact for row in grave if of_a_process(row)}
@@ -56,7 +65,9 @@ def in_zone_of_the_stop(
     return [shifted(row, shift) if row.artifact in moved else row for row in rows], notes
 
 
-def matches(grave: Sequence[Evidence], stop: Stop, *, sure: bool) -> dict[int, set[str]]:
+def matches(
+    grave: Sequence[Evidence], stop: Stop, *, sure: bool, closely: bool = False
+) -> dict[int, set[str]]:
     """Offset in minutes -> the artifacts that it brings to the stop.
 
     With ``sure``, also logs whose zone seemed known: the one that tells of the stop may be
@@ -64,7 +75,7 @@ def matches(grave: Sequence[Evidence], stop: Stop, *, sure: bool) -> dict[int, s
     """
     by_offset: dict[int, set[str]] = defaultdict(set)
     for row in grave:
-        offset = offset_of(row, stop, sure=sure)
+        offset = offset_of(row, stop, sure=sure, closely=closely or sure)
         if offset is not None and (row.node is not None or of_a_process(row)):
             by_offset[offset].add(row.artifact)
     if sure and len({artifact for artifacts in by_offset.values() for artifact in artifacts}) != 1:
@@ -83,7 +94,7 @@ def is_grave(row: Evidence) -> bool:
     )
 
 
-def offset_of(row: Evidence, stop: Stop, *, sure: bool) -> int | None:
+def offset_of(row: Evidence, stop: Stop, *, sure: bool, closely: bool) -> int | None:
     """The zone's offset in minutes that brings a row to the stop, None where none does."""
     if row.at_ns is None or stop.start_ns is None:
         return None
@@ -93,7 +104,7 @@ def offset_of(row: Evidence, stop: Stop, *, sure: bool) -> int | None:
         return None
     late_s = (row.at_ns - stop.start_ns) / SECOND
     for minutes in (*OFFSETS, *(-minutes for minutes in OFFSETS)):
-        least, most = (-CLOSE_S, CLOSE_S / 3) if sure else (-BEFORE_S, AFTER_S)
+        least, most = (-CLOSE_S, CLOSE_S / 3) if closely else (-BEFORE_S, AFTER_S)
         if least <= late_s - 60 * minutes <= most:
             return minutes
     return None
