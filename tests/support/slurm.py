@@ -66,8 +66,11 @@ class SlurmCluster:
         """The node on one line."""
         return self.run("scontrol", "-o", "show", "node", node)
 
-    def wait(self, what: str, ready: Callable[[], bool], within_s: float = 20.0) -> float:
-        """Seconds until it is so; fails with the logs after ``within_s``."""
+    def wait(self, what: str, ready: Callable[[], bool], within_s: float = 120.0) -> float:
+        """Seconds until it is so; fails with the logs after ``within_s``.
+
+        Slurm looks at pending jobs at events, and if it has just looked, half a minute later.
+        """
         begun = time.monotonic()
         while not ready():
             if time.monotonic() - begun > within_s:
