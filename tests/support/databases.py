@@ -46,6 +46,8 @@ SELECT md5(string_agg(line, chr(10) ORDER BY line)) FROM (
     UNION ALL SELECT concat_ws(' ', conrelid::regclass, pg_get_constraintdef(oid))
       FROM pg_constraint WHERE conrelid > 0
     UNION ALL SELECT concat_ws(' ', tgrelid::regclass, tgname, tgenabled) FROM pg_trigger
+    UNION ALL SELECT oid::regclass::text FROM pg_class
+     WHERE relnamespace = 'public'::regnamespace
     UNION ALL SELECT pg_get_indexdef(indexrelid) || indisvalid FROM pg_index
     UNION ALL SELECT setconfig::text FROM pg_db_role_setting JOIN pg_database d
         ON d.oid = setdatabase AND d.datname = current_database()
