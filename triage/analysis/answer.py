@@ -39,6 +39,8 @@ from triage.analysis.slow.slow_job import slow_job
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.waiting import picture
 from triage.analysis.waiting.case import Case
+from triage.analysis.watchdogs.claims import claims_of_watchdogs, collectives_of_watchdogs
+from triage.analysis.watchdogs.positions import GroupPositions, positions_of
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 from triage.domain.job import Job
@@ -66,7 +68,8 @@ class Weighing:
 
     ``findings`` are what the detectors claim, the strongest first. ``rows`` is the dated
     evidence, also that of nodes which are not the job's. ``progress`` is how the job moved.
-    ``unused`` are dumps that were read and cannot be used.
+    ``unused`` are dumps that were read and cannot be used, ``watchdogs`` where ranks of a group
+    say that they wait.
     """
 
     view: DumpView | None
@@ -79,6 +82,7 @@ class Weighing:
     progress: JobProgress | None
     unused: tuple[Refused, ...] = ()
     stacks: StackPicture = NO_STACKS
+    watchdogs: tuple[GroupPositions, ...] = ()
 
 
 def weigh_incident(
@@ -120,6 +124,11 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     ours = [row for row in dated.evidence if row.node not in strange]
     moved_ns = progress.last.at_ns if progress is not None and progress.last is not None else None
     stop = find_stop(signs, ours, facts, at, moved_ns)
+    watchdogs: tuple[GroupPositions, ...] = ()
+    if all(claim.is_gap for claim in of_dumps):
+        # What records show of the ranks says more than what their watchdogs print.
+        watchdogs = tuple(positions_of(ours, looks.world_size or dated.fleet.world_size))
+        findings = (*findings, *claims_of_watchdogs(watchdogs))
     rows, moved = in_zone_of_the_stop(dated.evidence, stop)
     ours = of_its_processes([row for row in rows if row.node not in strange], dated.fleet)
     ours = reports_before_the_stop(ours, stop, dated.fleet)
@@ -131,7 +140,16 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     joined = join(sources, topology, stop, load_model(), facts.standings)
     all_rows = (*rows, *measured)
     return Weighing(
-        view, dated, stop, joined, nodes, findings, all_rows, progress, stacks=looks.picture
+        view,
+        dated,
+        stop,
+        joined,
+        nodes,
+        findings,
+        all_rows,
+        progress,
+        stacks=looks.picture,
+        watchdogs=watchdogs,
     )
 
 
@@ -174,7 +192,11 @@ def answer_of(
         coverage=coverage_of(
             view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes]
         ),
-        collectives=picture.collectives_at_frontier(case, decision.heard) if case else (),
+        collectives=(
+            picture.collectives_at_frontier(case, decision.heard)
+            if case
+            else collectives_of_watchdogs(weighed.watchdogs, decision.heard)
+        ),
         ranks=picture.rank_states(case, decision.heard) if case else (),
         waits=picture.condense(case, decision.heard) if case else Waits(),
         timeline=timeline(weighed.dated.evidence, decision.suspects, weighed.stop),

@@ -1,0 +1,255 @@
+"""What follows where watchdogs of one group contradict each other.
+
+All members of a group issue the same operations under the same numbers. Who gives up waiting for
+another operation, or for another size, has left the order of its peers; who finished what a peer
+still waits for has finished something else; who says that it never issued the number that all
+others wait for is the one they wait for.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from triage.analysis.watchdogs.positions import GroupPosition, GroupPositions
+from triage.domain.category import ANY_CAUSE, SOFTWARE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.report import Because, CollectiveAtFrontier
+
+__all__ = ["NEVER_CAME", "OTHER_OPERATION", "claims_of_watchdogs", "collectives_of_watchdogs"]
+
+OTHER_OPERATION: Final = "watchdogs.mismatch"
+NEVER_CAME: Final = "watchdogs.never_came"
+
+# A majority at one number of one group; what rests on counters, or on a group that no line names:
+# another group, of which nobody speaks, may hold a rank up; and where either of two may be wrong.
+MAJORITY: Final = 0.85
+BY_COUNTERS: Final = 0.7
+TIE: Final = 0.45
+# More ranks than this did not stop each for itself.
+MAX_CULPRITS: Final = 16
+MAX_REASONS: Final = 4
+# Only the first of the ranks says where it is; members finish some of these early by right.
+ROOTED: Final = frozenset(
+    {"BROADCAST", "_BROADCAST_OOP", "REDUCE", "_REDUCE_OOP", "GATHER", "SCATTER"}
+)
+EXPLAINS: Final = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
+
+
+def claims_of_watchdogs(groups: Sequence[GroupPositions]) -> list[Finding]:
+    """The claims of the groups whose members contradict each other, the strongest first."""
+    stuck = {rank for group in groups for rank, one in group.of.items() if one.waits is not None}
+    odd = [claim for group in groups for claim in other_operations(group)]
+    found = odd or [claim for group in groups for claim in went_on(group)]
+    found = found or [claim for group in groups for claim in never_came(group, stuck)]
+    return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks))
+
+
+def other_operations(group: GroupPositions) -> Iterator[Finding]:
+    """The first number at which members wait for different operations, or different sizes."""
+    at: dict[int, dict[int, GroupPosition]] = defaultdict(dict)
+    for rank, one in group.of.items():
+        if one.waits is not None and one.op is not None:
+            at[one.waits][rank] = one
+    for number in sorted(at):
+        for part, keys in (
+            ("operation", {rank: one.op for rank, one in at[number].items()}),
+            ("size", {rank: one.size for rank, one in at[number].items() if one.size is not None}),
+        ):
+            if len(set(keys.values())) > 1:
+                yield mismatch(group, number, part, at[number], keys)
+                return
+
+
+def mismatch(
+    group: GroupPositions,
+    number: int,
+    part: str,
+    positions: Mapping[int, GroupPosition],
+    keys: Mapping[int, str | None],
+) -> Finding:
+    """The claim on the minority; without one, on all of them."""
+    (usual, most), *_ = Counter(keys.values()).most_common()
+    decided = 2 * most > len(keys)
+    odd = [rank for rank, key in sorted(keys.items()) if key != usual or not decided]
+    where = f"{name_of(group)} at sequence number {number}"
+    peers = [positions[rank] for rank, key in keys.items() if key == usual]
+    summary = (
+        f"called a collective of {where} with another {part} than its peers"
+        if decided
+        else f"disagree on the {part} in {where}, and nothing tells which of them is wrong"
+    )
+    others = f", {most} of {len(keys)} in {words(peers[0])}" if decided else ""
+    reasons = [
+        because(OTHER_OPERATION, positions[rank], f"it waits in {words(positions[rank])}{others}")
+        for rank in odd
+    ]
+    if decided:
+        reasons.insert(1, because(OTHER_OPERATION, peers[0], f"a peer waits in {words(peers[0])}"))
+    strength = MAJORITY if group.numbers_agree else BY_COUNTERS
+    return disagreement(group, odd, summary, reasons, strength if decided else TIE)
+
+
+def went_on(group: GroupPositions) -> Iterator[Finding]:
+    """Members that wait for a number which others have finished: they finished something else."""
+    waiting = {rank: one for rank, one in group.of.items() if one.waits is not None}
+    if not waiting or not group.numbers_agree:
+        return
+    first = min(one.waits or 0 for one in waiting.values())
+    behind = {rank: one for rank, one in waiting.items() if one.waits == first}
+    ahead = {rank: one for rank, one in group.of.items() if finished(one) >= first}
+    if not ahead:
+        return
+    at = next(iter(behind.values()))
+    beyond = max(finished(one) for one in ahead.values())
+    # One operation ahead, a device that does not get through it looks the same.
+    certain = beyond > first and not any(one.op in ROOTED for one in behind.values())
+    if not certain and all(one.op is None for one in behind.values()):
+        return  # a counter of finished operations is a moment older than what was finished
+    odd, others = sorted((behind, ahead), key=len)
+    decided = certain and len(odd) < len(others)
+    ranks = sorted(odd) if decided or len(odd) < len(others) else sorted({*behind, *ahead})
+    summary = (
+        f"waits for number {first} of {name_of(group)}, which its peers have finished"
+        if ranks == sorted(behind)
+        else f"went on past number {first} of {name_of(group)}, for which its peers still wait"
+        if ranks == sorted(ahead)
+        else f"wait for different numbers of {name_of(group)}: what one of them still waits for,"
+        " the other has finished"
+    )
+    reasons = [
+        because(OTHER_OPERATION, at, f"it waits in {words(at)} (number {first})"),
+        *(
+            because(OTHER_OPERATION, one, f"it has finished number {finished(one)} already")
+            for one in ahead.values()
+        ),
+    ]
+    yield disagreement(group, ranks, summary, reasons, BY_COUNTERS if decided else TIE)
+
+
+def finished(one: GroupPosition) -> int:
+    """Up to which number a rank has finished its operations."""
+    return max(one.completed or 0, (one.waits or 1) - 1)
+
+
+def never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
+    """Members that say that they have not issued what others wait for, and wait for nothing."""
+    waiting = [one for one in group.of.values() if one.waits is not None]
+    if not waiting or not group.numbers_agree:
+        return
+    number = max(one.waits or 0 for one in waiting)
+    waiting = [one for one in waiting if one.waits == number]
+    late = [
+        one
+        for rank, one in group.of.items()
+        if rank not in stuck and one.enqueued is not None and one.enqueued < number
+    ]
+    if len(late) > len(waiting):
+        # Most do not know of that operation: who waits for it went another way.
+        summary = f"waits for number {number} of {name_of(group)}, which most peers never issued"
+        reasons = [because(OTHER_OPERATION, one, f"it waits in {words(one)}") for one in waiting]
+        ranks = sorted(one.rank for one in waiting)
+        yield disagreement(group, ranks, summary, reasons, TIE)
+        return
+    convicted = len(late) < len(waiting) and len(late) <= MAX_CULPRITS
+    for one in late:
+        yield Finding(
+            detector=NEVER_CAME,
+            explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
+            kind=VerdictKind.HANG,
+            category=Category.HOST_STALL,
+            ranks=(one.rank,),
+            strength=BY_COUNTERS if convicted else TIE,
+            role=Role.CULPRIT if convicted else Role.POSSIBLE,
+            summary=f"never issued number {number} of {name_of(group)}, for which its peers wait",
+            because=(
+                because(
+                    NEVER_CAME,
+                    one,
+                    f"it issued up to {one.enqueued} and finished it; {len(waiting)} of its peers"
+                    f" wait in {words(waiting[0])} (number {number})",
+                ),
+                because(NEVER_CAME, waiting[0], f"a peer waits in {words(waiting[0])}"),
+            ),
+        )
+
+
+def disagreement(
+    group: GroupPositions,
+    ranks: Sequence[int],
+    summary: str,
+    reasons: Sequence[Because],
+    strength: float,
+) -> Finding:
+    """A claim on ranks that left the order of their group."""
+    convicts = strength > TIE and group.ranks_are_told
+    return Finding(
+        detector=OTHER_OPERATION,
+        explained_by=EXPLAINS,
+        kind=VerdictKind.DESYNC,
+        category=Category.COLLECTIVE_MISMATCH,
+        ranks=tuple(ranks),
+        strength=strength if convicts else TIE,
+        role=Role.CULPRIT if convicts else Role.POSSIBLE,
+        summary=summary,
+        because=tuple(reasons[:MAX_REASONS]),
+        ranks_disagree=True,
+    )
+
+
+def because(detector: str, one: GroupPosition, text: str) -> Because:
+    """A reason, with the line in which the rank says it."""
+    row = one.row
+    return Because(detector, f"rank {one.rank}: {text}", row.artifact, row.line, row.at)
+
+
+def words(one: GroupPosition) -> str:
+    """``ALLREDUCE of 8 -> 8 elements``."""
+    size = f" of {one.size}" if one.size is not None else ""
+    return f"{one.op}{size}" if one.op is not None else "an operation"
+
+
+def name_of(group: GroupPositions) -> str:
+    """What a group is called in a sentence."""
+    return group.desc or (f"group {group.name}" if group.name else "one group")
+
+
+def collectives_of_watchdogs(
+    groups: Sequence[GroupPositions], claims: Sequence[Finding]
+) -> tuple[CollectiveAtFrontier, ...]:
+    """The operations that ranks gave up waiting for: those that name a suspect first."""
+    named = {rank for claim in claims for rank in claim.ranks}
+    rows = []
+    for group in groups:
+        numbers = {one.waits for one in group.of.values() if one.waits is not None}
+        for number in sorted(numbers):
+            waiting = [one for one in group.of.values() if one.waits == number]
+            missing = [
+                rank
+                for rank, one in group.of.items()
+                if group.numbers_agree and one.enqueued is not None and one.enqueued < number
+            ]
+            ops = Counter(one.op for one in waiting if one.op is not None).most_common(1)
+            rows.append(
+                CollectiveAtFrontier(
+                    pg=group.name,
+                    desc=group.desc,
+                    seq_id=number,
+                    op=ops[0][0] if ops else "",
+                    waiting=tuple(one.rank for one in waiting),
+                    missing=tuple(missing),
+                    mismatched=tuple(
+                        one.rank
+                        for one in waiting
+                        if any(c.ranks_disagree and one.rank in c.ranks for c in claims)
+                    ),
+                )
+            )
+    return tuple(
+        sorted(
+            rows,
+            key=lambda one: (
+                named.isdisjoint({*one.waiting, *one.missing}), -len(one.waiting), one.pg,
+                one.seq_id,
+            ),
+        )[:64]
+    )  # fmt: skip

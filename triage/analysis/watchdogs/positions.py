@@ -1,0 +1,216 @@
+"""Where each rank stands in its groups, as its watchdog prints it.
+
+``WorkNCCL(SeqNum=41, OpType=ALLREDUCE, NumelIn=8 ...)`` is what a rank waits in, ``last enqueued``
+and ``last completed work`` how far it came. Numbers count within one group, and ``Rank N`` beside a
+group is a rank of that group. The line with the operation often names no group; the line behind
+it, with the same number, does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from triage.domain.evidence import Evidence
+from triage.signatures.numbers import small
+
+__all__ = ["GroupPosition", "GroupPositions", "positions_of"]
+
+WATCHDOG: Final = frozenset({"c10d.watchdog_timeout", "c10d.queue", "c10d.dump_signal"})
+# Ranks of one hang give up within the longest of their timeouts; older lines are of another.
+ONE_HANG_NS: Final = 2 * 3600 * 10**9
+DEFAULT: Final = "default_pg"
+# The group of lines that name none.
+UNNAMED: Final = ""
+# Numbers of sends and receives count by pair, and a coalesced block may hold either.
+NOT_OF_ALL: Final = frozenset({"SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN"})
+# Where all members give tensors of one size; in and out.
+SAME_SIZES: Final = frozenset(
+    {
+        "ALLREDUCE", "ALLREDUCE_COALESCED", "BROADCAST", "_BROADCAST_OOP", "REDUCE", "_REDUCE_OOP",
+        "ALLGATHER", "_ALLGATHER_BASE", "ALLGATHER_COALESCED", "REDUCE_SCATTER",
+        "_REDUCE_SCATTER_BASE",
+    }
+)  # fmt: skip
+# Most ranks without a prefix must speak before their numbers are taken as those of the job.
+MOST: Final = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPosition:
+    """A rank in one group. ``waits`` is the number of the operation it gave up waiting for, with
+    ``op`` and ``size`` where they are told; ``row`` says so. It issued up to ``enqueued`` and
+    finished up to ``completed``; None where nothing says it.
+    """
+
+    rank: int
+    row: Evidence
+    waits: int | None = None
+    op: str | None = None
+    size: str | None = None
+    enqueued: int | None = None
+    completed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPositions:
+    """The members of one group that say where they stand, by rank.
+
+    ``numbers_agree`` is whether numbers of different ranks count the same operations; of lines
+    that name no group only equal ones are taken to. ``ranks_are_told`` is whether prefixes name
+    the ranks.
+    """
+
+    name: str
+    desc: str
+    of: Mapping[int, GroupPosition]
+    numbers_agree: bool = True
+    ranks_are_told: bool = True
+
+
+@dataclass(slots=True)
+class WatchdogLine:
+    """One line: its group (empty where it names none), its rank and its rank in the group."""
+
+    row: Evidence
+    group: str
+    rank: int
+    group_rank: int | None
+    number: int | None
+
+
+def positions_of(rows: Iterable[Evidence], world_size: int | None) -> list[GroupPositions]:
+    """The groups in which ranks say where they stand; those alone whose lines fit each other."""
+    telling = of_the_last_hang([row for row in rows if row.signature in WATCHDOG])
+    told = all(row.rank is not None for row in telling)
+    lines = [one for row in telling if (one := line_in(row, world_size)) is not None]
+    if not told and not most_speak(lines, world_size):
+        lines = [one for one in lines if one.row.rank is not None]
+        told = True
+    with_groups(lines)
+    by_group: dict[str, list[WatchdogLine]] = defaultdict(list)
+    for one in lines:
+        by_group[one.group].append(one)
+    return [
+        GroupPositions(name, descs(its), positions_in(its), name != UNNAMED, told)
+        for name, its in sorted(by_group.items())
+        if is_one_group(name, its)
+    ]
+
+
+def of_the_last_hang(rows: Sequence[Evidence]) -> list[Evidence]:
+    """Rows in the order of time, without those of an earlier stop in the same log."""
+    newest = max((row.at_ns for row in rows if row.at_ns is not None), default=0)
+    kept = [row for row in rows if row.at_ns is None or row.at_ns >= newest - ONE_HANG_NS]
+    return sorted(kept, key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
+
+
+def line_in(row: Evidence, world_size: int | None) -> WatchdogLine | None:
+    """One line, where it tells whose it is."""
+    group_rank = small(row.fields.get("group_rank", ""))
+    unprefixed = group_rank if "pg" not in row.fields else None
+    rank = row.rank if row.rank is not None else unprefixed
+    if rank is None or (row.rank is None and world_size is not None and rank >= world_size):
+        return None
+    number = small(row.fields.get("seq_id", row.fields.get("at_work", "")))
+    group = row.fields.get("guid") or row.fields.get("pg_desc") or row.fields.get("pg", UNNAMED)
+    if row.fields.get("pg_desc") == DEFAULT or ("guid" not in row.fields and group == "0"):
+        group = DEFAULT
+    return WatchdogLine(row, group, rank, group_rank, number)
+
+
+def most_speak(lines: Sequence[WatchdogLine], world_size: int | None) -> bool:
+    """Whether so many ranks without a prefix speak that theirs are ranks of the whole job."""
+    numbers: dict[int, set[int | None]] = defaultdict(set)
+    for one in lines:
+        if one.row.rank is None:
+            numbers[one.rank].add(one.number)
+    if any(len(its) > 1 for its in numbers.values()):
+        return False  # ranks of several groups, or several stops
+    if world_size is None:
+        return set(numbers) == set(range(len(numbers)))
+    return len(numbers) >= MOST * world_size
+
+
+def with_groups(lines: Sequence[WatchdogLine]) -> None:
+    """A line that names no group is of the group in which its rank waits for the same number."""
+    named: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for one in lines:
+        if one.group != UNNAMED and one.number is not None:
+            named[one.rank, one.number].add(one.group)
+    for one in lines:
+        if one.group == UNNAMED and one.number is not None:
+            groups = named.get((one.rank, one.number), set())
+            if len(groups) == 1:
+                (one.group,) = groups
+
+
+def is_one_group(name: str, lines: Sequence[WatchdogLine]) -> bool:
+    """Whether lines are of one group whose numbers count collectives.
+
+    Numbers of groups that each process counts for itself are the same for different groups, and
+    so is the ``[Rank 1]`` of old versions: each rank of the group must then be one of the job.
+    """
+    local_number = name not in (UNNAMED, DEFAULT) and not any("guid" in o.row.fields for o in lines)
+    if local_number or any(one.row.fields.get("op") in NOT_OF_ALL for one in lines):
+        return False
+    seats: dict[int, set[int]] = defaultdict(set)
+    nodes: dict[int, set[str]] = defaultdict(set)
+    for one in lines:
+        if one.group_rank is not None and (name == UNNAMED or "pg" in one.row.fields):
+            seats[one.group_rank].add(one.rank)
+        if one.row.node is not None:
+            nodes[one.rank].add(one.row.node)
+    whole = name in (UNNAMED, DEFAULT)
+    one_each = all(len(its) == 1 for its in seats.values())
+    one_each = one_each and all(len(its) == 1 for its in nodes.values())
+    return one_each and not (whole and any(seats[seat] != {seat} for seat in seats))
+
+
+def descs(lines: Iterable[WatchdogLine]) -> str:
+    """What the group is called."""
+    return next((one.row.fields["pg_desc"] for one in lines if "pg_desc" in one.row.fields), "")
+
+
+def positions_in(lines: Sequence[WatchdogLine]) -> dict[int, GroupPosition]:
+    """The last word of each rank of a group; what it waits in is the oldest that it gave up."""
+    found: dict[int, GroupPosition] = {}
+    for one in lines:
+        before = found.get(one.rank, GroupPosition(one.rank, one.row))
+        found[one.rank] = after(before, one)
+    return {rank: waiting_by_its_counters(found[rank]) for rank in sorted(found)}
+
+
+def after(before: GroupPosition, one: WatchdogLine) -> GroupPosition:
+    """A rank's position with one more line of it."""
+    fields = one.row.fields
+    enqueued = signed(fields.get("last_enqueued"), before.enqueued)
+    completed = signed(fields.get("last_completed"), before.completed)
+    now = replace(before, enqueued=enqueued, completed=completed)
+    older = one.number is not None and (before.waits is None or one.number <= before.waits)
+    if not older or (one.number == before.waits and before.op is not None):
+        return now
+    op = fields.get("op")
+    return replace(now, row=one.row, waits=one.number, op=op, size=size_of(op, fields))
+
+
+def signed(text: str | None, otherwise: int | None) -> int | None:
+    """A counter, -1 before the first operation."""
+    if text == "-1":
+        return 0
+    number = small(text or "")
+    return otherwise if number is None else number
+
+
+def size_of(op: str | None, fields: Mapping[str, str]) -> str | None:
+    """The sizes that all members must agree on."""
+    if op not in SAME_SIZES or "numel_in" not in fields:
+        return None
+    return f"{fields['numel_in']} -> {fields.get('numel_out', '?')} elements"
+
+
+def waiting_by_its_counters(one: GroupPosition) -> GroupPosition:
+    """Who issued more than it finished waits in the next one, though no watchdog says so."""
+    if one.waits is not None or one.enqueued is None or one.completed is None:
+        return one
+    return replace(one, waits=one.completed + 1) if one.enqueued > one.completed else one
