@@ -23,9 +23,11 @@ from triage.analysis.joining.verdict import timed_out
 from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
 from triage.analysis.live.beside_dumps import beside_dumps
+from triage.analysis.live.beside_log import beside_log
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.from_telemetry import looks_of_telemetry
-from triage.analysis.live.jobs import notes_of_looks
+from triage.analysis.live.jobs import looks_move, notes_of_looks
+from triage.analysis.live.look_times import with_times_of_folders
 from triage.analysis.live.placement import with_places
 from triage.analysis.live.registry import claims_of_looks
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
@@ -103,17 +105,21 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
     nodes = nodes_of(view, facts, dated)
     sampled = looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
+    progress = job_progress(dated.logs.files, facts.failed_at_ns)
+    beside = beside_log(
+        [*with_times_of_folders(logs.looks, logs.files), *sampled], progress, dated.logs.files
+    )
     looks = LiveCase(
-        [*logs.looks, *sampled],
+        beside.looks,
         dated.fleet,
         facts.world_size or (case.snapshot.membership.world_size if case is not None else None),
         dumps=case is not None,
         stopped=(case is not None and case.live.stopped) or timed_out(dated.evidence),
         moving=case is not None and case.in_flight,
     )
+    beside = replace(beside, job_moves=looks_move(looks))
     findings = (*of_dumps, *beside_dumps(claims_of_looks(looks), of_dumps, case))
-    dated = replace(dated, notes=(*dated.notes, *notes_of_looks(looks)))
-    progress = job_progress(dated.logs.files, facts.failed_at_ns)
+    dated = replace(dated, notes=(*dated.notes, *beside.notes, *notes_of_looks(looks)))
     dated = replace(dated, evidence=without_teardown(dated, progress))
     strange, strangers = strange_nodes(dated, facts)
     signs = DumpSigns(
@@ -136,7 +142,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology)
     dated = replace(dated, evidence=(*ours, *measured), notes=(*dated.notes, *moved, *strangers))
     odd = odd_messages(dated.logs, stop, dated.evidence)
-    sources = Sources(case, findings, (*dated.evidence, *odd), progress, looks.picture)
+    rows_and_odd = (*dated.evidence, *odd)
+    sources = Sources(case, findings, rows_and_odd, progress, looks.picture, beside)
     joined = join(sources, topology, stop, load_model(), facts.standings)
     all_rows = (*rows, *measured)
     return Weighing(

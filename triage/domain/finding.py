@@ -42,6 +42,8 @@ class Finding:
     """Nodes that it speaks of where it knows no rank on them."""
     of_looks: bool = False
     """It rests on looks at the running job: beside dumps, a source of its own."""
+    of_a_moment: bool = False
+    """One look shows it, which may show the same of a job that runs."""
     advice: str = ""
     """Where to look next, for a claim on nobody."""
 

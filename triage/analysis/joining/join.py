@@ -15,12 +15,13 @@ from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.silent_peer import silent_peer
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, decide, role_alone, worth_naming
+from triage.analysis.live.beside_log import left_standing
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import health_of
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
-from triage.domain.progress import Health
+from triage.domain.progress import Health, JobProgress
 from triage.domain.standing import NO_STANDINGS, Prior
 
 __all__ = ["Ranking", "join"]
@@ -50,11 +51,9 @@ def join(
     ``standings`` are priors: they order whom the evidence names alike.
     """
     placement, rows = topology.placement, sources.evidence
-    well = health_of(sources.progress)[0].well and not any(is_failing(row) for row in rows)
-    if sources.claims and well:
-        # A job that moves loses no rank: a file was not collected.
-        # And what one look shows of it is where its ranks happened to be.
-        kept = [claim for claim in sources.claims if not (claim.is_gap or claim.of_looks)]
+    health, _ = health_of(sources.progress)
+    if sources.claims and health.well and not any(is_failing(row) for row in rows):
+        kept = left_standing(sources.claims, health, sources.beside.moment)
         sources = replace(sources, claims=kept)
     claims = sources.claims
     trust = 1.0 - TRUST_LOST * (1.0 - sources.share_of_ranks_read)
@@ -100,7 +99,13 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
     still, or nothing tells of it behind a part that failed for certain.
     """
     health, _ = health_of(sources.progress)
-    if health is not Health.UNKNOWN:
+    behind_ns = 0
+    if health is Health.MOVING_TO_THE_END:
+        last_ns = behind_its_log(sources.progress)
+        if last_ns is None:
+            return False
+        behind_ns = last_ns
+    elif health is not Health.UNKNOWN:
         return health in (Health.SLOWED, Health.STOPPED)
     end_ns = stop.end_ns
     return any(
@@ -110,6 +115,7 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
             row.is_firm
             and not row.is_mild
             and stop.of(row) in (When.AT, When.AFTER)
+            and (row.at_ns or 0) - row.error_ns >= behind_ns
             and (
                 sources.case is None
                 or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
@@ -118,6 +124,16 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
         )
         for belief in beliefs
     )
+
+
+def behind_its_log(progress: JobProgress | None) -> int | None:
+    """From when on the log of a job that moves to its end says nothing: one line of progress may
+    come out behind what broke.
+    """
+    last = progress.last if progress is not None else None
+    if progress is None or last is None or last.at_ns is None:
+        return None
+    return last.at_ns - int((progress.gap_s or 0.0) * SECOND)
 
 
 def hypotheses_of(

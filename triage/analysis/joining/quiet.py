@@ -15,6 +15,7 @@ from triage.analysis.joining.verdict import Decision, timed_out
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.placement.topology import Placement
 from triage.analysis.progress import health_of
+from triage.analysis.progress.pace import seconds
 from triage.analysis.waiting.case import Case, timestamp
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
@@ -45,7 +46,7 @@ def nothing_named(sources: Sources, stop: Stop, placement: Placement) -> Decisio
     if verdict is None and case is not None and not stop.trouble:
         verdict = of_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and stop.job_seen and not stop.trouble:
-        verdict = of_logs(evidence, health, sentence, progress)
+        verdict = of_logs(evidence, health, sentence, sources)
     return Decision(verdict or unattributed(case, evidence, stop), (), Victims(), ())
 
 
@@ -230,11 +231,18 @@ WELL: Final = {Health.HEALTHY_END: 0.9, Health.MOVING_TO_THE_END: 0.85}
 
 
 def of_logs(
-    evidence: Sequence[Evidence], health: Health, sentence: str, progress: JobProgress | None
+    evidence: Sequence[Evidence], health: Health, sentence: str, sources: Sources
 ) -> Verdict:
     """Logs of a job that nothing went wrong with, as far as they tell."""
     quiet = "No rank failed, none timed out and none was waited for"
+    progress = sources.progress
     last = progress.last if progress is not None else None
+    if health is Health.MOVING_TO_THE_END and sources.beside.stand_later:
+        health = Health.UNKNOWN
+        sentence += (
+            f" The looks at its ranks are {seconds(sources.beside.later_s)} later than that, and do"
+            " not show that it still moved: take two, 30 s apart."
+        )
     if health is Health.MOVING_TO_THE_END and last is not None and is_left(evidence, last):
         health = Health.UNKNOWN
         sentence += " After it, processes of the job close their connections."

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from triage.analysis.live.beside_log import NO_LOOKS, LooksBesideLog
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
 from triage.analysis.waiting.case import Case
 from triage.domain.evidence import Evidence
@@ -16,7 +17,7 @@ __all__ = ["Sources"]
 class Sources:
     """``claims`` are what the detectors say of ``case``, the strongest first; ``evidence`` is
     dated and attributed; ``progress`` is the course of the job by its logs, ``stacks`` where its
-    ranks stand.
+    ranks stand. ``beside`` is when looks at it were taken, seen from that course.
     """
 
     case: Case | None
@@ -24,6 +25,7 @@ class Sources:
     evidence: Sequence[Evidence]
     progress: JobProgress | None = None
     stacks: StackPicture = NO_STACKS
+    beside: LooksBesideLog = NO_LOOKS
 
     @property
     def share_of_ranks_read(self) -> float:

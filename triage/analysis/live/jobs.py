@@ -9,7 +9,7 @@ from triage.analysis.live.communicators.rounds import Round, RoundMovement, late
 from triage.analysis.placement.world_ranks import process_key
 from triage.domain.live.look import Look, Tool
 
-__all__ = ["OwnLooks", "notes_of_looks", "own_looks", "own_round"]
+__all__ = ["OwnLooks", "looks_move", "notes_of_looks", "own_looks", "own_round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,28 @@ def notes_of_looks(case: LiveCase) -> list[str]:
     """What the reader should know: looks of another job, and of a job that moved."""
     tools = sorted({look.tool for look in case.looks if look.communicators})
     notes = [note for tool in tools for note in own_looks(case, tool).notes]
-    for tool in tools:
-        found = own_round(case, tool)
-        if found is not None and found.movement is RoundMovement.MOVED:
-            notes.append(
-                f"{tool}: counters moved between the last two looks: the job ran then, and who was"
-                " behind is not taken as stuck"
-            )
-    return notes
+    return notes + [
+        f"{tool}: counters moved between the last two looks: the job ran then, and who was behind"
+        " is not taken as stuck"
+        for tool in tools
+        if is_moving(case, tool)
+    ]
+
+
+def looks_move(case: LiveCase) -> bool:
+    """Whether anything shows that the job went on between two looks: its stacks, how often its
+    hosts woke, or a tool's counters.
+    """
+    return (
+        case.picture.job_moves
+        or case.hosts_move
+        or any(is_moving(case, tool) for tool in {one.tool for one in case.looks})
+    )
+
+
+def is_moving(case: LiveCase, tool: Tool) -> bool:
+    found = own_round(case, tool)
+    return found is not None and found.movement is RoundMovement.MOVED
 
 
 def own_round(case: LiveCase, tool: Tool) -> Round | None:

@@ -16,7 +16,7 @@ from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.progress.series import Mark, MarkKind, Place
 
-__all__ = ["Movement", "movement_of"]
+__all__ = ["USUAL_GAPS", "Movement", "movement_of"]
 
 # How often its usual time, and its longest, a job may be silent before it is called stopped.
 USUAL_GAPS: Final = 4.0

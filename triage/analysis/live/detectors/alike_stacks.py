@@ -88,6 +88,7 @@ class AlikeStacks:
             because=tuple(reasons(classes, twice=twice)),
             explained_by=EXPLAINED_BY,
             of_looks=True,
+            of_a_moment=not twice,
             advice=MEETING if meets else BELOW,
         )
 

@@ -92,6 +92,7 @@ class Behind:
         return Finding(
             detector=self.name,
             of_looks=True,
+            of_a_moment=found.movement is not RoundMovement.FROZEN,
             explained_by=ANY_CAUSE,
             kind=VerdictKind.HANG if strength > ONE_LOOK else VerdictKind.INCONCLUSIVE,
             category=Category.HOST_STALL,

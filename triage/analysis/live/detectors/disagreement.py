@@ -62,6 +62,7 @@ class Disagree:
         return Finding(
             detector=self.name,
             of_looks=True,
+            of_a_moment=not frozen,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=tuple(ranks),

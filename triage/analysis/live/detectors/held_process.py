@@ -77,6 +77,7 @@ def finding_of(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
         ),
         explained_by=ANY_CAUSE,
         of_looks=True,
+        of_a_moment=point is ProgramPoint.STORAGE,
         advice="look at the file system that it waits for"
         if CATEGORIES[point] is Category.STORAGE
         else "find out whose process it is",

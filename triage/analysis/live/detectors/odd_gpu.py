@@ -110,6 +110,7 @@ def finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding
         because=tuple(reasons(odd, spinning, twice=twice)),
         explained_by=ANY_CAUSE,
         of_looks=True,
+        of_a_moment=not twice,
         advice=advice,
     )
 

@@ -141,6 +141,7 @@ def finding_of(
         because=tuple(reasons(one, waiting)),
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
         of_looks=True,
+        of_a_moment=not one.stands,
         advice=advice,
     )
 

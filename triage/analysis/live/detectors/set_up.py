@@ -41,6 +41,7 @@ class SetUp:
         yield Finding(
             detector=self.name,
             of_looks=True,
+            of_a_moment=not frozen,
             explained_by=ANY_CAUSE,
             kind=VerdictKind.HANG if frozen else VerdictKind.INCONCLUSIVE,
             category=Category.NCCL_TIMEOUT,

@@ -88,6 +88,7 @@ def finding_of(case: LiveCase, end: EndOfTransfers, picture: TransferPicture) ->
         because=tuple(reasons(end)),
         explained_by=ANY_CAUSE,
         of_looks=True,
+        of_a_moment=not picture.stands,
         advice=advice,
     )
 
@@ -133,6 +134,7 @@ def direction_alone(case: LiveCase, picture: TransferPicture) -> Iterator[Findin
         because=(Because(NAME, summary, look.artifact, one.line),),
         explained_by=ANY_CAUSE,
         of_looks=True,
+        of_a_moment=not picture.stands,
         advice=advice,
     )
 

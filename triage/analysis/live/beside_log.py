@@ -1,0 +1,162 @@
+"""Looks beside the job's own log: which of the two tells of the later moment.
+
+A log that moves up to its own end says nothing of the time after it. Looks that were taken before
+its last line of progress are of a job that ran on; later ones decide, whatever the log says.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from triage.analysis.live.look_times import LocalClock, local_clock
+from triage.analysis.progress.movement import USUAL_GAPS
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.live.look import Look
+from triage.domain.progress import Health, JobProgress
+from triage.parsers.logs.logset import LogFile
+from triage.parsers.logs.stamps import SECOND_NS
+
+__all__ = ["NO_LOOKS", "LooksBesideLog", "LooksTaken", "beside_log", "left_standing"]
+
+# A time in another zone than that of the log may be hours off.
+NOT_A_ZONE_NS: Final = 20 * 60 * SECOND_NS
+# What a job does behind the line that says that it is done: its last checkpoint, its export.
+AFTER_THE_END_S: Final = 900.0
+# Lines of progress are written to a file some at a time.
+UNWRITTEN_S: Final = 60.0
+# Of a job that moves, what one look shows at an unknown time is worth this.
+OF_A_MOMENT: Final = 0.35
+
+
+class LooksTaken(StrEnum):
+    """When looks were taken, seen from the last line of progress."""
+
+    UNKNOWN = "unknown"
+    WHILE_IT_MOVED = "while_it_moved"
+    LATER = "later"
+
+
+@dataclass(frozen=True, slots=True)
+class LooksBesideLog:
+    """``looks`` that the log does not show to be of a job that ran on, and when the last of them
+    was taken (``moment``), ``later_s`` behind the last line of progress. ``notes`` are on those
+    left out, and ``job_moves`` is whether the looks show that it ran on between two of them.
+    """
+
+    looks: tuple[Look, ...] = ()
+    moment: LooksTaken = LooksTaken.UNKNOWN
+    later_s: float = 0.0
+    notes: tuple[str, ...] = ()
+    job_moves: bool = False
+
+    @property
+    def stand_later(self) -> bool:
+        """Whether looks that were taken later do not show that the job moved then."""
+        return self.moment is LooksTaken.LATER and not self.job_moves
+
+
+NO_LOOKS: Final = LooksBesideLog()
+
+
+def beside_log(
+    looks: Sequence[Look], progress: JobProgress | None, files: Sequence[LogFile]
+) -> LooksBesideLog:
+    """``looks`` as the course of the job leaves them standing; all, where no clock tells."""
+    last = progress.last if progress is not None else None
+    if progress is None or last is None or last.at_ns is None:
+        return all_of(looks)
+    clock = local_clock(files)
+    moved_ns = max(last.at_ns, (progress.ended and progress.ended.at_ns) or 0)
+    older, newer, latest_ns = [], [], None
+    for look in looks:
+        at_ns = clock.time_of(look)
+        if at_ns is not None and is_doubtful(look, clock, at_ns - moved_ns):
+            at_ns = None
+        if at_ns is not None and at_ns <= moved_ns:
+            older.append(look)
+            continue
+        newer.append(look)
+        if at_ns is not None:
+            latest_ns = max(latest_ns or at_ns, at_ns)
+    later_s = 0.0 if latest_ns is None else (latest_ns - moved_ns) / SECOND_NS
+    if not progress.health.well:
+        stands = later_s and progress.health is not Health.SLOWED
+        return LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else all_of(looks)
+    if latest_ns is None and not older:
+        return all_of(looks)
+    if later_s <= pace_s(progress):
+        dated = [look for look in looks if clock.time_of(look) is not None]
+        rest = tuple(look for look in looks if look not in dated)
+        return LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=notes_on(dated))
+    moment = LooksTaken.LATER if later_s > most_silent_s(progress) else LooksTaken.UNKNOWN
+    return LooksBesideLog(tuple(newer), moment, later_s, notes_on(older))
+
+
+def all_of(looks: Sequence[Look]) -> LooksBesideLog:
+    return LooksBesideLog(tuple(looks))
+
+
+def pace_s(progress: JobProgress) -> float:
+    """For how long a job went on behind its last line, where that is where its log was taken."""
+    if progress.ended is not None:
+        return AFTER_THE_END_S
+    return USUAL_GAPS * (progress.gap_s or 0.0)
+
+
+def most_silent_s(progress: JobProgress) -> float:
+    """The longest silence that the job's own pauses explain, or a buffer that was not written."""
+    return max(progress.pause_s or 0.0, UNWRITTEN_S)
+
+
+def is_doubtful(look: Look, clock: LocalClock, later_ns: int) -> bool:
+    """Whether a look seems older than the last step by a clock whose zone is not known."""
+    return later_ns < -NOT_A_ZONE_NS and not clock.is_sure(look)
+
+
+def notes_on(older: Sequence[Look]) -> tuple[str, ...]:
+    if not older:
+        return ()
+    more = f" and {len(older) - 1} more" if len(older) > 1 else ""
+    return (f"{older[0].artifact}{more}: taken while the job still moved, by its log: not used",)
+
+
+def left_standing(claims: Sequence[Finding], health: Health, moment: LooksTaken) -> list[Finding]:
+    """``claims`` beside a log that goes well to its end: that loses no rank, so that a missing file
+    was not collected; and what looks show is of another moment, as far as it is.
+    """
+    kept = []
+    for claim in claims:
+        if claim.is_gap:
+            continue
+        measured = claim.late_ms is not None
+        if not claim.of_looks or measured:
+            kept.append(claim)
+        elif moment is LooksTaken.LATER:
+            # Processes that ended in order are gone, and are on their way to it in one look.
+            over = claim.of_a_moment or claim.kind is VerdictKind.CRASH
+            if health is not Health.HEALTHY_END or not over:
+                kept.append(claim)
+        elif moment is LooksTaken.UNKNOWN and may_be_of_now(claim, health):
+            kept.append(as_of_a_moment(claim) if claim.of_a_moment else claim)
+    return kept
+
+
+def may_be_of_now(claim: Finding, health: Health) -> bool:
+    """Whether a claim of looks at an unknown time says anything of a job that moves by its log."""
+    all_wait = not (claim.ranks or claim.nodes) and claim.category is Category.NCCL_TIMEOUT
+    if claim.of_a_moment and all_wait:
+        return False  # so does a job that runs, in each step
+    return health is not Health.HEALTHY_END and claim.kind is not VerdictKind.STRAGGLER
+
+
+def as_of_a_moment(claim: Finding) -> Finding:
+    """A claim that one look at a running job may show by chance."""
+    return replace(
+        claim,
+        kind=VerdictKind.INCONCLUSIVE,
+        strength=min(claim.strength, OF_A_MOMENT),
+        role=Role.POSSIBLE,
+        advice=claim.advice or "one look alone may be of a job that runs: take a second one",
+    )
