@@ -37,14 +37,19 @@ def chosen(args: argparse.Namespace, rng: random.Random) -> list[str]:
         return ["healthy" if rng.random() < 0.5 else "live" for _ in range(args.healthy)]
     if args.live:
         return ["live"] * args.live
-    names = args.kinds.split(",") if args.kinds else sorted(KINDS)
+    if not args.kinds:
+        return draw_kinds(args.count or len(KINDS), rng)
+    names = args.kinds.split(",")
     for name in names:
         if name not in KINDS:
             raise SystemExit(f"no kind {name}; there are {', '.join(sorted(KINDS))}")
-    count = args.count or len(names)
-    if args.kinds:
-        return [names[i % len(names)] for i in range(count)]
-    return rng.choices(names, [KINDS[n].weight for n in names], k=count)
+    return [names[i % len(names)] for i in range(args.count or len(names))]
+
+
+def draw_kinds(count: int, rng: random.Random) -> list[str]:
+    """``count`` kinds as often as they come, in order."""
+    names = sorted(KINDS)
+    return rng.choices(names, [KINDS[name].weight for name in names], k=count)
 
 
 def make(ident: str, kind: str, seed: str) -> Incident:
