@@ -18,6 +18,7 @@ from triage.domain.wire import Time, iso_utc
 __all__ = [
     "KERNEL_KINDS",
     "LASTING",
+    "LAST_LINE",
     "NO_STAMP",
     "OWN_ACTION",
     "OWN_FAMILY",
@@ -90,10 +91,14 @@ class Trait(StrEnum):
     """Names the GPU of the lines of a report below it."""
     OF_A_REPORT = "of_a_report"
     """A line of a report on a GPU that a heading may have named."""
+    OUTLIVED = "outlived"
+    """The job went on behind it, or it is of an earlier attempt: no signature says that."""
 
 
 LASTING: Final = "lasting"
 """The field of a row that tells a state, or what is to come: it holds beyond the moment."""
+LAST_LINE: Final = "last_line"
+"""The field of a row of several lines that tells the last of them."""
 OWN_FAMILY: Final = "local"
 """What the ids of a team's own signatures begin with."""
 OWN_ACTION: Final = "own_action"
@@ -230,6 +235,12 @@ class Evidence:
     def at(self) -> datetime | None:
         """``at_ns`` as an aware UTC time, None where it is unknown or absurd."""
         return moment(self.at_ns)
+
+    @property
+    def last_line(self) -> int | None:
+        """The last of the lines that it stands for."""
+        text = self.fields.get(LAST_LINE, "")
+        return int(text) if text.isdecimal() and len(text) < 12 else self.line
 
     @property
     def family(self) -> str:

@@ -40,6 +40,7 @@ class Job:
     standings: dict[str, Prior] = field(default_factory=dict)
     restarts: int | None = None
     ran_s: float | None = None
+    started_at: str | None = None
     earlier_ends: tuple[EarlierEnd, ...] = ()
     _mates: dict[str, dict[int, int]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -50,6 +51,14 @@ class Job:
     def failed_at_ns(self) -> int | None:
         """``failed_at`` in ns since the epoch; UTC where it names no zone, None for no time."""
         at_s = seconds_of(self.failed_at)
+        return None if at_s is None else int(at_s * 1e9)
+
+    @property
+    def started_at_ns(self) -> int | None:
+        """``started_at`` in ns since the epoch; UTC where it names no zone, None for no time, and
+        where it lies behind the end.
+        """
+        at_s = None if self.ran_s is None and self.failed_at_ns else seconds_of(self.started_at)
         return None if at_s is None else int(at_s * 1e9)
 
     @property
@@ -184,7 +193,7 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
     leaves = raw.get("leaf_switch")
     job_id = raw.get("job_id")
     exit_code = raw.get("exit_code")
-    failed_at = raw.get("failed_at")
+    failed_at, started_at = raw.get("failed_at"), raw.get("started_at")
     return Job(
         job_id=str(job_id)[:256] if isinstance(job_id, str | int) else None,
         world_size=positive(raw.get("world_size")),
@@ -201,5 +210,6 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
         exit_code=exit_code if type(exit_code) is int else None,
         restarts=restarts_of(raw),
         ran_s=ran_of(raw),
+        started_at=started_at if isinstance(started_at, str) else None,
         problems=tuple(dict.fromkeys(problems)),
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 
 __all__ = ["ranks_that_left", "with_ranks_that_exit"]
 
@@ -76,21 +76,25 @@ def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; what the one process says that left by itself, while launchers ended all others
     or tell of none, needs no other source, and is of when it left.
     """
-    exits = [row for row in rows if ends_by_itself(row) and row.rank is not None]
+    now = [row for row in rows if Trait.OUTLIVED not in row.traits]
+    exits = [row for row in now if ends_by_itself(row) and row.rank is not None]
     left = {row.rank for row in exits}
     ended = {
         row.rank
-        for row in rows
+        for row in now
         if row.kind is Kind.ELASTIC and row.fields.get("exit_code") == TERMINATED
     }
-    nodes = {row.node for row in rows if row.kind is Kind.ELASTIC and row.node is not None}
+    nodes = {row.node for row in now if row.kind is Kind.ELASTIC and row.node is not None}
     if len(left) != 1 or not (ended - left or len(nodes) > 1):
         return list(rows)
     (rank,) = left
     at_ns = min((row.at_ns for row in exits if row.at_ns is not None), default=None)
     return [
         dated(replace(row, weak=False), at_ns)
-        if row.rank == rank and row.role is EvidenceRole.ROOT and row.kind in OF_PROCESSES
+        if row.rank == rank
+        and row.role is EvidenceRole.ROOT
+        and row.kind in OF_PROCESSES
+        and Trait.OUTLIVED not in row.traits
         else row
         for row in rows
     ]
@@ -100,7 +104,13 @@ def only_task_that_left(rows: Iterable[Evidence]) -> str | None:
     """The node of the one task that left by itself while the scheduler ended all others: its
     report stands behind the lines of any task.
     """
-    tasks = [row for row in rows if row.kind is Kind.SCHEDULER and "exit_code" in row.fields]
+    tasks = [
+        row
+        for row in rows
+        if row.kind is Kind.SCHEDULER
+        and "exit_code" in row.fields
+        and Trait.OUTLIVED not in row.traits
+    ]
     left = {row.node for row in tasks if ends_by_itself(row)}
     others = {row.node for row in tasks if row.fields["exit_code"] == TERMINATED}
     return left.pop() if len(left) == 1 and others - left else None
@@ -113,6 +123,7 @@ def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
     left: dict[str, set[int | None]] = defaultdict(set)
     for row in rows:
         ended = row.fields.get("exit_code", "0") not in ("0", TERMINATED)
+        ended = ended and Trait.OUTLIVED not in row.traits
         if row.kind is Kind.ELASTIC and row.node is not None and ended:
             left[row.node].add(row.rank)
     by_node = {}

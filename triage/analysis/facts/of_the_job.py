@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.on_one_clock import DatedEvidence
+from triage.analysis.facts.outlived import OF_A_PROCESS
 from triage.analysis.facts.stop import FAILING, of_a_process
 from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress import health_of
@@ -20,9 +21,6 @@ from triage.parsers.logs.logset import LogKind
 from triage.signatures.program.process_names import Whose, whose
 
 __all__ = ["is_behind", "of_its_processes", "strange_nodes", "without_teardown"]
-
-# Xids that tell what a process did, or what became of it.
-OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
 
 
 def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tuple[Evidence, ...]:

@@ -15,6 +15,7 @@ from triage.analysis.clocks.rank_clocks import node_clocks
 from triage.analysis.facts.exits import with_ranks_that_exit
 from triage.analysis.facts.monitor_lines import held_against_peers
 from triage.analysis.facts.other_jobs import without_other_jobs
+from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.spread_of_nan import with_spread
 from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.host_names import NamesInPaths
@@ -54,11 +55,12 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs = replace(logs, evidence=without_repetitions(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, facts, dump_nodes(case), logs.looks)
-    seated = with_ranks_that_exit(attribute(with_age(placed), fleet), fleet)
+    seated, outlived = mark_outlived(attribute(with_age(placed), fleet), placed.files)
+    seated = with_ranks_that_exit(seated, fleet)
     rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
-    all_notes = (*left_out, *placed.notes[before:], *fleet.notes, *notes)
+    all_notes = (*left_out, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)
 
 

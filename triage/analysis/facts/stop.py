@@ -141,6 +141,8 @@ class Stop:
 
     def of(self, row: Evidence) -> When:
         """Where a row of evidence lies; a flood that lasts into the stop is not of another day."""
+        if Trait.OUTLIVED in row.traits:
+            return When.BEFORE
         first = self.when(row.at_ns, row.error_ns)
         if first in MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
@@ -218,6 +220,11 @@ def is_condition(row: Evidence) -> bool:
     return LASTING in row.fields or row.kind is Kind.THERMAL
 
 
+# What is no sign that the job failed: others' processes, and what was printed when all was over, or
+# when it went on.
+NO_FAILURE: Final = frozenset({Trait.NOT_THE_JOB, Trait.TEARDOWN, Trait.OUTLIVED})
+
+
 def is_failing(row: Evidence) -> bool:
     """Whether a process of the job says that it failed, or was made to.
 
@@ -225,7 +232,7 @@ def is_failing(row: Evidence) -> bool:
     will end a node comes before it.
     """
     fails = row.role in FAILING and row.kind in JOB_KINDS and LASTING not in row.fields
-    return fails and row.traits.isdisjoint((Trait.NOT_THE_JOB, Trait.TEARDOWN))
+    return fails and row.traits.isdisjoint(NO_FAILURE)
 
 
 # nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...

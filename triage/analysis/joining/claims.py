@@ -23,7 +23,7 @@ from triage.analysis.facts.stop import (
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.analysis.placement.topology import Placement
-from triage.domain.category import GPU_CHIP, SOFTWARE, Category, Role
+from triage.domain.category import GPU_CHIP, HARDWARE, SOFTWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
 from triage.domain.finding import Finding
 
@@ -125,7 +125,11 @@ class Joining:
 
     def add_from_elsewhere(self, claim: Finding, place: Place) -> None:
         for k in self.elsewhere:
-            if claim.can_be_due_to(self.causes[k].category) and reaches(self.causes[k], place):
+            if (
+                claim.can_be_due_to(self.causes[k].category)
+                and reaches(self.causes[k], place)
+                and not is_of_another_rank(self.causes[k], claim)
+            ):
                 self.causes[k] = with_claim(self.causes[k], claim, None)
 
     def add_at_its_own(self, claim: Finding, place: Place, rank: int | None) -> None:
@@ -138,7 +142,7 @@ def can_hold_up(
 ) -> bool:
     """Whether a cause at the place of a rank can be why the rank is waited for."""
     # A file that is missing may be any rank's of a node that failed.
-    about = claim.is_gap or is_about(cause, rank, placement)
+    about = claim.is_gap or is_about(cause, claim, rank, placement)
     # Ranks that run different operations are a cause by themselves.
     named = claim.category is Category.COLLECTIVE_MISMATCH
     return (
@@ -322,9 +326,27 @@ def reaches(cause: Hypothesis, place: Place) -> bool:
     return not cause.reached or (isinstance(place, AtNode) and place.node in cause.reached)
 
 
-def is_about(cause: Hypothesis, rank: int, placement: Placement) -> bool:
+def is_of_another_rank(cause: Hypothesis, claim: Finding) -> bool:
+    """Whether one process alone tells of a cause, and it is none that others wait for: then it says
+    nothing of those.
+    """
+    told_by = {row.rank for row in cause.rows}
+    return (
+        len(told_by) == 1
+        and None not in told_by
+        and bool(claim.ranks)
+        and told_by.isdisjoint(claim.ranks)
+        and all(map(of_a_process, cause.rows))
+    )
+
+
+def is_about(cause: Hypothesis, claim: Finding, rank: int, placement: Placement) -> bool:
     """Whether what failed on the node of a rank can be why that rank is waited for."""
-    if cause.category not in OF_ONE_GPU or rank in cause.ranks:
+    if rank in cause.ranks:
+        return True
+    if is_of_another_rank(cause, claim) and cause.category not in HARDWARE:
+        return False
+    if cause.category not in OF_ONE_GPU:
         return True
     gpu = placement.gpu_of(rank)
     nobody_named = all(row.rank is None for row in cause.rows)

@@ -326,19 +326,27 @@ def date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
     below: dict[str, Evidence] = {}
     # Lines that undated rows hold between that one and here: a flood makes nothing far apart.
     told: Counter[str] = Counter()
-    for k in sorted(chosen, key=lambda k: -(evidence[k].line or 0)):
+    bare = {k for k in chosen if evidence[k].at_ns is None}
+    places = [(evidence[k].line or 0, True, k) for k in chosen]
+    # What was said again and again is dated by what stands below its last line, too.
+    places += [
+        (row.last_line or 0, False, k) for k in bare if (row := evidence[k]).last_line != row.line
+    ]
+    for line, is_first, k in sorted(places, key=lambda one: (-one[0], one[1], one[2])):
         row = evidence[k]
-        if row.at_ns is not None:
+        if k not in bare:
             below[row.artifact] = row
             told[row.artifact] = 0
             continue
-        told[row.artifact] += row.count
+        told[row.artifact] += row.count if is_first else 1
         near = below.get(row.artifact)
         if near is None or near.line is None or row.line is None:
             continue
         begun_ns = when_it_began(near, row)
-        if begun_ns is not None and near.line - row.line < NEXT_LINES + told[row.artifact]:
-            evidence[k] = row.dated(begun_ns, begun_ns, near.error_ns + SECOND_NS)
+        if begun_ns is None or near.line - line >= NEXT_LINES + told[row.artifact]:
+            continue
+        last_ns = begun_ns if row.last_at_ns is None else row.last_at_ns
+        evidence[k] = row.dated(begun_ns, last_ns, near.error_ns + SECOND_NS)
 
 
 def when_it_began(near: Evidence, row: Evidence) -> int | None:

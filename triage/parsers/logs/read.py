@@ -28,7 +28,7 @@ from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
 from triage.parsers.logs.report_sections import under_their_headings
-from triage.parsers.logs.rows import merged, rows_of_line
+from triage.parsers.logs.rows import merged, rows_of_line, through
 from triage.parsers.logs.source import LogStream
 
 __all__ = ["DEFAULT_BOUNDS", "LineReader", "LogBounds"]
@@ -378,6 +378,7 @@ class LogReader:
                         node=place,
                         stamp=stamp,
                         last_stamp=stamp if last is None else last,
+                        fields=through(row, group.last_line),
                     )
                 if soon_after_boot(row.last_stamp, boots):
                     row = of_a_boot(row)

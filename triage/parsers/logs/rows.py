@@ -1,12 +1,12 @@
 """A line of a log to rows of evidence, and rows that say the same to one with a count."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp, Trait
+from triage.domain.evidence import LAST_LINE, NO_STAMP, Evidence, EvidenceRole, Stamp, Trait
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, read_envelope
 from triage.parsers.logs.stamps import read_time
@@ -16,7 +16,7 @@ from triage.signatures.registry import Match
 from triage.signatures.scheduler.node_names import of_an_event
 from triage.signatures.signature import Scope
 
-__all__ = ["MAX_TEXT", "merged", "rows_of_line"]
+__all__ = ["MAX_TEXT", "merged", "rows_of_line", "through"]
 
 MAX_TEXT: Final = 300
 # Lines of one message that were packed into one line, and rows that they may give.
@@ -307,6 +307,15 @@ def quiet_between(before: Stamp, after: Stamp) -> bool:
 
 def joined(row: Evidence, more: Evidence) -> Evidence:
     later = max((row.last_stamp, more.last_stamp), key=lambda stamp: instant(stamp) or 0)
+    last_line = max(row.last_line or 0, more.last_line or 0)
     if (more.line or 0) < (row.line or 0):
         row = replace(row, line=more.line, text=more.text)
-    return replace(row, count=row.count + more.count, last_stamp=later)
+    fields = through(row, last_line)
+    return replace(row, count=row.count + more.count, last_stamp=later, fields=fields)
+
+
+def through(row: Evidence, last_line: int) -> Mapping[str, str]:
+    """The fields of a row that stands for lines up to ``last_line``."""
+    if row.line is None or last_line <= row.line:
+        return row.fields
+    return {**row.fields, LAST_LINE: str(last_line)}

@@ -92,6 +92,20 @@ def norm_jump(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     return None
 
 
+# "found inf in gradients, skipping step, loss scale 32768 -> 16384": so a scaler finds its scale.
+SCALED = re.compile(
+    r"\b(?:skip\w*|ignor\w*)\b.{0,40}\b(?:step|update|batch|gradient)|\b(?:loss|grad\w*)[ _-]scal",
+    re.IGNORECASE,
+)
+
+
+def found(match: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Noise where the step is left out for it: mixed precision does so every day."""
+    if SCALED.search(match.string, match.end()) and "loss" not in match[0].lower():
+        return Reading(role=NOISE, category=Category.NONE)
+    return Reading()
+
+
 NUMERICS = Family("numerics", Kind.NUMERICS, category=Category.NUMERICAL)
 
 NUMERICS.root(
@@ -188,6 +202,7 @@ NUMERICS.root(
     ),
     near_misses=("checked: no NaN found in loss", "found nan in column 3 of labels.csv"),
     source="frameworks' own checks after the reduction",
+    read=found,
 )
 NUMERICS.root(
     "replica_mismatch",

@@ -38,23 +38,22 @@ class Sampled:
 
 @dataclass(slots=True)
 class Form:
-    """The lines of one form. ``mark`` is None where they tell a step."""
+    """The lines of one form; ``tail`` are its last two. ``mark`` is None where they tell a step."""
 
     mark: MarkKind | None
     count: int = 0
     lines: list[Sampled] = field(default_factory=list)
-    last: Sampled | None = None
+    tail: tuple[Sampled, ...] = ()
 
     def thin(self, level: int) -> None:
         """Keep the lines of one even sample."""
         self.lines = [one for one in self.lines if trailing(one.index) >= level]
 
     def sample(self, level: int) -> list[Sampled]:
-        """An even sample of the lines, the first and the last among them."""
+        """An even sample of the lines, the first and the last two among them."""
         kept = [one for one in self.lines if trailing(one.index) >= level]
-        if self.last is not None and (not kept or kept[-1].index != self.last.index):
-            kept.append(self.last)
-        return kept
+        first = self.tail[0].index if self.tail else 0
+        return [*(one for one in kept if one.index < first), *self.tail]
 
 
 class Collector:
@@ -85,11 +84,17 @@ class Collector:
                 form.thin(int(level_of(index)))
         state[forms.SAMPLES] = 0
         for number, form in self.forms.items():
-            _, seen, _, start, end, line, order = rows[number].tolist()
-            if seen > form.count:
+            _, seen, _, *places = rows[number].tolist()
+            if seen == form.count:
+                continue
+            # Of the places that the scan keeps, those of an earlier buffer are copied already.
+            fresh = [places[4:], places[:4]][-min(seen - form.count, 2) :]
+            tail = [*form.tail]
+            for back, (start, end, line, order) in zip((1, 0)[-len(fresh) :], fresh, strict=True):
                 raw = bytes(buffer[start : min(end, start + LINE_BYTES)])
-                form.count = seen
-                form.last = Sampled(seen - 1, line, order, raw)
+                tail.append(Sampled(seen - 1 - back, line, order, raw))
+            form.count = seen
+            form.tail = tuple(tail[-2:])
 
     def follow(self, raw: bytes) -> Form | None:
         """A new form, by its first line; None for one that tells nothing."""

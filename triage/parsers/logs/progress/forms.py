@@ -33,7 +33,12 @@ LAST_START: Final = 3
 LAST_END: Final = 4
 LAST_LINE: Final = 5
 LAST_ORDER: Final = 6
-FORM_COLUMNS: Final = 7
+# The line before the last one: with it, how far a log goes on behind any of its lines is exact.
+PRIOR_START: Final = 7
+PRIOR_END: Final = 8
+PRIOR_LINE: Final = 9
+PRIOR_ORDER: Final = 10
+FORM_COLUMNS: Final = 11
 
 # Columns of ``samples``.
 FORM: Final = 0
@@ -127,6 +132,10 @@ def take_line(
         return
     order = state[ORDER]
     state[ORDER] = order + 1
+    forms[index, PRIOR_START] = forms[index, LAST_START]
+    forms[index, PRIOR_END] = forms[index, LAST_END]
+    forms[index, PRIOR_LINE] = forms[index, LAST_LINE]
+    forms[index, PRIOR_ORDER] = forms[index, LAST_ORDER]
     forms[index, LAST_START] = start
     forms[index, LAST_END] = stop
     forms[index, LAST_LINE] = at

@@ -81,12 +81,29 @@ BEGIN: Final = (
     r"|\bminbytes \d+ maxbytes \d+ step\b"
 )
 
+# `[default] Worker group FAILED. 2/3 attempts left; will restart worker group` (torchrun)
+# `Rendezvous complete for workers. Result: restart_count=1 master_addr=...` (torchrun)
+# `Detected 1 new nodes from group_rank=0; will restart worker group` (torchrun)
+# `Restarting training worker group.`, `RETRY training worker group, attempt 2` (Ray Train)
+# `restarting the job from the last checkpoint`, `Restart attempt 2 of 3` (wrappers of launchers)
+# `slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 2026-.. DUE TO JOB REQUEUE ***` (Slurm)
+RESTART: Final = (
+    r"\b(?:will restart|restarting|resetting)(?: all| the| training| elastic| remaining){0,3}"
+    r" (?:workers?(?:[ _]group)?|job|training|run|process(?:es)?|trainers?|ranks|attempt)\b"
+    r"|\b(?:job|training|workers?|worker group) (?:will (?:be )?restart(?:ed)?|is restarting)\b"
+    r"|\bretry training worker group\b"
+    r"|\brestart_count\W{1,3}[1-9]\d{0,3}\b|\brestart (?:attempt|number|count)\W{0,3}[1-9]\d{0,3}\b"
+    r"|\bcancelled at \S{10,40} due to (?:job requeue|node failure)\b"
+    r"|\bjob \S{1,40} (?:was |has been |is being )?requeued\b"
+)
+
 TRACEBACK: Final = r"\btraceback \(most recent call (?:last|first)\)"
 
 KINDS: Final = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
         (MarkKind.TRACEBACK, TRACEBACK),
+        (MarkKind.RESTART, RESTART),
         (MarkKind.OVERFLOW, OVERFLOW),
         (MarkKind.EVALUATION_END, EVALUATION_END),
         (MarkKind.EVALUATION, EVALUATION),
@@ -123,7 +140,7 @@ def mark_of(text: str) -> MarkKind | None:
             continue
         if kind is MarkKind.HEARTBEAT and UNBEATEN.search(text) is not None:
             return None
-        if kind is not MarkKind.OVERFLOW and FAILED.search(text) is not None:
+        if kind not in (MarkKind.OVERFLOW, MarkKind.RESTART) and FAILED.search(text) is not None:
             return None
         return kind
     return None

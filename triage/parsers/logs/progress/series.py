@@ -56,6 +56,8 @@ class MarkKind(StrEnum):
     OVERFLOW = "overflow"
     """A step whose gradients were too large for their number format, and which was left out."""
     TRACEBACK = "traceback"
+    RESTART = "restart"
+    """A launcher or scheduler says that the job begins again in the same log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ LITERALS: Final = (
     "successfully", "ith code 0", "xit code 0", "exit 0", "ed: succ", "exiting program",
     "succeeded", "warmup iters", "done training",
     "finished training", "completed training", "finished saving", "saving the", "saved state",
-    "traceback (most",
+    "traceback (most", "will restart", "restarting", "restart_count", "job requeue",
+    "requeued", "due to node failure", "will be restart", "resetting",
+    "retry training", "restart attempt", "restart number", "restart count",
 )  # fmt: skip
 
 STEP, TOTAL, EPOCH = Quantity.STEP, Quantity.TOTAL, Quantity.EPOCH

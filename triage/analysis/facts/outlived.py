@@ -1,0 +1,266 @@
+"""What the job outlived did not stop it: lines with more than one step of the same job behind them.
+
+A process that raised an error has ended, or it has handled it: steps behind the line show which.
+A part that ailed may ail again, so what a line says of one stays a possible cause, of a time before
+the stop. The same holds for what ended an earlier attempt in the same log.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.facts.attempts import AttemptStart, last_attempts
+from triage.analysis.facts.stop import (
+    AFTER_S,
+    FAILING,
+    MOST_SLACK_S,
+    SECOND,
+    is_condition,
+    of_a_process,
+)
+from triage.analysis.progress.course import Course, course_of
+from triage.domain.category import SOFTWARE, Category
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.parsers.logs.logset import LogFile, LogKind
+
+__all__ = ["OF_A_PROCESS", "mark_outlived"]
+
+# Xids that tell what a process did, or what became of it.
+OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
+# So many steps behind a line: one may have been under way, or wait in a buffer.
+MORE_THAN_ONE: Final = 2
+# Where of a log only every so many lines are known, this many lines of progress fit behind it.
+SURELY_MANY: Final = 64.0
+# What a process that goes on has got over; parts that ailed, and servers, may do so again.
+GOT_OVER: Final = SOFTWARE | {
+    Category.GPU_OOM, Category.NUMERICAL, Category.DEPENDENCY, Category.NCCL_TIMEOUT,
+}  # fmt: skip
+# What tells of an end to come, and what is no less true because the job went on for a while.
+NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
+# What lines about the end of an attempt ask of the joining.
+OF_AN_END: Final = frozenset(
+    {Trait.TIMEOUT, Trait.ENDS_JOB, Trait.RENDEZVOUS, Trait.ROOT_WHEN_ALONE}
+)
+SHOWN: Final = 3
+SHOWN_CHARACTERS: Final = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """The steps of one log: their lines, numbers and times (NaN where none is printed)."""
+
+    course: Course
+    lines: Sequence[int]
+
+    def goes_on_behind(self, row: Evidence) -> bool:
+        """Whether more than one step of this log stands behind a row of it.
+
+        What stands behind it and was printed earlier was held back in a buffer.
+        """
+        line = row.line or 0
+        place = bisect_right(self.lines, line)
+        bound = self.time_at(row, place)
+        at, ns = self.course.at, self.course.ns
+        behind = [
+            k
+            for k in range(place, len(self.lines))
+            if bound is None or np.isnan(ns[k]) or ns[k] >= bound - SECOND
+        ]
+        before = float(at[place - 1]) if place else None
+        steps = {float(at[k]) for k in behind} - {before}
+        if len(steps) >= MORE_THAN_ONE:
+            return True
+        if len(self.lines) < 2 or not steps:
+            return False
+        first, last = self.course.counted[place - 1 if place else 0], self.course.counted[-1]
+        lines = last.place.line - first.place.line
+        share = (last.index - first.index) / lines if lines > 0 else 0.0
+        return (last.place.line - line) * share >= SURELY_MANY
+
+    def time_at(self, row: Evidence, place: int) -> int | None:
+        """No earlier than this a row was printed: by its own clock, else by what is above it."""
+        if row.stamp.wall_ns is not None and row.at_ns is not None:
+            return row.at_ns
+        above = self.course.ns[:place]
+        known = above[~np.isnan(above)]
+        return int(known.max()) if len(known) else None
+
+    def last_but_one(self, start: AttemptStart | None) -> int | None:
+        """When the step before the last one was printed, in the last attempt."""
+        first = 0 if start is None else bisect_right(self.lines, start.line)
+        at, ns = self.course.at[first:], self.course.ns[first:]
+        if not len(at) or np.isnan(ns).any():
+            return None
+        earlier = ns[at != at[-1]]
+        return int(earlier.max()) if len(earlier) else None
+
+
+def mark_outlived(
+    rows: Sequence[Evidence], files: Iterable[LogFile]
+) -> tuple[list[Evidence], list[str]]:
+    """``rows`` in their order, those that the job outlived as that, and a note of them.
+
+    An outlived row carries :attr:`Trait.OUTLIVED`. What a process got over is noise.
+    """
+    logs = [file for file in files if file.kind is LogKind.JOB and file.progress is not None]
+    courses = {file.artifact: course for file in logs if (course := course_of(file)) is not None}
+    rows_of: dict[str, list[Evidence]] = defaultdict(list)
+    for row in rows:
+        rows_of[row.artifact].append(row)
+    for own in rows_of.values():
+        own.sort(key=lambda row: row.line or 0)
+    starts = last_attempts(rows_of, logs, courses)
+    tracks = {
+        name: Track(course, [step.place.line for step in course.counted])
+        for name, course in courses.items()
+    }
+    clock = Clock.of(tracks, starts, {file.artifact: file.node for file in logs})
+    kept, told_steps, told_attempts = [], [], []
+    for row in rows:
+        if not may_be_outlived(row):
+            kept.append(row)
+            continue
+        start, track = starts.get(row.artifact), tracks.get(row.artifact)
+        # What was said again is judged by when it was said last.
+        last = at_its_last_line(row)
+        if (start is not None and start.is_before(last)) or clock.is_earlier_attempt(row):
+            told_attempts.append(row)
+            kept.append(outlived(row))
+        elif row.category not in NOT_OVER and (
+            went_on(last, track, rows_of[row.artifact]) or clock.went_on(row)
+        ):
+            told_steps.append(row)
+            kept.append(outlived(row))
+        elif last is not row and (
+            (start is not None and start.is_before(row))
+            or went_on(row, track, rows_of[row.artifact])
+        ):
+            kept.append(last)
+        else:
+            kept.append(row)
+    notes = [
+        *note_of(told_attempts, "of an earlier attempt of the job: only the last one is judged"),
+        *note_of(told_steps, "not why it stopped: the job went on for more than one step"),
+    ]
+    return kept, notes
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What the clocks of all logs tell of lines in logs that print no steps.
+
+    ``moved_ns`` is when the job printed the last step but one, on ``node``; ``begun_ns`` when its
+    last attempt began.
+    """
+
+    moved_ns: int | None
+    begun_ns: int | None
+    node: str | None
+    zoned: bool
+
+    @classmethod
+    def of(
+        cls,
+        tracks: Mapping[str, Track],
+        starts: Mapping[str, AttemptStart],
+        nodes: Mapping[str, str | None],
+    ) -> "Clock":
+        """By the log that moved last."""
+        moved = [
+            (ns, name)
+            for name, track in tracks.items()
+            if (ns := track.last_but_one(starts.get(name))) is not None
+        ]
+        begun = max((one.at_ns for one in starts.values() if one.at_ns is not None), default=None)
+        if not moved:
+            return cls(None, begun, None, zoned=False)
+        ns, name = max(moved)
+        zoned = tracks[name].course.counted[-1].place.stamp.zone_s is not None
+        return cls(ns, begun, nodes[name], zoned)
+
+    def went_on(self, row: Evidence) -> bool:
+        """Whether the job moved well after a row, as far as clocks of two places tell."""
+        return self.is_well_before(row, self.moved_ns)
+
+    def is_earlier_attempt(self, row: Evidence) -> bool:
+        """Whether a row is of the time before the last attempt."""
+        return self.is_well_before(row, self.begun_ns)
+
+    def is_well_before(self, row: Evidence, ns: int | None) -> bool:
+        if ns is None or row.at_ns is None or row.stamp.wall_ns is None:
+            return False
+        # Two clocks without a zone are of one zone; else what is not known may be hours.
+        alike = not self.zoned and row.stamp.zone_s is None
+        if not alike and row.error_ns > MOST_SLACK_S * SECOND:
+            return False
+        same = row.node is not None and row.node == self.node
+        least_s = AFTER_S if same else MOST_SLACK_S
+        return (row.last_at_ns or row.at_ns) < ns - least_s * SECOND
+
+
+def at_its_last_line(row: Evidence) -> Evidence:
+    """A row of several lines as that of the last one; the same where it stands for one."""
+    if row.last_line == row.line:
+        return row
+    at_ns = row.at_ns if row.last_at_ns is None else row.last_at_ns
+    return replace(row, line=row.last_line, stamp=row.last_stamp, at_ns=at_ns)
+
+
+def may_be_outlived(row: Evidence) -> bool:
+    """Whether it tells of a moment in the life of a process."""
+    if row.role not in FAILING or is_condition(row):
+        return False
+    return of_a_process(row) or (row.kind is Kind.XID and row.code in OF_A_PROCESS)
+
+
+def went_on(row: Evidence, track: Track | None, beside: Sequence[Evidence]) -> bool:
+    """Whether its own log goes on behind a row."""
+    if track is None or row.line is None or not track.goes_on_behind(row):
+        return False
+    return not (is_an_exception(row) and is_flushed_behind(row, track, beside))
+
+
+def is_an_exception(row: Evidence) -> bool:
+    return row.kind in (Kind.PYTHON, Kind.CUDA) and row.role is EvidenceRole.ROOT
+
+
+def is_flushed_behind(row: Evidence, track: Track, beside: Sequence[Evidence]) -> bool:
+    """Whether the steps behind an exception may have waited in the buffer of the process that it
+    ended: no clock dates them, and behind them stands nothing but that processes ended.
+    """
+    first = bisect_right(track.lines, row.line or 0)
+    if not np.isnan(track.course.ns[first:]).all():
+        return False
+    lines = [one.line or 0 for one in beside]
+    behind = beside[bisect_left(lines, track.lines[-1]) :]
+    ended = [one for one in behind if one.kind is Kind.ELASTIC and one.role in FAILING]
+    others = [one for one in behind if one.role in FAILING and one.kind is not Kind.ELASTIC]
+    return bool(ended) and not others
+
+
+def outlived(row: Evidence) -> Evidence:
+    """The row as one of a time that the job outlived."""
+    traits = (row.traits - OF_AN_END) | {Trait.OUTLIVED}
+    is_over = row.role is EvidenceRole.CONSEQUENCE or row.category in GOT_OVER
+    role = EvidenceRole.NOISE if is_over or row.kind is Kind.XID else row.role
+    return replace(row, traits=traits, role=role)
+
+
+def note_of(rows: Sequence[Evidence], why: str) -> list[str]:
+    """What is not held against anybody; errors alone are named."""
+    named = [row for row in rows if row.role is EvidenceRole.ROOT or is_an_error(row)]
+    if not named:
+        return []
+    first = named[0]
+    text = first.text.strip()
+    text = text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return [f'{first.artifact}: line {first.line} ("{text}"){more}: {why}']
+
+
+def is_an_error(row: Evidence) -> bool:
+    return row.category not in (None, Category.NONE, Category.NCCL_TIMEOUT)
