@@ -29,6 +29,39 @@ def test_tells_what_moved(before: str, after: str, shown: StackMovement) -> None
     assert movement(one(before, at_s=100), one(after, at_s=130)) is shown
 
 
+def cut(text: str, kept: int) -> str:
+    """The first frames of a stack, as a file that was cut still has them."""
+    return ") ".join(text.split(") ")[:kept]) + ")"
+
+
+@pytest.mark.parametrize("whole", [REDUCE, DEVICE, LOADER, COMPUTE])
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_a_stack_that_is_cut_is_no_movement(whole: str, kept: int) -> None:
+    part = cut(whole, kept)
+    for before, after in ((whole, part), (part, whole)):
+        case = case_of(one(before, at_s=100), one(after, at_s=130))
+        assert case.picture.movement[0] is StackMovement.SAME
+        assert case.picture.ranks[0].point is case_of(one(whole)).picture.ranks[0].point
+
+
+def test_a_cut_traceback_lacks_its_inside() -> None:
+    part = "step" + REDUCE.partition(") step")[2]
+    looks = [one(text, tool=Tool.TRACEBACK, at_s=at) for text, at in ((REDUCE, 100), (part, 130))]
+    assert movement(*looks) is StackMovement.SAME
+
+
+def test_what_is_cut_and_differs_tells_nothing() -> None:
+    part = cut(REDUCE, 3)
+    assert movement(one(DEVICE, at_s=100), one(part, at_s=130)) is StackMovement.ONCE
+
+
+def test_a_rank_that_returned_from_a_call_moved() -> None:
+    outside = REDUCE.partition(") step")[2]
+    assert movement(one(REDUCE, at_s=100), one(f"step{outside}", at_s=130)) is not (
+        StackMovement.SAME
+    )
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -17,7 +17,12 @@ from triage.analysis.live.stacks.rank_stack import (
     rank_stack,
     worker_of,
 )
-from triage.analysis.live.stacks.two_looks import StackMovement, last_two, movement_of
+from triage.analysis.live.stacks.two_looks import (
+    StackMovement,
+    last_two,
+    made_whole,
+    movement_of,
+)
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack
@@ -128,8 +133,8 @@ class Gathered:
         for stacks in (known or self.seen).values():
             two = last_two(best_tool(stacks), looks)
             two = [(order, self.with_worker(order, stack)) for order, stack in two]
-            newest = refined(two[-1][1], stacks)
-            chosen.append((newest, movement_of([stack for _, stack in two])))
+            pair = made_whole([stack for _, stack in two])
+            chosen.append((refined(pair[-1], stacks), movement_of(pair)))
         chosen.sort(key=lambda pair: sort_key(pair[0]))
         return StackPicture(
             tuple(stack for stack, _ in chosen),

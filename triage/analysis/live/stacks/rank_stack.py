@@ -46,7 +46,7 @@ class RankStack:
 
     ``worker`` is the loader's worker that the rank waits for, ``holder`` the frames of a thread
     beside the main one that holds the interpreter's lock. ``active`` is whether the deciding
-    thread was on a CPU.
+    thread was on a CPU, ``is_main`` whether it is the main one.
     """
 
     rank: int | None
@@ -61,6 +61,7 @@ class RankStack:
     state: str | None = None
     worker: Worker | None = None
     holder: tuple[StackFrame, ...] = ()
+    is_main: bool = True
 
     @property
     def point(self) -> ProgramPoint:
@@ -166,6 +167,7 @@ def rank_stack(
     stack = RankStack(
         rank, node, thread.process.pid, tool, artifact, thread.line,
         point_of(frames), frames, thread.active, thread.state,
+        is_main=thread is main_thread(counted),
     )  # fmt: skip
     if thread.state is not None:
         stack = with_state(stack)

@@ -6,14 +6,15 @@ place twice is stuck, or waits for who is.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 from triage.analysis.live.stacks.rank_stack import RankStack
-from triage.domain.live.look import Look
+from triage.domain.live.look import Look, Tool
 from triage.domain.natural import natural
 
-__all__ = ["StackMovement", "last_two", "movement_of"]
+__all__ = ["StackMovement", "last_two", "made_whole", "movement_of"]
 
 # Stacks that one program takes of one process within this are one look, ns.
 ONE_LOOK_NS: Final = 1_000_000_000
@@ -76,6 +77,48 @@ def shape(artifact: str) -> str:
     return NUMBERS.sub("#", artifact.rpartition("/")[2])
 
 
+# Where every stack of a program ends at the outside.
+ROOTS: Final = frozenset({"<module>", "_bootstrap", "_worker_loop"})
+
+
+def made_whole(stacks: Sequence[RankStack]) -> list[RankStack]:
+    """The stacks of one rank; one that was cut, and is the same as another as far as it goes,
+    stands where that one does: a disk was full, or the tool was killed.
+    """
+    if len(stacks) < 2:
+        return list(stacks)
+    before, now = stacks[-2], stacks[-1]
+    if is_part(now, before):
+        now = standing_like(now, before)
+    elif is_part(before, now):
+        before = standing_like(before, now)
+    return [*stacks[:-2], before, now]
+
+
+def is_part(cut: RankStack, whole: RankStack) -> bool:
+    """Whether the frames of one stack are the first that the tool printed of another."""
+    count = len(cut.frames)
+    if not 0 < count < len(whole.frames):
+        return False
+    if cut.tool is Tool.TRACEBACK:  # it prints the outermost first
+        return cut.frames == whole.frames[-count:]
+    return cut.frames == whole.frames[:count]
+
+
+def standing_like(cut: RankStack, whole: RankStack) -> RankStack:
+    return replace(cut, found=whole.found, frames=whole.frames)
+
+
+def tells_nothing(before: RankStack, now: RankStack) -> bool:
+    """Whether one of two stacks was cut where they differ: one ends where programs begin, and the
+    other does not.
+    """
+    if not (before.is_main and now.is_main) or Tool.TRACEBACK in (before.tool, now.tool):
+        return False
+    ends = [stack.frames[-1].function in ROOTS for stack in (before, now) if stack.frames]
+    return len(set(ends)) > 1
+
+
 def movement_of(stacks: Sequence[RankStack]) -> StackMovement:
     """What the stacks of one rank show, the newest last."""
     if len(stacks) < 2:
@@ -85,6 +128,8 @@ def movement_of(stacks: Sequence[RankStack]) -> StackMovement:
         return StackMovement.ONCE
     if before.place == now.place:
         return StackMovement.SAME
+    if tells_nothing(before, now):
+        return StackMovement.ONCE
     if before.waits:
         return StackMovement.WENT_ON
     return StackMovement.BUSY
