@@ -42,7 +42,7 @@ def nothing_named(sources: Sources, stop: Stop, placement: Placement) -> Decisio
         verdict = None
     stacks = sources.stacks
     if case is None and not stop.trouble and (stacks.job_moves or not stop.job_seen):
-        verdict = verdict or of_stacks(stacks)
+        verdict = verdict or of_stacks(stacks, job_moves=sources.beside.job_moves)
     if verdict is None and case is not None and not stop.trouble:
         verdict = of_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and stop.job_seen and not stop.trouble:
@@ -197,11 +197,12 @@ def of_dumps(case: Case, coverage: float) -> Verdict:
     )
 
 
+PACE_UNSEEN: Final = "Its pace was not seen: that takes its log, or dumps with timing."
 # Who moved between two looks may still stand still later.
 MOVED: Final = 0.8
 
 
-def of_stacks(stacks: StackPicture) -> Verdict | None:
+def of_stacks(stacks: StackPicture, *, job_moves: bool) -> Verdict | None:
     """Stacks in which nobody stands apart; None where they say nothing."""
     ranks = len(stacks.ranks)
     if not stacks.telling:
@@ -209,7 +210,13 @@ def of_stacks(stacks: StackPicture) -> Verdict | None:
     if stacks.job_moves:
         return healthy(
             f"The job moves: of {ranks} ranks {stacks.twice} were looked at twice, and ranks that"
-            " waited went on. Whether it is slow, stacks do not tell.",
+            f" waited went on. {PACE_UNSEEN}",
+            MOVED,
+        )
+    if job_moves:
+        return healthy(
+            "The job moves: what is counted of its ranks went on between two looks, although their"
+            f" stacks are alike. {PACE_UNSEEN}",
             MOVED,
         )
     return undecided(

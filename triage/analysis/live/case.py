@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import ip_address
 from typing import Any, Final, Protocol
 
 from triage.analysis.live.stacks.host_activity import hosts_move, ranks_asleep
@@ -22,6 +23,14 @@ STACKS: Final = frozenset(
 # "python -u pretrain.py --local_rank=1 --config ..."
 LOCAL_RANK: Final = re.compile(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
 COMMAND_CHARS: Final = 8192
+
+
+def is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,12 @@ class LiveCase:
                 return node
         named = process.node or look.node or process.host
         return named or self.homes.of(look.artifact)
+
+    def is_a_node(self, name: str) -> bool:
+        """Whether a name may stand for a node: an address does so only where no node is known by
+        name, for else none of them is that of the address.
+        """
+        return name in self.fleet.seated or not (self.fleet.seated and is_address(name))
 
     @cached_property
     def homes(self) -> NamesInPaths:

@@ -5,11 +5,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.rounds import Round, RoundMovement, latest_round
+from triage.analysis.live.communicators.rounds import (
+    APART_NS,
+    Round,
+    RoundMovement,
+    latest_round,
+)
 from triage.analysis.placement.world_ranks import process_key
 from triage.domain.live.look import Look, Tool
 
-__all__ = ["OwnLooks", "looks_move", "notes_of_looks", "own_looks", "own_round"]
+__all__ = ["OwnLooks", "counters_move", "looks_move", "notes_of_looks", "own_looks", "own_round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,29 @@ def looks_move(case: LiveCase) -> bool:
     """Whether anything shows that the job went on between two looks: its stacks, how often its
     hosts woke, or a tool's counters.
     """
-    return (
-        case.picture.job_moves
-        or case.hosts_move
-        or any(is_moving(case, tool) for tool in {one.tool for one in case.looks})
-    )
+    return case.picture.job_moves or case.hosts_move or counters_move(case)
+
+
+def counters_move(case: LiveCase) -> bool:
+    """Whether a tool's counters moved while its stacks were looked at, or at all where nothing
+    dates both: a job that moved before may stand since.
+    """
+    since_ns = first_stacks_ns(case)
+    for tool in {one.tool for one in case.looks if one.communicators}:
+        found = own_round(case, tool)
+        if found is None or found.movement is not RoundMovement.MOVED:
+            continue
+        half_ns = max((found.end_ns - found.begin_ns) // 2, APART_NS)
+        if since_ns is None or not found.dated or found.begin_ns >= since_ns - half_ns:
+            return True
+    return False
+
+
+def first_stacks_ns(case: LiveCase) -> int | None:
+    """When the stacks before the last ones were taken, as printed."""
+    times = [one.stamp.wall_ns for one in case.stacks if one.stamp.wall_ns is not None]
+    last_ns = max(times, default=0)
+    return max((ns for ns in times if last_ns - ns >= APART_NS), default=None)
 
 
 def is_moving(case: LiveCase, tool: Tool) -> bool:

@@ -10,6 +10,7 @@ from triage.analysis.live.detectors.disagreement import Disagree
 from triage.analysis.live.detectors.held_process import HeldProcess
 from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.live.detectors.odd_stack import OddStack
+from triage.analysis.live.detectors.out_of_step import OutOfStep
 from triage.analysis.live.detectors.set_up import SetUp
 from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
 from triage.analysis.live.detectors.silent_process import SilentProcess
@@ -35,6 +36,7 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     Behind("comm_state.behind", Tool.COMM_STATE),
     Behind("replay.behind", Tool.REPLAY),
     Behind("trace_table.behind", Tool.TRACE_TABLE),
+    OutOfStep(),
     SetUp(),
 )
 

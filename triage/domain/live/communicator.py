@@ -76,7 +76,8 @@ class Communicator:
 
     ``durations_us`` are kernel times of one ``function`` by rank in the communicator;
     ``numbers[rank][k]`` is the number of the operation that took ``durations_us[rank][k]``, from 0
-    for each function, the same on all ranks.
+    for each function, the same on all ranks. ``unlisted[operation][count]`` is of how many ranks a
+    tool says that they launched ``count``, and does not list them.
     """
 
     hash: int
@@ -88,3 +89,4 @@ class Communicator:
     durations_us: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     function: str = ""
     numbers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    unlisted: Mapping[str, Mapping[int, int]] = field(default_factory=dict)

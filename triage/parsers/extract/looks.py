@@ -103,6 +103,7 @@ def communicator_values(one: Communicator) -> list[Any]:
         [[rank, list(times)] for rank, times in one.durations_us.items()],
         one.function,
         [[rank, list(numbers)] for rank, numbers in one.numbers.items()],
+        [[name, [*levels.items()]] for name, levels in one.unlisted.items()],
     ]
 
 
@@ -175,7 +176,8 @@ def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
 
 def communicator_from(values: Any) -> Communicator:
     key, size, ranks, rest, name, line, durations, *later = values
-    function, numbers = later or ("", ())
+    function, numbers, *newer = later or ("", ())
+    unlisted = newer[0] if newer else ()
     return Communicator(
         int(key, 16),
         size,
@@ -186,6 +188,7 @@ def communicator_from(values: Any) -> Communicator:
         {rank: tuple(map(float, times)) for rank, times in durations},
         function,
         {rank: tuple(listed) for rank, listed in numbers},
+        {name: dict(levels) for name, levels in unlisted},
     )
 
 

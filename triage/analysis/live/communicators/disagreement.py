@@ -15,13 +15,15 @@ __all__ = ["Disagreement", "disagreements"]
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """``odd`` are the fewest members that disagree with ``others`` of most; ``odd_ahead`` is an
-    operation of which the odd ones issued more, ``odd_behind`` one of which they issued fewer.
+    """``odd`` are the fewest members that disagree with ``num_others`` that issued ``usual``, the
+    most of all; ``odd_ahead`` is an operation of which the odd ones issued more, ``odd_behind``
+    one of which they issued fewer.
     """
 
     communicator: Communicator
     odd: tuple[CommunicatorRank, ...]
-    others: tuple[CommunicatorRank, ...]
+    num_others: int
+    usual: Mapping[str, int]
     odd_ahead: str
     odd_behind: str
 
@@ -35,20 +37,35 @@ def disagreements(communicators: Iterable[Communicator]) -> Iterator[Disagreemen
 
 
 def disagreement_in(communicator: Communicator) -> Disagreement | None:
-    """The smallest set of members that contradicts the largest; None where all fit."""
+    """The smallest set of members that contradicts the largest; None where all fit.
+
+    Of members that a tool does not list it tells what they have in common: they count as one set,
+    and what is not said of a listed one is as of those.
+    """
+    rest = communicator.rest
+    common = {} if rest is None else rest.launched or {}
     alike: dict[tuple[tuple[str, int], ...], list[CommunicatorRank]] = defaultdict(list)
     for member in communicator.ranks:
         if member.launched is not None:
-            alike[tuple(sorted(member.launched.items()))].append(member)
-    if len(alike) < 2:
+            alike[counted({**common, **member.launched})].append(member)
+    sizes = {counts: len(members) for counts, members in alike.items()}
+    if common:
+        key = counted(common)
+        unlisted = max(communicator.size - len(communicator.ranks), 1)
+        sizes[key] = sizes.get(key, 0) + unlisted
+    if len(sizes) < 2:
         return None
-    most = max(alike, key=lambda counts: (len(alike[counts]), counts))
+    most = max(sizes, key=lambda counts: (sizes[counts], counts))
     usual = dict(most)
-    for counts in sorted(alike, key=lambda one: (len(alike[one]), one)):
+    for counts in sorted(alike, key=lambda one: (sizes[one], one)):
         names = contradiction(dict(counts), usual)
-        if counts != most and names is not None:
-            return Disagreement(communicator, tuple(alike[counts]), tuple(alike[most]), *names)
+        if counts != most and names is not None and sizes[counts] == len(alike[counts]):
+            return Disagreement(communicator, tuple(alike[counts]), sizes[most], usual, *names)
     return None
+
+
+def counted(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items()))
 
 
 def contradiction(odd: Mapping[str, int], usual: Mapping[str, int]) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from typing import Final
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 
-__all__ = ["Round", "RoundMovement", "in_order", "latest_round"]
+__all__ = ["APART_NS", "Round", "RoundMovement", "in_order", "latest_round"]
 
 # Looks that are nearer to each other than this are one look at a job that may run.
 APART_NS: Final = 20 * 1_000_000_000
@@ -33,12 +33,15 @@ class RoundMovement(StrEnum):
 class Round:
     """The last looks that were taken together, and whether anything moved before them.
 
-    ``dated`` is whether clocks say that both looks are apart.
+    ``dated`` is whether clocks say that both looks are apart, ``begin_ns`` and ``end_ns`` when they
+    were taken, as printed.
     """
 
     looks: tuple[Look, ...]
     movement: RoundMovement = RoundMovement.ONE_LOOK
     dated: bool = False
+    begin_ns: int = 0
+    end_ns: int = 0
 
     @property
     def communicators(self) -> list[Communicator]:
@@ -77,8 +80,6 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
         return None
     last, counts = rounds[-1]
     end_ns = max((look.stamp.wall_ns or 0 for look in last), default=0)
-    dated = False
-    movement = RoundMovement.ONE_LOOK
     for earlier, before in reversed(rounds[:-1]):
         begin_ns = max((look.stamp.wall_ns or 0 for look in earlier), default=0)
         common = counts.keys() & before.keys()
@@ -89,8 +90,8 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
             continue
         movement = RoundMovement.MOVED if moved else RoundMovement.FROZEN
         dated = bool(begin_ns and end_ns)
-        break
-    return Round(tuple(last), movement, dated)
+        return Round(tuple(last), movement, dated, begin_ns, end_ns)
+    return Round(tuple(last))
 
 
 def in_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:

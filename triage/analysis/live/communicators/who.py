@@ -83,6 +83,10 @@ class MembersOfJob:
             f"{'a process' if rank is None else f'rank {rank}'}{f' ({inside})' if inside else ''}"
         )
 
+    def naming(self, summary: str, one: tuple[Process, Look]) -> str:
+        """A clause of a claim, with the process in front where it has no rank and no node."""
+        return summary if any(self.places([one])) else f"{self.words(*one)} {summary}"
+
     def places(self, ones: Iterable[tuple[Process, Look]]) -> tuple[list[int], list[str]]:
         """The global ranks of processes, and the nodes of those whose rank is not known."""
         ranks: list[int] = []
@@ -92,7 +96,7 @@ class MembersOfJob:
             node = None if rank is not None else self.node_of(process, look)
             if rank is not None:
                 ranks.append(rank)
-            elif node is not None:
+            elif node is not None and self.case.is_a_node(node):
                 nodes.append(node)
         return list(dict.fromkeys(ranks)), list(dict.fromkeys(nodes))
 

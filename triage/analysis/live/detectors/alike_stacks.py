@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
+from triage.analysis.live.jobs import looks_move
 from triage.analysis.live.stacks.grouping import StackClass, classes_of, split
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
@@ -52,13 +53,7 @@ class AlikeStacks:
         picture = case.picture
         telling = picture.telling
         waiting, outside = split(picture)
-        if (
-            picture.job_moves
-            or case.hosts_move
-            or outside
-            or len(telling) < LEAST
-            or len(waiting) < len(telling)
-        ):
+        if looks_move(case) or outside or len(telling) < LEAST or len(waiting) < len(telling):
             return
         classes = classes_of(telling)
         twice = all(one.stands for one in classes)

@@ -74,9 +74,10 @@ class AsyncError:
             nodes=tuple(nodes),
             strength=LONE if num_failed == 1 else SEVERAL / num_failed,
             role=Role.CULPRIT if num_failed == 1 else Role.POSSIBLE,
-            summary=(
+            summary=members.naming(
                 f'reported "{error}" in NCCL{f" ({inside})" if inside else ""}, its peers at most'
-                " an error of another process"
+                " an error of another process",
+                (member.process, look),
             ),
             because=(
                 Because(

@@ -81,14 +81,16 @@ class Behind:
     ) -> Finding:
         """The claim on the ranks of ``ends``; of a ``tie`` one of them is meant."""
         strength = strength_of(found, stopped=case.stopped)
-        convicts = strength > ONE_LOOK and not tie
         lags = [counted_lags(end) for end in ends]
-        ranks, nodes = members.places(
-            (one[0].member.process, members.look_of(one[0].member)) for one in lags
-        )
+        places = [(one[0].member.process, members.look_of(one[0].member)) for one in lags]
+        ranks, nodes = members.places(places)
+        convicts = strength > ONE_LOOK and not tie and bool(ranks or nodes)
         first = lags[0][0]
+        is_named = any(members.places(places[:1]))
         inside = ", ".join(machine_words(first.member.process)) if len(ends) == 1 else ""
+        inside = f" ({inside})" if inside and is_named else ""
         text = "is behind its peers" if len(ends) == 1 or tie else "are behind their peers"
+        summary = members.naming(f"{text}{inside}: it {lag_words(first)}", places[0])
         return Finding(
             detector=self.name,
             of_looks=True,
@@ -100,7 +102,7 @@ class Behind:
             nodes=tuple(nodes),
             strength=strength / len(ends) if tie else strength,
             role=Role.CULPRIT if convicts else Role.POSSIBLE,
-            summary=f"{text}{f' ({inside})' if inside else ''}: it {lag_words(first)}",
+            summary=summary,
             advice=SECOND_LOOK if strength <= ONE_LOOK else HOST,
             because=tuple(self.reasons(found, members, lags)),
             one_of=tie,

@@ -1,6 +1,6 @@
 """Disagreement: ranks of one communicator that launched other operations than their peers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
@@ -43,8 +43,8 @@ class Disagree:
         worst = min(
             every,
             key=lambda one: (
-                len(one.odd) / len(one.others),
-                -len(one.others),
+                len(one.odd) / one.num_others,
+                -one.num_others,
                 one.communicator.hash,
             ),
         )
@@ -53,12 +53,12 @@ class Disagree:
 
     def finding(self, members: MembersOfJob, one: Disagreement, *, frozen: bool) -> Finding:
         """The claim on the odd ranks; of two halves either may be wrong."""
-        tie = len(one.odd) == len(one.others)
+        tie = len(one.odd) == one.num_others
         ranks, nodes = members.places((who.process, members.look_of(who)) for who in one.odd)
         more, fewer = name_of(one.odd_ahead), name_of(one.odd_behind)
         strength = TIE if tie else FROZEN if frozen else ONE_LOOK
-        convicts = frozen and not tie
-        text = f"launched more {more} and fewer {fewer} than {len(one.others)} of its peers"
+        convicts = frozen and not tie and bool(ranks or nodes)
+        text = f"launched more {more} and fewer {fewer} than {one.num_others} of its peers"
         return Finding(
             detector=self.name,
             of_looks=True,
@@ -69,13 +69,13 @@ class Disagree:
             nodes=tuple(nodes),
             strength=strength,
             role=Role.CULPRIT if convicts else Role.POSSIBLE,
-            summary=text,
+            summary=members.naming(text, (one.odd[0].process, members.look_of(one.odd[0]))),
             because=tuple(
                 Because(
                     self.name,
                     f"{members.words(who.process, members.look_of(who))} launched"
-                    f" {counts_words(who.launched or {}, one)}, others"
-                    f" {counts_words(one.others[0].launched or {}, one)}",
+                    f" {counts_words({**one.usual, **(who.launched or {})}, one)}, others"
+                    f" {counts_words(one.usual, one)}",
                     members.look_of(who).artifact,
                     who.line,
                 )
@@ -86,8 +86,7 @@ class Disagree:
         )
 
 
-def counts_words(counts: object, one: Disagreement) -> str:
+def counts_words(counts: Mapping[str, int], one: Disagreement) -> str:
     """``11 AllGather and 19 AllReduce``."""
-    known = counts if isinstance(counts, dict) else {}
     names = (one.odd_ahead, one.odd_behind)
-    return " and ".join(f"{known.get(name, 0)} {name_of(name)}" for name in names)
+    return " and ".join(f"{counts.get(name, 0)} {name_of(name)}" for name in names)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
+from triage.analysis.live.jobs import counters_move
 from triage.analysis.live.stacks.grouping import StackClass, split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
@@ -37,6 +38,9 @@ UNSURE_TWICE: Final = {ProgramPoint.DISPATCH: 0.55, ProgramPoint.COMPILE: 0.65}
 MAX_REASONS: Final = 4
 # Late in two looks; the looks of a job that goes on may meet it there by chance.
 SLOW: Final = 0.7
+MAYBE_SLOW: Final = 0.45
+HOSTS_WOKE: Final = "the main thread of every rank slept and woke between the two looks"
+COUNTERS_MOVED: Final = "the ranks launched more operations between the two looks"
 # It works while nobody else woke once; it may still come to its end.
 ALONE_AT_WORK: Final = 0.7
 
@@ -63,7 +67,10 @@ class OddStack:
             yield from busy_ones(outside, waiting, case.ranks_asleep)
             return
         if case.hosts_move:
-            yield from slow_ones(stuck, waiting)
+            yield from slow_ones(stuck, waiting, HOSTS_WOKE, SLOW)
+            return
+        if counters_move(case):
+            yield from slow_ones(stuck, waiting, COUNTERS_MOVED, MAYBE_SLOW)
             return
         firm = [one for one in stuck if one.point not in WEAK]
         named = firm or stuck
@@ -171,7 +178,9 @@ def reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
         yield Because(NAME, text, witness.artifact, witness.line)
 
 
-def slow_ones(stuck: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iterator[Finding]:
+def slow_ones(
+    stuck: Sequence[StackClass], waiting: Sequence[RankStack], why: str, strength: float
+) -> Iterator[Finding]:
     """Ranks at one place in two looks, in a job that goes on: they are late each time."""
     one = stuck[0]
     if len(stuck) > 1 or len(one.stacks) > len(waiting) or len(waiting) < LEAST_WAITING:
@@ -182,12 +191,12 @@ def slow_ones(stuck: Sequence[StackClass], waiting: Sequence[RankStack]) -> Iter
         category=Category.STRAGGLER,
         ranks=one.ranks[:MAX_RANKS],
         nodes=() if one.ranks else one.nodes,
-        strength=SLOW,
-        role=Role.CULPRIT if one.ranks or one.nodes else Role.POSSIBLE,
+        strength=strength,
+        role=Role.CULPRIT if strength >= SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
         summary=f"is slow and does not hang: seen twice {where_text(one.example)}, while all go on",
         because=(
             *reasons(one, waiting),
-            Because(NAME, "the main thread of every rank slept and woke between the two looks"),
+            Because(NAME, why),
         ),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
         of_looks=True,

@@ -158,7 +158,7 @@ def place_of(case: LiveCase, member: MemberKey) -> tuple[int | None, str | None]
     for process, look in processes_of(case.looks, member):
         rank = case.rank_of(process, look)
         node = case.node_of(process, look)
-        if rank is not None or node is not None:
+        if rank is not None or (node is not None and case.is_a_node(node)):
             return rank, node
     world = case.world_size or case.fleet.world_size
     sizes = {one.size for look in case.looks for one in look.communicators if one.hash == member[0]}

@@ -114,7 +114,7 @@ class Unresponsive:
             nodes=tuple(nodes),
             strength=strength,
             role=Role.CULPRIT if num_nodes == 1 else Role.POSSIBLE,
-            summary=text,
+            summary=text if ranks or nodes else f"{subject_of(members, ones)} {text}",
             advice="look whether the process and its node are there, and at their kernel log",
             because=tuple(
                 Because(
@@ -126,6 +126,14 @@ class Unresponsive:
                 for one in ones[:MAX_REASONS]
             ),
         )
+
+
+def subject_of(members: MembersOfJob, ones: Sequence[UnreachedProcess]) -> str:
+    """Who does not answer, where no rank and no node of the job is known for it."""
+    first = ones[0]
+    if len(ones) == 1:
+        return members.words(first.process, first.look)
+    return f"the processes on {members.node_of(first.process, first.look)}"
 
 
 ProcessId = tuple[str | None, int | None]

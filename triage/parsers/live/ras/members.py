@@ -150,7 +150,18 @@ class CommunicatorParts:
             for rank, one in sorted(self.members.items())
         )
         size = max(self.size, members[-1].rank + 1 if members else 0)
-        return Communicator(self.hash, size, members, self.rest(), line=self.line)
+        return Communicator(
+            self.hash, size, members, self.rest(), line=self.line, unlisted=self.unlisted()
+        )
+
+    def unlisted(self) -> dict[str, dict[int, int]]:
+        """Operation -> how many were launched -> by how many ranks that are not listed."""
+        found: dict[str, dict[int, int]] = {}
+        for one in self.groups:
+            if one.count is not None and one.topic and not one.listed:
+                levels = found.setdefault(one.topic, {})
+                levels[one.count] = levels.get(one.count, 0) + one.num_ranks
+        return found
 
     def rest(self) -> CommunicatorRank | None:
         """The members that are not listed, by the least that is said of any of them."""
