@@ -320,7 +320,7 @@ LINES = [
         "OSError: [Errno 28] No space left on device: '/dev/shm/torch_812'",
         "storage.full",
         "root",
-        "host_oom",
+        "dependency",
     ),
     (
         "Map (num_proc=16):  12%|#2        | 120/1000 [00:10<01:10, 12.00 examples/s]",

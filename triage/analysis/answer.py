@@ -139,7 +139,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     ours = of_its_processes([row for row in rows if row.node not in strange], dated.fleet)
     ours = reports_before_the_stop(ours, stop, dated.fleet)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
-    measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology)
+    slower = None if progress is None else progress.slowed
+    measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)
     dated = replace(dated, evidence=(*ours, *measured), notes=(*dated.notes, *moved, *strangers))
     odd = odd_messages(dated.logs, stop, dated.evidence)
     rows_and_odd = (*dated.evidence, *odd)

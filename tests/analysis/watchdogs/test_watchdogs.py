@@ -100,7 +100,7 @@ def answer(
     return triage.analyze(folder)
 
 
-def said(waits: Sequence[Wait], form: str = "2.6") -> list[str]:
+def lines_of(waits: Sequence[Wait], form: str = "2.6") -> list[str]:
     return [line for wait in waits for line in FORMS[form](wait)]
 
 
@@ -125,7 +125,7 @@ def culprits(report: triage.Report) -> set[int]:
 def test_the_odd_one_is_named(form: str, odd: int, op: str, size: int, tmp_path: Path) -> None:
     waits = [Wait(rank, 912) for rank in range(4)]
     waits[odd] = Wait(odd, 912, op, size)
-    report = answer(tmp_path, said(waits, form))
+    report = answer(tmp_path, lines_of(waits, form))
     verdict = report.answer.verdict
     assert (verdict.kind, verdict.category) == ("desync", "collective_mismatch")
     assert named(report) == {odd}
@@ -139,7 +139,7 @@ def test_the_odd_one_is_named(form: str, odd: int, op: str, size: int, tmp_path:
 
 def test_the_line_of_each_side_is_a_reason(tmp_path: Path) -> None:
     waits = [Wait(rank, 5, "ALLREDUCE" if rank else "REDUCE_SCATTER") for rank in range(4)]
-    report = answer(tmp_path, said(waits))
+    report = answer(tmp_path, lines_of(waits))
     own, peer = report.answer.suspects[0].because[:2]
     assert (own.line, peer.line) == (1, 4)
     assert "REDUCE_SCATTER" in own.text
@@ -150,7 +150,7 @@ def test_the_line_of_each_side_is_a_reason(tmp_path: Path) -> None:
 
 def test_of_two_that_disagree_nobody_is_convicted(tmp_path: Path) -> None:
     waits = [Wait(0, 7, "BROADCAST"), Wait(1, 7, "ALLREDUCE")]
-    report = answer(tmp_path, said(waits), world=2)
+    report = answer(tmp_path, lines_of(waits), world=2)
     assert report.answer.verdict.category == "collective_mismatch"
     assert not culprits(report)
     assert named(report) == {0, 1}
@@ -159,14 +159,14 @@ def test_of_two_that_disagree_nobody_is_convicted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_all_agree(form: str, tmp_path: Path) -> None:
     """The commonest log of all: everybody waits in the same operation."""
-    report = answer(tmp_path, said([Wait(rank, 912) for rank in range(4)], form))
+    report = answer(tmp_path, lines_of([Wait(rank, 912) for rank in range(4)], form))
     assert report.answer.verdict.category == "nccl_timeout"
     assert not named(report)
 
 
 @pytest.mark.parametrize("op", ["ALLTOALL_BASE", "GATHER", "SCATTER", "ALLTOALL"])
 def test_sizes_that_may_differ(op: str, tmp_path: Path) -> None:
-    report = answer(tmp_path, said([Wait(rank, 30, op, 100 + rank) for rank in range(4)]))
+    report = answer(tmp_path, lines_of([Wait(rank, 30, op, 100 + rank) for rank in range(4)]))
     assert report.answer.verdict.category == "nccl_timeout"
 
 
@@ -178,7 +178,7 @@ def test_groups_side_by_side_have_numbers_of_their_own(tmp_path: Path) -> None:
         Wait(2, 799, "_ALLGATHER_BASE", group="PG ID 1 PG GUID 4(mesh_tp)", seat=0),
         Wait(3, 799, "_ALLGATHER_BASE", group="PG ID 1 PG GUID 4(mesh_tp)", seat=1),
     ]
-    assert not named(answer(tmp_path, said(waits)))
+    assert not named(answer(tmp_path, lines_of(waits)))
 
 
 def test_ranks_of_a_group_are_no_ranks_of_the_job(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_ranks_of_a_group_are_no_ranks_of_the_job(tmp_path: Path) -> None:
     group = "PG ID 2 PG GUID 11(mesh_dp)"
     waits = [Wait(2 * seat, 64, group=group, seat=seat) for seat in range(4)]
     waits[1] = Wait(2, 64, "BROADCAST", group=group, seat=1)
-    report = answer(tmp_path, said(waits), world=8)
+    report = answer(tmp_path, lines_of(waits), world=8)
     assert culprits(report) == {2}
     assert report.answer.suspects[0].node == "gpu-1"
 
@@ -200,25 +200,25 @@ def test_lines_that_name_no_group(form: str, tmp_path: Path) -> None:
         Wait(2, 39, "BROADCAST", seat=0),
         Wait(3, 39, "BROADCAST", seat=1),
     ]
-    assert not named(answer(tmp_path, said(waits, form)))
+    assert not named(answer(tmp_path, lines_of(waits, form)))
 
 
 def test_group_numbers_of_each_process_alone(tmp_path: Path) -> None:
     """``PG 1`` is the second group of each process, which need not be the same one."""
     waits = [Wait(0, 5, group="PG 1", seat=0), Wait(3, 5, "BROADCAST", group="PG 1", seat=1)]
-    assert not named(answer(tmp_path, said(waits)))
+    assert not named(answer(tmp_path, lines_of(waits)))
 
 
 @pytest.mark.parametrize("op", ["SEND", "RECV", "COALESCED"])
 def test_sends_and_receives_count_by_pair(op: str, tmp_path: Path) -> None:
     waits = [Wait(0, 12, op), Wait(1, 12, "ALLREDUCE"), Wait(2, 19, "ALLREDUCE")]
-    assert not culprits(answer(tmp_path, said(waits)))
+    assert not culprits(answer(tmp_path, lines_of(waits)))
 
 
 def test_one_waits_for_what_its_peers_have_finished(tmp_path: Path) -> None:
     waits = [Wait(rank, 126, "_ALLGATHER_BASE") for rank in range(4)]
     waits[2] = Wait(2, 122, "_REDUCE_SCATTER_BASE")
-    report = answer(tmp_path, said(waits))
+    report = answer(tmp_path, lines_of(waits))
     assert report.answer.verdict.category == "collective_mismatch"
     assert culprits(report) == {2}
 
@@ -228,14 +228,14 @@ def test_one_behind_may_be_its_device_or_its_root(number: int, op: str, tmp_path
     """One operation behind, or in one that others finish early: looked at, not convicted."""
     waits = [Wait(rank, 126, "_ALLGATHER_BASE") for rank in range(4)]
     waits[2] = Wait(2, number, op)
-    report = answer(tmp_path, said(waits))
+    report = answer(tmp_path, lines_of(waits))
     assert named(report) == {2}
     assert not culprits(report)
 
 
 @pytest.mark.parametrize("late", [0, 3])
 def test_a_rank_that_never_came(late: int, tmp_path: Path) -> None:
-    lines = said([Wait(rank, 41, enqueued=45) for rank in range(4) if rank != late])
+    lines = lines_of([Wait(rank, 41, enqueued=45) for rank in range(4) if rank != late])
     report = answer(tmp_path, [*lines, came_to(late, 40, 40)])
     verdict = report.answer.verdict
     assert (verdict.kind, verdict.category) == ("hang", "host_stall")
@@ -245,32 +245,32 @@ def test_a_rank_that_never_came(late: int, tmp_path: Path) -> None:
 
 def test_who_issued_it_too_came(tmp_path: Path) -> None:
     """The dump signal of a rank that waits with the others."""
-    lines = said([Wait(rank, 41, enqueued=45) for rank in range(3)])
+    lines = lines_of([Wait(rank, 41, enqueued=45) for rank in range(3)])
     assert 3 not in culprits(answer(tmp_path, [*lines, came_to(3, 45, 40)]))
 
 
 def test_a_counter_that_lags_by_one(tmp_path: Path) -> None:
-    lines = said([Wait(rank, 41, enqueued=45) for rank in range(3)])
+    lines = lines_of([Wait(rank, 41, enqueued=45) for rank in range(3)])
     assert not named(answer(tmp_path, [*lines, came_to(3, 45, 39)]))
 
 
 def test_who_waits_in_another_group_did_not_stop(tmp_path: Path) -> None:
     """Rank 3 never came to 41 of all ranks, since it waits in its tensor group."""
-    lines = said([Wait(rank, 41, enqueued=45) for rank in range(3)])
-    lines += said([Wait(3, 900, group="PG ID 3 PG GUID 9(mesh_tp)", seat=1)])
+    lines = lines_of([Wait(rank, 41, enqueued=45) for rank in range(3)])
+    lines += lines_of([Wait(3, 900, group="PG ID 3 PG GUID 9(mesh_tp)", seat=1)])
     assert 3 not in culprits(answer(tmp_path, [*lines, came_to(3, 40, 40)]))
 
 
 def test_an_earlier_stop_in_the_same_log(tmp_path: Path) -> None:
     """Numbers of a stop of the day before are not held against those of today."""
-    earlier = [line.replace("E1206", "E1205") for line in said([Wait(3, 912, "BROADCAST")])]
-    lines = [*earlier, *said([Wait(rank, 912) for rank in range(3)])]
+    earlier = [line.replace("E1206", "E1205") for line in lines_of([Wait(3, 912, "BROADCAST")])]
+    lines = [*earlier, *lines_of([Wait(rank, 912) for rank in range(3)])]
     assert 3 not in culprits(answer(tmp_path, lines))
 
 
 def test_a_cause_in_a_line_stays_the_cause(tmp_path: Path) -> None:
     """Rank 2 raised; that it never came is what follows from that."""
-    lines = said([Wait(rank, 41, enqueued=45) for rank in (0, 1, 3)])
+    lines = lines_of([Wait(rank, 41, enqueued=45) for rank in (0, 1, 3)])
     error = ["Traceback (most recent call last):", '  File "train.py", line 9, in <module>']
     error += ["KeyError: 'tokens'"]
     lines = [*(f"[rank2]: {line}" for line in error), *lines, came_to(2, 40, 40)]
@@ -284,6 +284,6 @@ def test_dumps_say_more(tmp_path: Path) -> None:
     from triage.simulator import simulate
 
     truth = simulate("host-stall", tmp_path / "job", ranks=4, entries=400, seed=5)
-    lines = said([Wait(rank, 5, "ALLREDUCE" if rank else "BROADCAST") for rank in range(4)])
+    lines = lines_of([Wait(rank, 5, "ALLREDUCE" if rank else "BROADCAST") for rank in range(4)])
     (tmp_path / "job" / "job.log").write_text("\n".join(lines) + "\n")
     assert culprits(triage.analyze(tmp_path / "job")) == set(truth.culprit_ranks)

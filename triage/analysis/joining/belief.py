@@ -16,6 +16,7 @@ from triage.analysis.joining.bounds import (
     NO_GUESS,
     Bound,
     bounds_by_dumps,
+    bounds_by_part,
     bounds_by_rows,
     is_single_line,
     is_waited_for,
@@ -144,6 +145,7 @@ def with_bounds(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop
                 dated=id(belief) in dated,
             ),
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
+            *bounds_by_part(belief.hypothesis),
         ]
         beliefs.append(with_limit(belief, bounds))
     return beliefs

@@ -19,7 +19,8 @@ from triage.analysis.joining.claims import (
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside
-from triage.domain.category import SOFTWARE
+from triage.analysis.joining.unclaimed_faults import is_unclaimed_fault
+from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
 
@@ -29,6 +30,7 @@ __all__ = [
     "Bound",
     "Limit",
     "bounds_by_dumps",
+    "bounds_by_part",
     "bounds_by_rows",
     "is_single_line",
     "is_waited_for",
@@ -56,6 +58,7 @@ class Bound(StrEnum):
     UNDATED_BESIDE = "undated_beside"
     ENDS_ITS_LOG = "ends_its_log"
     GPU_OR_SETTING = "gpu_or_setting"
+    GPU_OR_PROGRAM = "gpu_or_program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,9 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
     Bound.ENDS_ITS_LOG: Limit(0.95, "only its place at the end of its log dates it to the stop"),
     Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
+    Bound.GPU_OR_PROGRAM: Limit(
+        0.85, "a fault for which the GPU names no client may be a program's that went astray"
+    ),
 }
 
 
@@ -171,6 +177,12 @@ def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[B
         yield Bound.SEEN_BY_ONE
     if all(Trait.GPU_NOT_STARTED in row.traits for row in cause.rows):
         yield Bound.GPU_OR_SETTING
+
+
+def bounds_by_part(cause: Hypothesis) -> Iterable[Bound]:
+    """What its own lines leave open of the part, whoever waits for its place."""
+    if cause.category is Category.GPU and all(map(is_unclaimed_fault, cause.rows)):
+        yield Bound.GPU_OR_PROGRAM
 
 
 def is_fault_alone(cause: Hypothesis) -> bool:

@@ -43,6 +43,7 @@ from triage.analysis.joining.shared import (
     unsure_where_one_node_speaks,
 )
 from triage.analysis.joining.switch import gather_switch
+from triage.analysis.joining.unclaimed_faults import with_faults_of_programs
 from triage.analysis.joining.unplaced import with_unplaced
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import Category
@@ -172,6 +173,7 @@ def at_one_place(
     place: Place, rows: Sequence[Evidence], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """The roots of one node (or of one rank without a node), by category."""
+    rows = with_faults_of_programs(rows)
     parents = explained_by(rows, lambda row: stop.of(row) in EARLIER)
     followers = Counter(parents.values())
     grouped: dict[Category, list[Evidence]] = defaultdict(list)

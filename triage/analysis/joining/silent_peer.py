@@ -18,8 +18,10 @@ from triage.domain.evidence import Blame, Evidence, EvidenceRole, Trait
 
 __all__ = ["silent_peer"]
 
-# One line alone may be of any connection.
+# One line alone may be of any connection ...
 MANY: Final = 2
+# ... but for the word of the service that all tasks answer to.
+OF_A_SERVICE: Final = frozenset({"xla.task_lost", "xla.barrier"})
 # Where this share of all ranks gave up, the one that did not is no accident of a cut log.
 MOST_WAITED: Final = 0.75
 LEAST_WAITED: Final = 3
@@ -51,7 +53,8 @@ def named_by_others(rows: Sequence[Evidence], placement: Placement) -> list[Evid
         return []
     (place,) = silent
     telling = said_of[place]
-    if place is None or sum(row.count for row in telling) < MANY:
+    alone = sum(row.count for row in telling) < MANY
+    if place is None or (alone and telling[0].signature not in OF_A_SERVICE):
         return []
     left = ranks_that_left(rows)
     return [as_root_of(row, place, placement, left) for row in telling]

@@ -18,12 +18,14 @@ from triage.analysis.joining.wording import (
     summary_of_claims,
 )
 from triage.analysis.placement.topology import Placement
+from triage.analysis.progress import health_of
 from triage.analysis.waiting.case import Case, timestamp
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.hosts import is_host_name
+from triage.domain.progress import Health
 from triage.domain.report import MAX_REASONS, Suspect, Verdict, Victims
 
 __all__ = ["WORTH_NAMING", "Decision", "decide", "role_alone", "timed_out", "worth_naming"]
@@ -89,7 +91,7 @@ def decide(named: Sequence[Belief], sources: Sources, stop: Stop, placement: Pla
     accounted = {claim for belief in named for claim in belief.hypothesis.claims}
     heard = tuple(claim for claim in sources.claims if claim in accounted)
     verdict = (
-        verdict_of_rows(top, suspects, victims, sources.evidence, stop)
+        verdict_of_rows(top, suspects, victims, sources, stop)
         if top.hypothesis.rows
         else verdict_of_claims(named, suspects, victims, heard)
     )
@@ -220,7 +222,7 @@ def verdict_of_rows(
     top: Belief,
     suspects: Sequence[Suspect],
     victims: Victims,
-    evidence: Sequence[Evidence],
+    sources: Sources,
     stop: Stop,
 ) -> Verdict:
     cause = top.hypothesis
@@ -231,7 +233,7 @@ def verdict_of_rows(
     first = next((row.at_ns for row in cause.rows if row.at_ns is not None), None)
     likely = top.probability >= NAMES_A_PART
     return Verdict(
-        kind=kind_of(cause, evidence) if likely else VerdictKind.INCONCLUSIVE,
+        kind=kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
         confidence=top.probability if is_named else min(1 - top.probability, MOST_OF_UNSAID),
         summary=summary_of(cause, suspects, victims, is_named=is_named),
@@ -294,6 +296,26 @@ ENDS: Final = SOFTWARE | {
     Category.STORAGE,
     Category.SSD,
 }
+
+
+# How a job goes of which no process complains, by its own log.
+KIND_OF_COURSE: Final = {
+    Health.SLOWED: VerdictKind.STRAGGLER,
+    Health.STOPPED: VerdictKind.HANG,
+}
+
+
+def kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> VerdictKind:
+    """The kind of a cause that lines tell: as the processes ended, or, where none did, as the job
+    goes. A part that may have failed beside a job that is well has stopped nothing.
+    """
+    health, _ = health_of(sources.progress)
+    if stop.job_seen and not stop.trouble and not top.hypothesis.claims:
+        if health in KIND_OF_COURSE:
+            return KIND_OF_COURSE[health]
+        if health.well and top.probability < CONVICTED:
+            return VerdictKind.INCONCLUSIVE
+    return kind_of(top.hypothesis, sources.evidence)
 
 
 def kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:

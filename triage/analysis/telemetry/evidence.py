@@ -24,12 +24,15 @@ from triage.analysis.waiting.lateness import measure
 from triage.domain.category import Category, Role
 from triage.domain.evidence import LASTING, Blame, Evidence, EvidenceRole, Stamp
 from triage.domain.finding import Finding
+from triage.domain.progress import Change, ChangeKind
 from triage.parsers.telemetry.file import TelemetryFile
 
 __all__ = ["telemetry_evidence"]
 
 # The record is said to begin late where this many of its first operations are not.
 RECORD_NS: Final = 20_000_000_000
+# Steps are printed every few minutes, and a change of their pace is seen after some of them.
+TOGETHER_NS: Final = 300_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,11 @@ def telemetry_evidence(
     claims: Sequence[Finding],
     stop: Stop,
     topology: JobTopology,
+    slower: Change | None = None,
 ) -> list[Evidence]:
     """Dated rows of what ``files`` say of the time before the stop; none without telemetry.
 
-    ``claims`` are those of the dumps.
+    ``claims`` are those of the dumps, ``slower`` is since when steps take longer by the job's log.
     """
     gridded = [file for file in files if file.grid is not None]
     if not gridded:
@@ -65,7 +69,7 @@ def telemetry_evidence(
     convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
     signals = [
         as_warning_beside(signal, convicted, placement)
-        for signal in joined_throttles(panels, places, late, topology.leaf_switch)
+        for signal in joined_throttles(panels, places, late, topology.leaf_switch, slower)
     ]
     signals += CounterGrowth().run(panels, places)
     return [*(row_of(signal) for signal in signals), *last_xids(gridded, places, nodes)]
@@ -111,8 +115,11 @@ def joined_throttles(
     places: TelemetryPlacement,
     late: Sequence[LateRank],
     leaf_switch: Mapping[str, str],
+    slower: Change | None,
 ) -> Iterator[Signal]:
-    """Throttling GPUs, joined with the ranks that are late, and the racks they follow from."""
+    """Throttling GPUs, joined with the ranks that are late or else with the steps that became
+    slower, and the racks they follow from.
+    """
     throttles = throttling(panels, places)
     if throttles is None:
         return
@@ -132,8 +139,18 @@ def joined_throttles(
         if held_up:
             text = f"{held_up[0].text}, and {signal.text}"
             yield replace(signal, text=text, firm=True)
+        elif slower is not None and not late and began_together(signal, slower):
+            yield replace(signal, text=f"{slower.text}, and {signal.text}", firm=True)
         else:
             yield signal
+
+
+def began_together(signal: Signal, slower: Change) -> bool:
+    """Whether a device slows down since the job does: telemetry and the job's log are two."""
+    since_ns = slower.since.at_ns
+    if since_ns is None or slower.kind is not ChangeKind.SLOWER:
+        return False
+    return abs(signal.since_ns - since_ns) <= TOGETHER_NS + signal.error_ns
 
 
 def as_warning_beside(signal: Signal, convicted: Collection[int], placement: Placement) -> Signal:

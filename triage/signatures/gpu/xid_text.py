@@ -168,7 +168,7 @@ def mmu(text: str, after: Sequence[str]) -> Words:
         return Words(
             category=Category.GPU,
             also=(Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK),
-            fields=fields,
+            fields={**fields, "client": "UNRECOGNIZED_CLIENT"},
         )
     return Words(fields=fields)
 

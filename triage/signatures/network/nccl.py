@@ -90,7 +90,10 @@ def verbs_call(match: re.Match[str], _after: Sequence[str]) -> Reading:
             also=(Category.NETWORK,),
             blame=Blame.PAIR,
         )
-    if "allocate memory" in why or "invalid argument" in why or "not permitted" in why:
+    if "allocate memory" in why:
+        # Memory that the process may not lock, or queues that the adapter has no room for.
+        return Reading(role=ROOT, category=Category.DEPENDENCY)
+    if "invalid argument" in why or "not permitted" in why:
         return Reading(role=ROOT, category=Category.DEPENDENCY, also=LINK, weak=True)
     return Reading(role=CONSEQUENCE)
 
@@ -118,19 +121,6 @@ def cuda_failure(match: re.Match[str], _after: Sequence[str]) -> Reading:
     if "enqueue.cc" not in match.string[: match.start()]:
         return Reading()
     return Reading(category=Category.SOFTWARE_FRAMEWORK, also=(Category.DEPENDENCY, Category.GPU))
-
-
-def return_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
-    """A failed system call in the network transport is at least about the network."""
-    if match["result"] == "2" and re.search(r"net|socket|bootstrap", match["file"]):
-        return Reading(
-            role=ROOT,
-            category=Category.NETWORK,
-            also=LINK,
-            blame=Blame.PAIR,
-            weak=True,
-        )
-    return Reading()
 
 
 def plugin_error(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -213,6 +203,8 @@ NCCL.consequence(
         " index 3, local GID ::ffff:10.1.2.3, remote GID ::ffff:10.1.2.4",
         "misc/ibvwrap.cc:80 NCCL WARN Call to ibv_get_async_event failed",
         "Call to ibv_create_qp failed with error Cannot allocate memory errno 12",
+        "misc/ibvwrap.cc:130 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate"
+        " memory",
         "ibv_modify_qp RTR failed: Connection timed out (110) to remote GID ::ffff:10.0.0.7",
     ),
     near_misses=("Call to ibv_open_device succeeded",),
@@ -267,8 +259,8 @@ NCCL.root(
     ),
     near_misses=("/dev/shm/nccl-k2 attached",),
     source="NCCL: misc/shmutils.cc",
-    category=Category.HOST_OOM,
-    also=(Category.DEPENDENCY,),
+    category=Category.DEPENDENCY,
+    also=(Category.HOST_OOM,),
 )
 NCCL.root(
     "version_mismatch",
@@ -645,7 +637,6 @@ NCCL.consequence(
     near_misses=("NCCL INFO Channel 01 : 2[3b000] -> 1[1b000] via P2P/IPC",),
     source="NCCL: checks.h, NCCLCHECK",
     blame=Blame.NOBODY,
-    read=return_code,
 )
 NCCL.noise(
     "abort",

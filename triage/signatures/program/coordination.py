@@ -22,7 +22,9 @@ TASK = re.compile(r"/job:\w{1,40}(?:/replica:\d{1,6})?/task:(\d{1,7})")
 def late_tasks(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The task that is named behind the words, where it is the only one."""
     named = list(dict.fromkeys(TASK.findall(" ".join((match.string[match.start() :], *after)))))
-    return Reading(peer=f"rank {named[0]}" if len(named) == 1 else None)
+    if len(named) != 1:
+        return Reading()
+    return Reading(peer=f"rank {named[0]}", blame=Blame.PEER)
 
 
 XLA = Family("xla", Kind.NCCL)

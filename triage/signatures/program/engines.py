@@ -23,6 +23,18 @@ def over_threshold(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields={} if match["address"] is None else {"address": match["address"]})
 
 
+# Who gives back what stood idle takes nothing from a job.
+UNUSED = re.compile(r"\b(?:idle|unused|max_workers|outdated)", re.IGNORECASE)
+
+
+def taken_away(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """Which node of a cluster of Ray goes away; not one that nobody used."""
+    if UNUSED.search(match["reason"]):
+        return None
+    node = match["address"] or match["instance"]
+    return Reading(fields={"node": node})
+
+
 ENGINE = Family("engine", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,), source=RAY)
 
 ENGINE.root(
@@ -58,6 +70,29 @@ ENGINE.root(
         if match["memory"]
         else Reading()
     ),
+)
+ENGINE.root(
+    "ray_node_taken",
+    r"(?:Instance|Node|Pod) (?P<instance>\S{1,128})"
+    r"(?: \((?:node )?(?:IP|ip)[:=] ?(?P<address>[\da-fA-F.:]{3,45})[^)]{0,80}\))?"
+    r" (?:will be|is (?:going|about) to be) terminated(?: soon)?"
+    r"[.,]? ?\(?(?:reason|because)[:=]? ?(?P<reason>[^\n)]{1,80})",
+    literals=("will be terminated", "is going to be terminated", "is about to be terminated"),
+    matches=(
+        "(autoscaler +44m27s) Instance k-77aa (node IP: 10.52.1.19) will be terminated soon"
+        " (reason: kubernetes-pod-termination).",
+        "(autoscaler +2h3m) Instance ray-gpu-b2 (node IP: 10.0.4.7) is going to be terminated,"
+        " reason: node pool rollout",
+    ),
+    near_misses=(
+        "(autoscaler +9m2s) Instance k-77aa (node IP: 10.52.1.19) will be terminated soon"
+        " (reason: idle for 300 s).",
+        "(autoscaler +9m2s) Removing 2 nodes of type worker (max number of worker nodes reached).",
+    ),
+    source="Ray: autoscaler and raylet",
+    kind=Kind.SCHEDULER,
+    category=Category.HOST_MAINTENANCE,
+    read=taken_away,
 )
 ENGINE.consequence(
     "ray_lost",

@@ -1,7 +1,7 @@
 """File systems and checkpoint stores, as a job meets them.
 
 Many nodes within seconds are the file system, one node is its mount or its disk:
-the text alone says storage. A full ``/dev/shm`` is memory, not a disk.
+the text alone says storage. A full ``/dev/shm`` is the container's shared memory, not a disk.
 """
 
 import re
@@ -15,9 +15,8 @@ from triage.signatures.signature import Reading
 __all__ = ["SIGNATURES"]
 
 ERRNO = "Linux: errno, as Python and coreutils print it"
-SHARED_MEMORY = re.compile(
-    r"/dev/shm|/tmp/ray/session\S{0,80}/plasma|file </torch_|/psm_|/sem\.", re.IGNORECASE
-)
+SHARED_MEMORY = re.compile(r"/dev/shm|file </torch_|/psm_|/sem\.", re.IGNORECASE)
+OBJECT_STORE = re.compile(r"/tmp/ray/session\S{0,80}/plasma", re.IGNORECASE)
 # A path that is the node's own disk by its name, wherever sites mount it.
 LOCAL_DISK = re.compile(
     r"['\"\s=](?:/tmp/|/var/tmp/|/scratch[_-]local|/local|/nvme|/mnt/(?:local|nvme|ssd|resource)"
@@ -43,8 +42,17 @@ COMPLAINT = (
 
 
 def full(match: re.Match[str], _after: Sequence[str]) -> Reading:
-    """A full file system; that in memory is a matter of the host's memory."""
+    """A full file system. That in memory is as large as the container was given it; the store of
+    objects of Ray takes the memory of the host.
+    """
     if SHARED_MEMORY.search(match.string):
+        return Reading(
+            category=Category.DEPENDENCY,
+            also=(Category.HOST_OOM,),
+            blame=Blame.SELF,
+            signature="storage.shared_memory",
+        )
+    if OBJECT_STORE.search(match.string):
         return Reading(category=Category.HOST_OOM, also=(Category.STORAGE,), blame=Blame.SELF)
     return of_path(match, _after)
 
