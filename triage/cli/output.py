@@ -30,6 +30,8 @@ __all__ = [
 Progress = Callable[[int, int], None]
 
 _WIDTH, _WIDEST = 80, 100
+_READING = "reading"
+_COMPILING = "building the compiled readers, once on this machine"
 
 
 def emit(data: bytes, output: Path | None = None) -> None:
@@ -133,7 +135,14 @@ def reading() -> Iterator[Progress | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn())
+    from triage.parsers.flight_recorder.jit import told_of_compiling
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+        task = bar.add_task(_READING, total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total or None, description=_READING)
+
+        with told_of_compiling(lambda: bar.update(task, description=_COMPILING)):
+            yield show

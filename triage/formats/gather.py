@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from triage.domain.job import Job
 from triage.errors import NothingToAnalyze
 from triage.formats.dumps import read_dumps
 from triage.formats.streams import read_logs
+from triage.parsers.files.compression import MAGIC_BYTES, compression_of
 from triage.parsers.files.inputs import InputFile, Inputs, find_inputs
 from triage.parsers.files.job_file import job_of_archive, load_job
 from triage.parsers.flight_recorder.dump_set import DumpSet
+from triage.parsers.flight_recorder.jit import MOST_PLAIN_BYTES, little_to_read
 from triage.parsers.logs.catalogue import catalogue_of
 from triage.parsers.logs.join import MOST_COUNTED_BYTES
 from triage.parsers.logs.logset import LogSet
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 
 __all__ = ["Paths", "gather", "read_all"]
+
+# Texts of logs and dumps pack to about a tenth.
+PACKED_TIMES: Final = 10
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -49,15 +55,44 @@ def read_all(
     own: OwnSignatures = NO_OWN,
 ) -> tuple[DumpSet, LogSet]:
     """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
+    with little_to_read(likely_size(files) <= MOST_PLAIN_BYTES):
+        return read_each(files, inputs, progress, own)
+
+
+def likely_size(files: Sequence[InputFile]) -> int:
+    """How many bytes are to be read, about: packed ones are several."""
+    size = sum(file.size_bytes for file in files)
+    if size > MOST_PLAIN_BYTES:
+        return size
+    return sum(file.size_bytes * (PACKED_TIMES if is_packed(file) else 1) for file in files)
+
+
+def is_packed(file: InputFile) -> bool:
+    try:
+        with file.path.open("rb") as stream:
+            return compression_of(stream.read(MAGIC_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def read_each(
+    files: Sequence[InputFile],
+    inputs: Inputs,
+    progress: Callable[[int, int], None] | None,
+    own: OwnSignatures,
+) -> tuple[DumpSet, LogSet]:
     dumps = read_dumps(files, progress=progress)
     known = {one.artifact for one in dumps.digests} | {one.artifact for one in dumps.refused}
     size_bytes = sum(file.size_bytes for file in files if file.artifact not in known)
-    logs = read_logs(
-        files,
-        frozenset(dumps.foreign),
-        templates=size_bytes <= MOST_COUNTED_BYTES,
-        catalogue=catalogue_of(own),
-    )
+    if dumps.foreign:
+        logs = read_logs(
+            files,
+            frozenset(dumps.foreign),
+            templates=size_bytes <= MOST_COUNTED_BYTES,
+            catalogue=catalogue_of(own),
+        )
+    else:  # the catalogue alone takes half a second to make
+        logs = LogSet()
     if not dumps.digests and not any(file.lines for file in logs.files):
         raise NothingToAnalyze(why_nothing(inputs, dumps, logs, files))
     return dumps, logs

@@ -5,6 +5,7 @@ small lists), so this is a walk of fixed depth. Unknown keys are passed over;
 a value of the wrong type becomes MISSING and is counted, with the first place.
 """
 
+import struct
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,17 @@ from triage.parsers.flight_recorder.interpreter import (
     STR,
     TUPLE,
 )
-from triage.parsers.flight_recorder.jit import Word, compiled, inlined
+from triage.parsers.flight_recorder.jit import (
+    ALL_64,
+    Bytes8,
+    Rows,
+    Word,
+    Words64,
+    compiled,
+    in_python,
+    inlined,
+    signed,
+)
 
 __all__ = [
     "COLLECTIVE_SEQ",
@@ -165,6 +176,13 @@ def mix(h: Word, value: Word) -> Word:
     return np.int64(x ^ (x >> np.uint64(31)))
 
 
+@in_python(mix)
+def mix_by_hand(h: int, value: int) -> int:
+    """:func:`mix` for integers of any size."""
+    x = (((int(h) ^ int(value)) & ALL_64) * 0x9E3779B97F4A7C15) & ALL_64
+    return signed(x ^ (x >> 31))
+
+
 @compiled
 def key_of(string: int, buf: U8, strings: I64, names: U8, name_offsets: I32, known: I32) -> Word:
     """Which known name a string is, -1 for none; remembered in ``known``."""
@@ -254,6 +272,17 @@ def frames_hash(
 
 
 @inlined
+def times_1000(value: Word) -> Word:
+    return value * 1000
+
+
+@in_python(times_1000)
+def times_1000_by_hand(value: int) -> int:
+    """:func:`times_1000` for integers of any size."""
+    return signed(value * 1000)
+
+
+@inlined
 def microseconds(tag: int, value: Word) -> Word:
     """A duration in ms as whole microseconds; MISSING for what is none."""
     if tag == FLOAT:
@@ -265,9 +294,21 @@ def microseconds(tag: int, value: Word) -> Word:
     return np.int64(ms * 1000.0 + 0.5) if 0.0 <= ms < LONGEST_MS else np.int64(MISSING)
 
 
+@in_python(microseconds)
+def microseconds_by_hand(tag: int, value: int) -> int:
+    """:func:`microseconds` for plain integers."""
+    if tag == FLOAT:
+        ms = struct.unpack("<d", struct.pack("<q", value))[0]
+    elif tag == INT:
+        ms = float(value)
+    else:
+        return MISSING
+    return int(ms * 1000.0 + 0.5) if 0.0 <= ms < LONGEST_MS else MISSING
+
+
 @compiled
 def walk_entry(
-    row: I64, container: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
+    row: Rows, container: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
     strings: I64, names: U8, name_offsets: I32, known: I32, out: I64, work: I64, number: int,
 ) -> None:  # fmt: skip
     """Fill one entry's row from its dict."""
@@ -317,7 +358,7 @@ def walk_entry(
                     row[COLLECTIVE_SEQ] = value
             elif key == K_CREATED_US and tag == INT:
                 if row[CREATED] == MISSING and value < np.int64(1) << 52:
-                    row[CREATED] = value * 1000
+                    row[CREATED] = times_1000(value)
             else:
                 good = False
             if not good:
@@ -412,15 +453,16 @@ def walk_table(
 
 @compiled
 def walk(
-    root_tag: int, root: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
-    strings: I64, names: U8, name_offsets: I32, known: I32, work: I64,
-    entries: I64, groups: I64, status: I64, out: I64,
+    root_tag: int, root: int, buf: U8, cell_tag: Bytes8, cell: Words64, containers: I32,
+    chunks: I32, strings: I64, names: U8, name_offsets: I32, known: I32, work: I64,
+    entries: Rows, groups: I64, status: I64, out: I64,
 ) -> None:  # fmt: skip
-    """Fill the tables from the root value; ``out`` says how many rows and what was odd."""
-    out[:] = 0
+    """Fill the tables from the root value; ``out`` says how many rows and what was odd.
+
+    ``out`` holds zeros, ``known`` -2 everywhere.
+    """
     out[OUT_VERSION] = -1
     out[OUT_COMM_LIB] = -1
-    known[:] = -2
     work[0] = 0
     listing = np.int64(-1)
     if root_tag == LIST:

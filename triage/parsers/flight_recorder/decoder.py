@@ -27,9 +27,10 @@ from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.parsers.flight_recorder import columns as col
 from triage.parsers.flight_recorder import interpreter as ops
 from triage.parsers.flight_recorder import reduce as red
+from triage.parsers.flight_recorder.jit import compile_if_more_than
 from triage.parsers.flight_recorder.json_dump import opcodes_of_json
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
-from triage.parsers.flight_recorder.long_texts import LONG_TEXT, LongTexts
+from triage.parsers.flight_recorder.long_texts import LONG_TEXT, T_STRING, LongTexts
 from triage.parsers.flight_recorder.oddities import oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 from triage.parsers.flight_recorder.shared import Shared
@@ -85,6 +86,7 @@ class Decoder:
         stopped. A dump that is cut short is no error: its whole entries are kept
         and ``partial`` says why.
         """
+        compile_if_more_than(len(data))
         if len(data) > self.limits.file_bytes:
             raise Forbidden(f"{len(data):,} bytes; at most {self.limits.file_bytes:,} are read")
         if len(data) == 0:
@@ -121,6 +123,8 @@ class Decoder:
         scratch, limits = self.scratch, self.limits
         while True:
             scratch.out[:] = 0
+            scratch.string_slots[:] = -1
+            self.long.rows[:, T_STRING] = -1
             ops.interpret(
                 self.buf,
                 len(self.buf),
@@ -186,6 +190,8 @@ class Decoder:
         if len(self.known) < num_strings + 1:
             self.known = np.empty(num_strings + 1024, np.int32)
         while True:
+            self.walked[:] = 0
+            self.known[:] = -2
             col.walk(
                 int(scratch.out[ops.OUT_ROOT_TAG]),
                 int(scratch.out[ops.OUT_ROOT]),

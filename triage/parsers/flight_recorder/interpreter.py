@@ -16,7 +16,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from triage.parsers.flight_recorder.jit import Word, checked, inlined
+from triage.parsers.flight_recorder.jit import (
+    ALL_64,
+    Bytes8,
+    Word,
+    Words64,
+    checked,
+    in_python,
+    inlined,
+    signed,
+)
 from triage.parsers.flight_recorder.long_texts import (
     LONG_TEXT,
     T_HASH,
@@ -174,6 +183,18 @@ def hash_within(buf: U8, start: Word, length: Word) -> Word:
     return np.int64(h)
 
 
+@in_python(hash_within)
+def hash_of_bytes(buf: memoryview, start: int, length: int) -> int:
+    """:func:`hash_within` for integers of any size."""
+    h = 0x9E3779B97F4A7C15 ^ ((length * 0xFF51AFD7ED558CCD) & ALL_64)
+    whole = start + (length & ~7)
+    for at in range(start, whole, 8):
+        h = ((h ^ int.from_bytes(buf[at : at + 8], "little")) * 0xC4CEB9FE1A85EC53) & ALL_64
+        h ^= h >> 29
+    h = ((h ^ int.from_bytes(buf[whole : start + length], "little")) * 0xC4CEB9FE1A85EC53) & ALL_64
+    return signed(h ^ (h >> 32))
+
+
 @checked
 def intern_string(
     buf: U8, start: Word, length: Word, strings: I64, slots: I32, count: Word,
@@ -215,6 +236,18 @@ def intern_string(
 
 
 @inlined
+def wrapped(value: Word) -> Word:
+    """``value`` as the 64 bits that it has."""
+    return value
+
+
+@in_python(wrapped)
+def wrapped_by_hand(value: int) -> int:
+    """:func:`wrapped` for integers of any size."""
+    return signed(value)
+
+
+@inlined
 def append_cells(
     target: int, base: int, top: int, stack_tag: U8, stack: I64, cell_tag: U8, cell: I64,
     containers: I32, chunks: I32, num_chunks: int, num_cells: int,
@@ -246,8 +279,8 @@ def only_zeros(buf: U8, start: int, end: int) -> bool:
 @checked
 def interpret(
     buf: U8, size: int, max_text: int, max_depth: int,
-    stack_tag: U8, stack: I64, memo_tag: U8, memo: I64, cell_tag: U8, cell: I64,
-    containers: I32, chunks: I32, strings: I64, slots: I32, marks: I64, long_data: U8,
+    stack_tag: Bytes8, stack: Words64, memo_tag: Bytes8, memo: Words64, cell_tag: U8, cell: I64,
+    containers: I32, chunks: I32, strings: I64, slots: I32, marks: Words64, long_data: U8,
     long_rows: I64, out: I64,
 ) -> None:  # fmt: skip
     """Run the opcodes of ``buf[:size]``; ``out`` says how it ended and where.
@@ -255,10 +288,8 @@ def interpret(
     ``containers`` rows are (first chunk, last chunk, items, tag); ``chunks``
     rows (first cell, cells, next chunk); ``strings`` rows (offset, length, hash);
     ``marks`` holds one height of the stack per open container. ``long_rows`` are those of
-    :class:`LongTexts` over ``long_data``.
+    :class:`LongTexts` over ``long_data``. All of ``slots`` and of their T_STRING is -1.
     """
-    slots[:] = -1
-    long_rows[:, T_STRING] = -1
     num_marks = 0
     sp = 0
     pos = 2
@@ -456,6 +487,7 @@ def interpret(
                 value |= np.int64(buf[pos + k]) << (8 * k)
             if 0 < length < 8 and buf[pos + length - 1] & 0x80:
                 value -= np.int64(1) << (8 * length)
+            value = wrapped(value)
             pos += length
             stack_tag[sp] = INT
             stack[sp] = value
@@ -497,6 +529,7 @@ def interpret(
             for k in range(8):
                 value = (value << 8) | np.int64(buf[pos + k])
             pos += 8
+            value = wrapped(value)
             stack_tag[sp] = FLOAT
             stack[sp] = value
             sp += 1

@@ -63,7 +63,7 @@ from triage.parsers.flight_recorder.columns import (
     STATE,
     mix,
 )
-from triage.parsers.flight_recorder.jit import Word, compiled, inlined
+from triage.parsers.flight_recorder.jit import Rows, Word, compiled, inlined
 
 __all__ = [
     "COLLECTIVE_CLOSER",
@@ -111,7 +111,7 @@ MAX_STREAMS: Final = 4096
 
 
 @compiled
-def stream_of(row: I64, streams: I64, count: int, last: int) -> int:
+def stream_of(row: Rows, streams: Rows, count: int, last: int) -> int:
     """Index of the entry's stream; ``count`` when it is new."""
     name = row[PG_NAME]
     for attempt in range(count + 1):
@@ -129,7 +129,7 @@ def stream_of(row: I64, streams: I64, count: int, last: int) -> int:
 
 
 @compiled
-def lone_members(entries: I64, count: int, kinds: I8, marks: I64) -> None:
+def lone_members(entries: Rows, count: int, kinds: I8, marks: Rows) -> None:
     """Single members of blocks whose closing entry an only-active dump has left out.
 
     Such a dump drops what is finished, so it has gaps; and the closing entry would
@@ -156,7 +156,7 @@ def lone_members(entries: I64, count: int, kinds: I8, marks: I64) -> None:
 
 
 @inlined
-def is_lone(entries: I64, i: int, kinds: I8, marks: I64) -> Word:
+def is_lone(entries: Rows, i: int, kinds: I8, marks: Rows) -> Word:
     """A send or receive without events that belongs to no block in sight."""
     kind = kinds[entries[i, NAME]]
     if kind != SEND and kind != RECV:
@@ -168,7 +168,7 @@ def is_lone(entries: I64, i: int, kinds: I8, marks: I64) -> Word:
 
 @compiled
 def reduce_entries(
-    entries: I64,
+    entries: Rows,
     count: int,
     kinds: I8,
     uneven: I8,
@@ -176,12 +176,12 @@ def reduce_entries(
     peer: I32,
     op_hash: I64,
     eventless: bool,
-    marks: I64,
-    newest: I64,
-    streams: I64,
-    units: I64,
-    members: I64,
-    out: I64,
+    marks: Rows,
+    newest: Rows,
+    streams: Rows,
+    units: Rows,
+    members: Rows,
+    out: Rows,
 ) -> None:
     """Fill ``streams``, ``units`` (record order) and ``members`` from ``entries[:count]``.
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from triage.parsers.flight_recorder.jit import Word, inlined
+from triage.parsers.flight_recorder.jit import ALL_64, Word, in_python, inlined
 
 __all__ = ["Grams", "gram_hits", "grams_of"]
 
@@ -131,6 +131,12 @@ def spread(gram: Word) -> Word:
     return (gram | FOLD) * SPREAD
 
 
+@in_python(spread)
+def spread_by_hand(gram: int) -> int:
+    """:func:`spread` for integers of any size."""
+    return ((gram | 0x20202020) * 0x9E3779B97F4A7C15) & ALL_64
+
+
 @inlined
 def gram_hits(
     buf: Array,
@@ -202,7 +208,7 @@ def proved(
         | np.uint64(buf[i + 3]) << np.uint64(24)
         | FOLD
     )
-    slot = np.int64((gram * SPREAD) >> SLOTS_SHIFT)
+    slot = np.int64(spread(gram) >> SLOTS_SHIFT)
     wanted = np.int64(gram) + 1
     while slots[slot, 0] != wanted:
         if slots[slot, 0] == 0:

@@ -12,7 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from triage.parsers.flight_recorder.jit import Word, compiled, inlined
+from triage.parsers.flight_recorder.jit import (
+    ALL_64,
+    Word,
+    compiled,
+    in_python,
+    inlined,
+    signed,
+)
 
 __all__ = [
     "BRACKET_CLOSE",
@@ -93,6 +100,12 @@ def mix(h: Word, c: Word) -> Word:
     return (h ^ np.int64(c)) * PRIME
 
 
+@in_python(mix)
+def mix_by_hand(h: int, c: int) -> int:
+    """:func:`mix` for integers of any size."""
+    return ((h ^ c) * PRIME) & ALL_64
+
+
 @inlined
 def finish(h: Word) -> Word:
     """The hash with its high bits mixed into the low ones."""
@@ -102,11 +115,27 @@ def finish(h: Word) -> Word:
     return h
 
 
+@in_python(finish)
+def finish_by_hand(h: int) -> int:
+    """:func:`finish` for integers of any size."""
+    h = signed(h)
+    h = signed((h ^ (h >> 29)) * -4417276706812531889)
+    return h ^ (h >> 32)
+
+
 @inlined
 def mix_run(h: Word, buf: Bytes, start: Word, stop: Word) -> Word:
     """The hash ``h`` with the bytes from ``start`` to ``stop``."""
     for i in range(start, stop):
         h = mix(h, buf[i])
+    return h
+
+
+@in_python(mix_run)
+def mix_run_by_hand(h: int, buf: memoryview, start: int, stop: int) -> int:
+    """:func:`mix_run` for integers of any size."""
+    for c in buf[start:stop]:
+        h = ((h ^ c) * PRIME) & ALL_64
     return h
 
 
@@ -451,7 +480,4 @@ def template_mask(buf: Bytes, start: Word, end: Word, out: Bytes) -> Word:
         kept = n
     if n > 0 and out[n - 1] == 32:
         n -= 1
-    h = np.int64(SEED)
-    for j in range(n):
-        h = mix(h, out[j])
-    return finish(h), n
+    return finish(mix_run(np.int64(SEED), out, 0, n)), n

@@ -15,7 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from triage.parsers.flight_recorder.jit import Word, compiled, inlined
+from triage.parsers.flight_recorder.jit import (
+    Word,
+    compile_if_more_than,
+    compiled,
+    inlined,
+)
 from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, HIT_SAME, HIT_STEP, SKIP, Automaton
 from triage.parsers.logs.coarse_keys import timeless_key, words_key
 from triage.parsers.logs.grams import gram_hits
@@ -137,6 +142,7 @@ class Scanner:
         """
         one = self.automaton
         own = self.tables
+        compile_if_more_than(cut - int(own.state[POS]))
         grams = one.grams
         # Rows of a broken line are one line: the automaton reads on over their ends.
         whole = len(buf) & ~7 if grams.usable and not wrap else 0
