@@ -10,7 +10,13 @@ from triage.analysis.facts.find_stop import DumpSigns, find_stop
 from triage.analysis.facts.health_events import reports_before_the_stop
 from triage.analysis.facts.live_beside_logs import with_logs
 from triage.analysis.facts.odd_node import odd_messages
-from triage.analysis.facts.of_the_job import of_its_processes, strange_nodes, without_teardown
+from triage.analysis.facts.of_the_job import (
+    contradictions,
+    held_end,
+    of_its_processes,
+    strange_nodes,
+    without_teardown,
+)
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.history import with_history
@@ -105,7 +111,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
     nodes = nodes_of(view, facts, dated)
     sampled = looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
-    progress = job_progress(dated.logs.files, facts.failed_at_ns)
+    progress = held_end(job_progress(dated.logs.files, facts.failed_at_ns), dated, facts)
     beside = beside_log(
         [*with_times_of_folders(logs.looks, logs.files), *sampled], progress, dated.logs.files
     )
@@ -120,7 +126,11 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     beside = replace(beside, job_moves=looks_move(looks))
     findings = (*of_dumps, *beside_dumps(claims_of_looks(looks), of_dumps, case))
     dated = replace(dated, notes=(*dated.notes, *beside.notes, *notes_of_looks(looks)))
-    dated = replace(dated, evidence=without_teardown(dated, progress))
+    dated = replace(
+        dated,
+        evidence=without_teardown(dated, progress),
+        notes=(*dated.notes, *contradictions(dated, progress, facts)),
+    )
     strange, strangers = strange_nodes(dated, facts)
     signs = DumpSigns(
         case,

@@ -157,7 +157,7 @@ class JobProgress:
     usual time of a step, ``gap_s`` that between two lines of progress; ``silent_s`` lies
     between the last of them and ``until_ns``. ``doing`` is what the job had begun after its
     last step (``evaluation``, ``checkpoint``), ``doing_since`` the line that says it; ``traceback``
-    that one stands behind that step.
+    that one stands behind that step, ``failed_behind`` that something failed behind the end.
     ``slow_ranks`` are the slowest first. ``changes`` are all that was found, by time.
     ``pause_s`` is the longest silence that its own pace explains. ``left_s`` is how much longer
     the logs of nodes are, None where that says nothing.
@@ -180,6 +180,7 @@ class JobProgress:
     doing: str | None = None
     doing_since: ProgressPoint | None = None
     traceback: bool = False
+    failed_behind: bool = False
     changes: tuple[Change, ...] = ()
     slow_ranks: tuple[SlowRank, ...] = ()
     curve: Curve = field(default_factory=Curve)

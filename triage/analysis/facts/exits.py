@@ -12,14 +12,39 @@ from typing import Final
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 
-__all__ = ["ranks_that_left", "with_ranks_that_exit"]
+__all__ = ["ends_by_itself", "ranks_that_left", "with_ranks_that_exit", "without_ignored"]
 
 # A traceback ends so few lines above what the launcher says of it, also among other ranks' lines.
 MOST_LINES: Final = 40
 OF_PROCESSES: Final = frozenset({Kind.PYTHON, Kind.CUDA, Kind.NCCL})
+# The signature of the line above a traceback that stopped nothing.
+IGNORED: Final = "python.ignored"
 # How elastic writes that it sent SIGTERM.
 TERMINATED: Final = "-15"
 MINUTE_NS: Final = 60 * 1_000_000_000
+
+
+def without_ignored(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows`` in their order; an exception that Python itself ignored, as the line above its
+    traceback says, is noise.
+    """
+    by_file: dict[str, list[int]] = defaultdict(list)
+    for k, row in enumerate(rows):
+        if row.line is not None and (row.signature == IGNORED or row.role is EvidenceRole.ROOT):
+            by_file[row.artifact].append(k)
+    kept = list(rows)
+    for places in by_file.values():
+        announced: Evidence | None = None
+        for k in sorted(places, key=lambda k: rows[k].line or 0):
+            row = rows[k]
+            if row.signature == IGNORED:
+                announced = row
+            elif announced is not None and row.kind in OF_PROCESSES:
+                near = (row.line or 0) - (announced.line or 0) <= MOST_LINES
+                if near and row.rank == announced.rank and row.count == 1:
+                    kept[k] = replace(row, role=EvidenceRole.NOISE)
+                announced = None
+    return kept
 
 
 def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:

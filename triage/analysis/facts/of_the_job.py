@@ -9,18 +9,114 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.exits import ends_by_itself
 from triage.analysis.facts.on_one_clock import DatedEvidence
-from triage.analysis.facts.outlived import OF_A_PROCESS
-from triage.analysis.facts.stop import FAILING, of_a_process
+from triage.analysis.facts.outlived import OF_A_PROCESS, at_its_last_line
+from triage.analysis.facts.stop import (
+    BEFORE_S,
+    FAILING,
+    MOST_SLACK_S,
+    SECOND,
+    TIMEOUT_S,
+    is_failing,
+    of_a_process,
+)
 from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress import health_of
-from triage.domain.evidence import Evidence, Kind, Trait
+from triage.domain.category import HARDWARE
+from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.domain.progress import JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
 from triage.signatures.program.process_names import Whose, whose
 
-__all__ = ["is_behind", "of_its_processes", "strange_nodes", "without_teardown"]
+__all__ = [
+    "contradictions",
+    "held_end",
+    "is_behind",
+    "of_its_processes",
+    "strange_nodes",
+    "without_teardown",
+]
+
+
+def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> JobProgress | None:
+    """``progress``, whose end in order is none where a line behind it says that the job failed.
+
+    The bar of an epoch is full before the last checkpoint and evaluation, in which jobs fail too.
+    """
+    end = progress.ended if progress is not None else None
+    if progress is None or end is None or facts.exit_code == 0:
+        return progress
+    own = own_logs(dated)
+    if not any(
+        fails_behind(row, end) if row.artifact in own else breaks_at(row, progress)
+        for row in dated.evidence
+    ):
+        return progress
+    held = replace(progress, failed_behind=True)
+    health, sentence = health_of(held)
+    return replace(held, health=health, said=sentence)
+
+
+def fails_behind(row: Evidence, end: ProgressPoint) -> bool:
+    """Whether a row says, behind the end of a job, that it failed, and not only that it was torn
+    down.
+    """
+    last = at_its_last_line(row)
+    return is_failing(row) and not is_teardown(row) and is_behind(last, end)
+
+
+def breaks_at(row: Evidence, progress: JobProgress) -> bool:
+    """Whether a machine says that a part of it broke where the count of steps was full, before
+    anybody said that the job was done.
+    """
+    end, last = progress.ended, progress.last
+    if end is None or last is None or (end.artifact, end.line) != (last.artifact, last.line):
+        return False
+    end_ns = end.at_ns if end.at_ns is not None else progress.until_ns
+    if end_ns is None or row.at_ns is None or row.kind not in OF_PARTS:
+        return False
+    grave = row.role is EvidenceRole.ROOT and row.is_firm and row.category in HARDWARE
+    slack_ns = min(row.error_ns, MOST_SLACK_S * SECOND) + BEFORE_S * SECOND
+    return grave and end_ns - slack_ns <= row.at_ns <= end_ns + TIMEOUT_S * SECOND
+
+
+def contradictions(
+    dated: DatedEvidence, progress: JobProgress | None, facts: Job
+) -> tuple[str, ...]:
+    """What ``job.json`` says of the end that the logs do not, as notes."""
+    code = facts.exit_code
+    if code is None:
+        return ()
+    end = progress.ended if progress is not None else None
+    if code != 0:
+        if progress is None or end is None or progress.failed_behind:
+            return ()
+        how = progress.ended_how
+        return (f"job.json: exit code {code}, and {end.artifact} says that it ended ({how})",)
+    own = own_logs(dated)
+    failing = [row for row in dated.evidence if row.artifact in own and is_failing(row)]
+    if end is not None:
+        failing = [row for row in failing if fails_behind(row, end)]
+    roots = [row for row in failing if row.role is EvidenceRole.ROOT] or failing
+    if not roots:
+        return ()
+    first = roots[0]
+    text = first.text.strip()[:SHOWN_CHARACTERS]
+    held = "" if end is None else ": it is not held against anybody, since the job had ended"
+    return (f'job.json: exit code 0, and {first.artifact} line {first.line} says "{text}"{held}',)
+
+
+def is_teardown(row: Evidence) -> bool:
+    """Whether processes print so when they go: whoever leaves first takes the store with him, and
+    the others lose what they held.
+    """
+    if Trait.TIMEOUT in row.traits or row.kind is Kind.SCHEDULER:
+        return False
+    if row.role is EvidenceRole.CONSEQUENCE:
+        return not ends_by_itself(row)
+    return Trait.RENDEZVOUS in row.traits or row.is_generic
 
 
 def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tuple[Evidence, ...]:
@@ -30,7 +126,7 @@ def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tupl
     end = progress.ended if progress is not None else None
     if end is None or not health_of(progress)[0].well:
         return tuple(dated.evidence)
-    own = {file.artifact for file in dated.logs.files if file.kind is LogKind.JOB}
+    own = own_logs(dated)
     return tuple(
         row
         for row in dated.evidence
@@ -42,11 +138,29 @@ def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tupl
     )
 
 
+def own_logs(dated: DatedEvidence) -> set[str]:
+    """The job's own logs."""
+    return {file.artifact for file in dated.logs.files if file.kind is LogKind.JOB}
+
+
 def is_behind(row: Evidence, end: ProgressPoint) -> bool:
     """Whether a row stands below a line of its own log, or is no earlier than it in another."""
     if row.artifact == end.artifact:
         return (row.line or 0) > end.line
     return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns
+
+
+SHOWN_CHARACTERS: Final = 90
+# Parts of a machine that do not fail because a job ends; links flap on any day.
+OF_PARTS: Final = KERNEL_KINDS - {
+    Kind.LINK,
+    Kind.NIC,
+    Kind.LOCKUP,
+    Kind.KERNEL,
+    Kind.OOM,
+    Kind.STORAGE,
+    Kind.THERMAL,
+}
 
 
 def strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str], list[str]]:

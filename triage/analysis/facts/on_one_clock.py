@@ -12,7 +12,7 @@ from typing import Final
 
 from triage.analysis.clocks.clock_offsets import align
 from triage.analysis.clocks.rank_clocks import node_clocks
-from triage.analysis.facts.exits import with_ranks_that_exit
+from triage.analysis.facts.exits import with_ranks_that_exit, without_ignored
 from triage.analysis.facts.monitor_lines import held_against_peers
 from triage.analysis.facts.other_jobs import without_other_jobs
 from triage.analysis.facts.outlived import mark_outlived
@@ -55,7 +55,8 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs = replace(logs, evidence=without_repetitions(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, facts, dump_nodes(case), logs.looks)
-    seated, outlived = mark_outlived(attribute(with_age(placed), fleet), placed.files)
+    rows = without_ignored(attribute(with_age(placed), fleet))
+    seated, outlived = mark_outlived(rows, placed.files)
     seated = with_ranks_that_exit(seated, fleet)
     rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))

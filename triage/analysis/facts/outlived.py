@@ -27,7 +27,7 @@ from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.parsers.logs.logset import LogFile, LogKind
 
-__all__ = ["OF_A_PROCESS", "mark_outlived"]
+__all__ = ["OF_A_PROCESS", "at_its_last_line", "mark_outlived"]
 
 # Xids that tell what a process did, or what became of it.
 OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
@@ -37,8 +37,11 @@ MORE_THAN_ONE: Final = 2
 SURELY_MANY: Final = 64.0
 # What a process that goes on has got over; parts that ailed, and servers, may do so again.
 GOT_OVER: Final = SOFTWARE | {
-    Category.GPU_OOM, Category.NUMERICAL, Category.DEPENDENCY, Category.NCCL_TIMEOUT,
-}  # fmt: skip
+    Category.GPU_OOM,
+    Category.NUMERICAL,
+    Category.DEPENDENCY,
+    Category.NCCL_TIMEOUT,
+}
 # What tells of an end to come, and what is no less true because the job went on for a while.
 NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
 # What lines about the end of an attempt ask of the joining.

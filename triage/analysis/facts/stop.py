@@ -24,6 +24,7 @@ __all__ = [
     "FAILING",
     "IN_FLIGHT_S",
     "JOB_KINDS",
+    "MOST_SLACK_S",
     "NEAREST_FIRST",
     "SECOND",
     "STALE_S",
@@ -231,8 +232,20 @@ def is_failing(row: Evidence) -> bool:
     What is flushed when a process goes is of its end, whenever that comes; a notice of what
     will end a node comes before it.
     """
-    fails = row.role in FAILING and row.kind in JOB_KINDS and LASTING not in row.fields
+    speaks = row.kind in JOB_KINDS or (row.family in JOB_FAMILIES and is_raised(row))
+    fails = row.role in FAILING and speaks and LASTING not in row.fields
     return fails and row.traits.isdisjoint(NO_FAILURE)
+
+
+# OSError: [Errno 28] No space left on device; botocore.exceptions.ClientError: An error occurred
+RAISED: Final = re.compile(
+    r"(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)\b(?!.*\bretry)"
+)
+
+
+def is_raised(row: Evidence) -> bool:
+    """Whether it is the last line of a traceback, and nobody says that it is tried again."""
+    return RAISED.match(row.text) is not None
 
 
 # nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...

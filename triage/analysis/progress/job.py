@@ -177,6 +177,8 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
     ):
         if change is not None:
             return health, sentence(change.text)
+    if progress.ended is not None and progress.failed_behind:
+        return Health.UNKNOWN, f"Its last step was done ({progress.ended_how}), and then it failed."
     if progress.ended is not None:
         return Health.HEALTHY_END, f"The job ended in order: {progress.ended_how}."
     if progress.last is None:

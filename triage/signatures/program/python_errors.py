@@ -62,6 +62,18 @@ def fatal(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 PYTHON = Family("python", Kind.PYTHON)
 
+PYTHON.noise(
+    "ignored",
+    r"^Exception ignored (?:in|on|while)\b",
+    literals=("exception ignored ",),
+    matches=(
+        "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f1a2b3c4d50>",
+        "Exception ignored in atexit callback: <function dump_compile_times at 0x7f0a>",
+    ),
+    near_misses=("the exception ignored the message",),
+    source=BUILTIN,
+    each=True,
+)
 PYTHON.root(
     "data_worker",
     r"DataLoader worker \(pid(?:\(s\))? (?P<worker_pid>[\d, ]{1,200})\)"
