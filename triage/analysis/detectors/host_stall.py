@@ -6,11 +6,11 @@ others did not take. Assumes that a communicator exists: a set-up that hangs
 looks the same (see setup_hang.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from triage.analysis.waiting.case import Case, ranks_wait
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.category import ANY_CAUSE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import Counters
 
@@ -18,6 +18,9 @@ __all__ = ["HostStall"]
 
 # More idle ends than this, beyond a few nodes' worth, are not many independent stalls.
 MAX_CULPRITS = 16
+# Where so many of a group stand idle, and so many times those that went on, these are as odd.
+MIN_LEFT = 3
+MOST_LEFT = 2
 
 
 class HostStall:
@@ -39,8 +42,36 @@ class HostStall:
             for end, places in case.ends()
             if places[0].kind is PlaceKind.IDLE and not self.may_wait(case, places[0])
         ]
+        left = {place.waiting[0] for _, place in idle}
+        alone = went_on_alone(case, left)
         for end, place in idle:
-            yield self.finding(case, end, place, convicted=len(idle) <= MAX_CULPRITS)
+            convicted = len(idle) <= MAX_CULPRITS and not alone
+            yield self.finding(case, end, place, convicted=convicted)
+        if alone:
+            yield self.ahead(case, alone, left)
+
+    def ahead(self, case: Case, alone: Sequence[int], left: Collection[int]) -> Finding:
+        """The claim on the few that went on: they may have issued what nobody else does."""
+        reasons = []
+        for rank in alone[:3]:
+            where = case.place_text(case.graph.places[case.graph.place_of[rank]])
+            text = (
+                f"it went on to {where}, and {len(left)} of its peers stand idle before it: either"
+                " it issued what nobody else does, or what stopped all of them left it out"
+            )
+            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
+            reasons += case.stack_reason(self.name, rank, "the operation came from")
+        return Finding(
+            detector=self.name,
+            explained_by=self.explains | SOFTWARE,
+            kind=VerdictKind.HANG,
+            category=Category.HOST_STALL,
+            ranks=tuple(alone),
+            strength=0.45,
+            role=Role.POSSIBLE,
+            summary="went on alone while most of its peers stand idle at one place",
+            because=tuple(reasons),
+        )
 
     @staticmethod
     def may_wait(case: Case, place: WaitPlace) -> bool:
@@ -90,6 +121,21 @@ class HostStall:
             because=tuple(reasons),
             end=end,
         )
+
+
+def went_on_alone(case: Case, idle: Collection[int]) -> list[int]:
+    """The few members of a group that wait in one operation while most of it stands idle.
+
+    That many processes do not stop independently at one place: those that went on are as odd.
+    """
+    for place in case.graph.places:
+        if place.kind is not PlaceKind.COLLECTIVE:
+            continue
+        left = sum(rank in idle for rank in place.missing)
+        entered = len(place.waiting) + len(place.held) + len(place.through)
+        if left >= MIN_LEFT and left > MOST_LEFT * entered:
+            return sorted(place.waiting)
+    return []
 
 
 def is_open(counters: Counters) -> bool:

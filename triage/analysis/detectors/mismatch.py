@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from triage.analysis.placement.siblings import Form, form_of, sibling_signature
+from triage.analysis.placement.siblings import Form, form_of, shapes_text, sibling_signature
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
@@ -24,6 +24,10 @@ __all__ = ["Mismatch"]
 # How far behind or ahead the same operations are looked for.
 MAX_SHIFT = 4
 MAX_REASONS = 4
+# What two members issued so often before is what they should issue.
+OFTEN = 3
+# The same number of elements in another shape.
+SHAPE_ALONE = "shape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Mismatch:
                     known[place.index] = self.at_place(case, end, place)
                 finding = known[place.index]
                 if finding is not None:
-                    yield replace(finding, end=end)
+                    yield replace(finding, end=None if finding.end is None else end)
                     break
 
     def at_place(self, case: Case, end: int, place: WaitPlace) -> Finding | None:
@@ -73,8 +77,16 @@ class Mismatch:
         forms = {rank: known_form(case, sig) for rank, sig in sigs.items()}
         part, keys = first_difference(forms)
         if part is None:
-            return None
+            described = {rank: case.snapshot.describe(sig) for rank, sig in sigs.items()}
+            keys = {rank: shapes_text(one) for rank, one in described.items() if one is not None}
+            if len(set(keys.values())) < 2:
+                return None
+            part = SHAPE_ALONE
         odd = odd_ranks(case, place, keys)
+        if part == SHAPE_ALONE:
+            # No library can notice it, so it holds nobody up: what does is told beside it.
+            found = self.finding(case, end, place, part, replace(odd, decided=False), sigs)
+            return replace(found, strength=0.35, end=None)
         return self.finding(case, end, place, part, odd, sigs)
 
     def finding(
@@ -114,6 +126,11 @@ class Mismatch:
 
 def summary(case: Case, place: WaitPlace, part: str, odd: OddRanks, shift: str | None) -> str:
     where = f"{case.group_text(place.group)} at sequence number {place.seq}"
+    if part == SHAPE_ALONE:
+        return (
+            f"called a collective of {where} with another shape of as many elements, which alone"
+            " stops nobody"
+        )
     if not odd.decided:
         return f"disagree on the {part} in {where}, and nothing tells which of them is wrong"
     if shift and "swapped" in shift:
@@ -149,6 +166,8 @@ def odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:
     if 0 < len(odd) < len(tied):
         return OddRanks(odd, decided=True, how="groups of the same kind side with the others")
     unusual = tuple(rank for rank in tied if novel(case, place, rank))
+    if not all(steady(case, place, rank) for rank in tied if rank not in unusual):
+        unusual = ()
     if unusual and len(unusual) < len(tied) and 2 * len(unusual) <= len(tied):
         return OddRanks(unusual, decided=True, how="it never issued this before, the others did")
     del rest
@@ -171,6 +190,16 @@ def novel(case: Case, place: WaitPlace, rank: int) -> bool:
         return True
     # The sizes of such an operation change from step to step, and its signature with them.
     return not (past.flags[before] & UNEVEN).any()
+
+
+def steady(case: Case, place: WaitPlace, rank: int) -> bool:
+    """Whether the rank issued this form so often before that it is what the group does."""
+    index = case.snapshot.index_of[rank]
+    past = case.snapshot.digests[index].history.read()
+    streams = case.snapshot.group_streams(index, place.group)
+    before = past.sig[np.isin(past.stream, streams) & (past.seq < place.seq)]
+    usual = before == case.snapshot.signature(rank, place.group, place.seq)
+    return int(np.count_nonzero(usual)) >= OFTEN
 
 
 def known_form(case: Case, signature: int | None) -> Form | None:

@@ -2,12 +2,13 @@
 
 Two groups whose operations are issued in different order on different ranks, or a
 rank that skipped an operation among equal ones. Nothing in one group tells who is
-wrong; but ranks that stand at the same operation should have the same past. The
-rank whose past differs from that of the others there is the suspect.
+wrong; but ranks that stand at the same operation should have the same past, and ranks
+of one past should stand at the same operation. The rank whose past, or whose next
+operation, differs from that of most others is the suspect.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from triage.analysis.snapshots.snapshot import Stuck
 from triage.analysis.waiting.case import Case
@@ -52,6 +53,7 @@ class OrderCycle:
         """The claim in words, with its reasons."""
         links = linking_ranks(case, places)
         details = {rank: how for rank in links if (how := departs(case, rank, pasts))}
+        details = details or turned_off(case, {*links, *(r for p in places for r in p.waiting)})
         odd = list(details)
         decided = 0 < len(odd) < max(2, len(links))
         named = tuple(odd if decided else links)[:MAX_NAMED]
@@ -98,11 +100,35 @@ def linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
 Past = tuple[tuple[str, int], ...]
 
 
-def past_of(case: Case, rank: int, stuck: Stuck) -> Past:
+def turned_off(case: Case, ranks: Iterable[int]) -> dict[int, str]:
+    """Of ranks with one past, those that went on with another operation than most of them."""
+    by_past: dict[Past, dict[str, list[int]]] = {}
+    for rank in sorted(ranks):
+        stuck = case.snapshot.stuck_of(rank)
+        if stuck is None or stuck.p2p or stuck.inferred:
+            continue
+        following = f"{case.snapshot.groups[stuck.group].desc} {stuck.seq}"
+        past = past_of(case, rank)
+        by_past.setdefault(past, {}).setdefault(following, []).append(rank)
+    found: dict[int, str] = {}
+    for turns in by_past.values():
+        usual = max(turns, key=lambda name: (len(turns[name]), name))
+        if 2 * len(turns[usual]) <= sum(map(len, turns.values())):
+            continue
+        for following, there in turns.items():
+            text = (
+                f"after the same operations it went on with {following},"
+                f" {len(turns[usual])} ranks with {usual}"
+            )
+            found |= dict.fromkeys(there if following != usual else (), text)
+    return found
+
+
+def past_of(case: Case, rank: int, stuck: Stuck | None = None) -> Past:
     """How many operations of each kind of group stand before the one a rank is stuck in, as far
-    as its record tells.
+    as its record tells; without those of the kind that it is ``stuck`` in, where that is given.
     """
-    own = case.snapshot.groups[stuck.group].desc
+    own = None if stuck is None else case.snapshot.groups[stuck.group].desc
     counts: dict[str, int] = {}
     for group in case.groups_of(rank):
         desc = case.snapshot.groups[group].desc

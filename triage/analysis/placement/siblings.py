@@ -4,7 +4,10 @@ Of two that disagree the odd one is told by what the same member of other groups
 kind issued there, and by what it issued itself before.
 """
 
+import re
 from collections import Counter
+from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -18,6 +21,7 @@ __all__ = [
     "form_of",
     "has_siblings",
     "novel_block",
+    "shapes_text",
     "sibling_signature",
     "stands_in_p2p",
     "unlike_siblings",
@@ -33,13 +37,30 @@ NEWEST = 6
 
 Form = tuple[str, ...]
 
+SHAPE = re.compile(r"\[([\d, ]*)\]")
+
 
 def form_of(described: OpDescription | None) -> Form | None:
-    """What must agree between members: operation, dtypes, sizes."""
+    """What must agree between members: operation, dtypes, numbers of elements.
+
+    Not the shapes: a library is given a pointer and a count.
+    """
     if described is None:
         return None
-    sizes = "" if described.uneven else f"{described.sizes} -> {described.output_sizes}"
-    return described.op, described.dtypes, sizes
+    return described.op, described.dtypes, counts_text(shapes_text(described))
+
+
+def shapes_text(described: OpDescription) -> str:
+    """The shapes of an operation; empty where members may differ in them by right."""
+    return "" if described.uneven else f"{described.sizes} -> {described.output_sizes}"
+
+
+@lru_cache(maxsize=4096)
+def counts_text(shapes: str) -> str:
+    """The text with the number of elements in place of each shape."""
+    return SHAPE.sub(
+        lambda match: str(prod(int(number) for number in re.findall(r"\d+", match[1]))), shapes
+    )
 
 
 def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) -> int | None:

@@ -129,6 +129,13 @@ K_DURATION: Final = 40
 # No kernel runs longer than what an int32 of microseconds holds: 35 minutes.
 LONGEST_MS: Final = 2_147_483.0
 
+ZERO: Final = 48
+MINUS: Final = 45
+# More digits than these are no number of a dump.
+MAX_DIGITS: Final = 19
+# Another digit behind a number above this is more than 64 bits hold.
+MOST_TENTHS: Final = (1 << 63) // 10 - 1
+
 # The tag that each field's value is stored as it is with; 255 for fields that need more.
 SPECIAL: Final = 255
 WANTED: Final = np.array(
@@ -307,6 +314,23 @@ def microseconds_by_hand(tag: int, value: int) -> int:
 
 
 @compiled
+def number_in(string: int, buf: U8, strings: I64) -> Word:
+    """The whole number that a text says in decimal, MISSING where it says none."""
+    start, length = strings[string, 0], strings[string, 1]
+    negative = length > 1 and buf[start] == MINUS
+    first = 1 if negative else 0
+    if length == first or length > MAX_DIGITS:
+        return np.int64(MISSING)
+    number = np.int64(0)
+    for k in range(first, length):
+        digit = np.int64(buf[start + k]) - ZERO
+        if digit < 0 or digit > 9 or number > MOST_TENTHS:
+            return np.int64(MISSING)
+        number = number * 10 + digit
+    return -number if negative else number
+
+
+@compiled
 def walk_entry(
     row: Rows, container: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
     strings: I64, names: U8, name_offsets: I32, known: I32, out: I64, work: I64, number: int,
@@ -353,6 +377,10 @@ def walk_entry(
                 good = state >= 0
                 if good:
                     row[STATE] = state
+            elif want == INT and tag == STR:
+                # Tools that write a dump anew write its numbers as text.
+                row[key] = number_in(value, buf, strings)
+                good = row[key] != MISSING
             elif key == K_SEQ_ID and tag == INT:
                 if row[COLLECTIVE_SEQ] == MISSING:
                     row[COLLECTIVE_SEQ] = value
@@ -418,8 +446,12 @@ def walk_pairs(
                 return
             if cell_tag[k] == STR:
                 key = key_of(cell[k], buf, strings, names, name_offsets, known)
-                if low_key <= key < low_key + 3 and cell_tag[k + 1] == want:
-                    table[count, 1 + key - low_key] = cell[k + 1]
+                if low_key <= key < low_key + 3:
+                    if cell_tag[k + 1] == want:
+                        table[count, 1 + key - low_key] = cell[k + 1]
+                    elif want == INT and cell_tag[k + 1] == STR:
+                        number = number_in(cell[k + 1], buf, strings)
+                        table[count, 1 + key - low_key] = number
         chunk = chunks[chunk, 2]
 
 

@@ -4,6 +4,7 @@ A decoder belongs to one thread: it owns the scratch arrays. What many dumps
 repeat is kept once, in a :class:`Shared` that all threads use.
 """
 
+import zlib
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +46,8 @@ HISTORY_UNITS: Final = 1024
 PENDING_UNITS: Final = 64
 # Of these, the ones that are described in words, beside the last one issued.
 DESCRIBED_UNITS: Final = 16
+# Members of a coalesced block that are described in words.
+SHOWN_MEMBERS: Final = 4
 # All-gathers looked at to learn the sizes of groups; a job has a handful.
 MAX_MEASURED: Final = 256
 # How much larger an array gets at once: what a dump begins with may not be like the rest of it.
@@ -456,11 +459,35 @@ class Decoder:
         name = parse_op_name(self.short_text(int(row[col.NAME])))
         self.shared.operations[sig] = OpDescription(
             op=name.op,
-            sizes=self.list_text(row, col.INPUT_SIZES),
+            sizes=self.list_text(row, col.INPUT_SIZES) or self.members_text(entries, entry),
             dtypes=self.list_text(row, col.INPUT_DTYPES),
             output_sizes=self.list_text(row, col.OUTPUT_SIZES),
             uneven=name.uneven,
         )
+
+    def members_text(self, entries: NDArray[np.int64], closer: int) -> str:
+        """The collectives of the coalesced block that this entry closes, in the order issued.
+
+        Members must agree on their number and on each of them, so that what is not shown is
+        there as a checksum.
+        """
+        texts = []
+        for member in np.flatnonzero(self.marks[: len(entries), red.K_CLOSER] == closer).tolist():
+            row = entries[member]
+            name = parse_op_name(self.short_text(int(row[col.NAME])))
+            if name.kind in (red.SEND, red.RECV):
+                return ""
+            sizes = [
+                "" if name.uneven else self.list_text(row, column)
+                for column in (col.INPUT_SIZES, col.OUTPUT_SIZES)
+            ]
+            words = (name.op, *sizes, self.list_text(row, col.INPUT_DTYPES))
+            texts.append(" ".join(word for word in words if word))
+        if len(texts) <= SHOWN_MEMBERS:
+            return f"{len(texts)} of ({'; '.join(texts)})" if texts else ""
+        rest = zlib.crc32("; ".join(texts[SHOWN_MEMBERS:]).encode("utf-8", "replace"))
+        shown = "; ".join(texts[:SHOWN_MEMBERS])
+        return f"{len(texts)} of ({shown}; and others, checksum {rest:08x})"
 
     def list_text(self, row: NDArray[np.int64], column: int) -> str:
         """The first items of a list, for people."""

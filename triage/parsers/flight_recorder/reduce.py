@@ -67,6 +67,7 @@ from triage.parsers.flight_recorder.jit import Rows, Word, compiled, inlined
 
 __all__ = [
     "COLLECTIVE_CLOSER",
+    "K_CLOSER",
     "MAX_STREAMS",
     "P2P_CLOSER",
     "RECV",
