@@ -32,6 +32,9 @@ class Placement:
     def node_of(self, rank: int) -> str | None:
         return f"n{rank // 8}" if rank < 8 * self.nodes else None
 
+    def is_seen(self, rank: int) -> bool:
+        return self.node_of(rank) is not None
+
     def gpu_of(self, rank: int) -> str | None:
         return f"0000:{rank % 8}0:00"
 

@@ -13,6 +13,7 @@ from triage.analysis.facts.odd_node import odd_messages
 from triage.analysis.facts.of_the_job import (
     contradictions,
     held_end,
+    of_its_gpus,
     of_its_processes,
     strange_nodes,
     without_teardown,
@@ -147,11 +148,13 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         findings = (*findings, *claims_of_watchdogs(watchdogs))
     rows, moved = in_zone_of_the_stop(dated.evidence, stop)
     ours = of_its_processes([row for row in rows if row.node not in strange], dated.fleet)
+    ours, not_its_gpus = of_its_gpus(ours, facts, dated.fleet)
     ours = reports_before_the_stop(ours, stop, dated.fleet)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
     slower = None if progress is None else progress.slowed
     measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)
-    dated = replace(dated, evidence=(*ours, *measured), notes=(*dated.notes, *moved, *strangers))
+    notes = (*dated.notes, *moved, *strangers, *not_its_gpus)
+    dated = replace(dated, evidence=(*ours, *measured), notes=notes)
     odd = odd_messages(dated.logs, stop, dated.evidence)
     rows_and_odd = (*dated.evidence, *odd)
     sources = Sources(case, findings, rows_and_odd, progress, looks.picture, beside)

@@ -16,12 +16,17 @@ from triage.domain.category import HARDWARE, Category
 from triage.domain.wire import Time, iso_utc
 
 __all__ = [
+    "BY_FILE",
+    "BY_RANK",
+    "HOST",
+    "HOST_AMONG_SEVERAL",
     "KERNEL_KINDS",
     "LASTING",
     "LAST_LINE",
     "NO_STAMP",
     "OWN_ACTION",
     "OWN_FAMILY",
+    "OWN_RANK",
     "SILENCED",
     "Blame",
     "Clock",
@@ -103,6 +108,17 @@ OWN_FAMILY: Final = "local"
 """What the ids of a team's own signatures begin with."""
 OWN_ACTION: Final = "own_action"
 """The field of a row that names the next step, where a team's own signature gives one."""
+BY_FILE: Final = "by_file"
+"""The field of a row whose node is only that of the file in which it stands."""
+BY_RANK: Final = "by_rank"
+"""The field of a row whose node is only that on which its rank is said to sit."""
+HOST: Final = "host_on_lines"
+"""The field of a row in a node's folder: the host, of another name, that its file's lines name."""
+HOST_AMONG_SEVERAL: Final = "host_among_several"
+"""The field of a row that names another host than most lines of its file do, or names none and
+lies in the folders of several nodes."""
+OWN_RANK: Final = "own_rank"
+"""The field of a row behind a task's label whose text says the same number as its rank."""
 SILENCED: Final = "silenced"
 """The field of a row that a team has silenced: why."""
 

@@ -52,7 +52,7 @@ def without_later(one: Extract) -> Extract:
         logs=tuple(
             replace(
                 log,
-                file=replace(log.file, progress=None, harmless=frozenset()),
+                file=replace(log.file, progress=None, harmless=frozenset(), job_id="", checksum=0),
                 rows=type(log.rows)(replace(row, traits=frozenset()) for row in log.rows),
             )
             for log in one.logs

@@ -34,6 +34,7 @@ __all__ = [
     "contradictions",
     "held_end",
     "is_behind",
+    "of_its_gpus",
     "of_its_processes",
     "strange_nodes",
     "without_teardown",
@@ -185,6 +186,59 @@ def strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str], lis
         return frozenset(), []
     shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
+
+
+# Drivers whose addresses are GPUs'; a switch has one, too.
+OF_GPU_DRIVERS: Final = frozenset({"nvidia", "amdgpu"})
+
+
+def of_its_gpus(
+    evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
+) -> tuple[list[Evidence], list[str]]:
+    """The rows, what a driver says of a GPU that the job does not have marked as not the job's, and
+    a note.
+
+    Only on nodes of which ``job.json`` lists a GPU for each of its ranks, and no line of the job
+    names another one.
+    """
+    listed = gpus_listed(evidence, facts, fleet)
+    strange: dict[str, None] = {}
+    kept = []
+    for row in evidence:
+        if is_of_another_gpu(row, listed, fleet):
+            strange.setdefault(f"{row.gpu} of {row.node}")
+            row = replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
+        kept.append(row)
+    shown = ", ".join([*strange][:3])
+    note = f"job.json does not list GPU {shown}: what it reports is not held against the job"
+    return kept, [note] if strange else []
+
+
+def gpus_listed(
+    evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
+) -> dict[str, frozenset[str]]:
+    """Node -> all GPUs that the job has on it, where that is told for certain."""
+    listed = {
+        node: frozenset(gpus)
+        for node, gpus in facts.gpu_bus_ids.items()
+        if len(set(gpus)) >= max(len(fleet.ranks_on(node)), facts.gpus_per_node or 1)
+    }
+    for row in evidence:
+        own = row.kind is Kind.IDENTITY and row.node in listed and row.gpu is not None
+        if own and row.gpu not in listed[row.node or ""]:
+            del listed[row.node or ""]  # the job runs on another one: the list is of another time
+    return listed
+
+
+def is_of_another_gpu(
+    row: Evidence, listed: Mapping[str, frozenset[str]], fleet: JobPlacement
+) -> bool:
+    """Whether a driver speaks of a GPU that is not listed, and of no process of the job."""
+    if row.gpu is None or row.node not in listed or row.family not in OF_GPU_DRIVERS:
+        return False
+    if row.kind is Kind.SXID or row.gpu in listed[row.node or ""]:
+        return False
+    return row.pid is None or fleet.rank_of_pid(row.node or "", row.pid) is None
 
 
 def of_its_processes(evidence: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:

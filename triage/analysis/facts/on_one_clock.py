@@ -13,11 +13,13 @@ from typing import Final
 from triage.analysis.clocks.clock_offsets import align
 from triage.analysis.clocks.rank_clocks import node_clocks
 from triage.analysis.facts.exits import with_ranks_that_exit, without_ignored
+from triage.analysis.facts.fate_of_jobs import fate_of_other_jobs, own_job
 from triage.analysis.facts.monitor_lines import held_against_peers
 from triage.analysis.facts.other_jobs import without_other_jobs
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.spread_of_nan import with_spread
 from triage.analysis.placement.attribution import attribute
+from triage.analysis.placement.files_of_nodes import with_lines_of_their_hosts, without_copies
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement, resolve
 from triage.analysis.waiting.case import Case
@@ -52,16 +54,20 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     before = len(logs.notes)
     facts = with_world(facts, case)
     logs, left_out = without_other_jobs(logs, facts, dump_nodes(case))
+    logs, copies = without_copies(logs)
+    logs, elsewhere = with_lines_of_their_hosts(logs, facts, dump_nodes(case))
     logs = replace(logs, evidence=without_repetitions(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, facts, dump_nodes(case), logs.looks)
     rows = without_ignored(attribute(with_age(placed), fleet))
+    rows, others = fate_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated))
     seated, outlived = mark_outlived(rows, placed.files)
     seated = with_ranks_that_exit(seated, fleet)
     rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
-    all_notes = (*left_out, *placed.notes[before:], *fleet.notes, *notes, *outlived)
+    of_files = (*left_out, *copies, *elsewhere, *others)
+    all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)
 
 

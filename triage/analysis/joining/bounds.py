@@ -82,7 +82,7 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.GENERIC_BY_ONE: Limit(
         0.12, "only one node says so, in general words, of what all of them use"
     ),
-    Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process"),
+    Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process or GPU"),
     Bound.ROUTINE: Limit(0.3, "programs fail like that on its node on other days too"),
     Bound.WEAK: Limit(0.45, "what says so needs another source"),
     Bound.WEAK_BESIDE_PROOF: Limit(

@@ -22,7 +22,7 @@ from triage.analysis.progress import health_of
 from triage.analysis.waiting.case import Case, timestamp
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
-from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
+from triage.domain.evidence import BY_RANK, Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.hosts import is_host_name
 from triage.domain.progress import Health
@@ -52,6 +52,9 @@ class Decision:
     suspects: tuple[Suspect, ...]
     victims: Victims
     heard: tuple[Finding, ...]
+    by_number: frozenset[str] = frozenset()
+    """Nodes that only the number of a rank names, where nothing that ran there agrees with the map
+    of ranks: they are named, and not acted upon."""
 
 
 def worth_naming(ranked: Sequence[Belief], stop: Stop) -> list[Belief]:
@@ -91,11 +94,31 @@ def decide(named: Sequence[Belief], sources: Sources, stop: Stop, placement: Pla
     accounted = {claim for belief in named for claim in belief.hypothesis.claims}
     heard = tuple(claim for claim in sources.claims if claim in accounted)
     verdict = (
-        verdict_of_rows(top, suspects, victims, sources, stop)
+        verdict_of_rows(top, suspects, victims, sources, stop, placement)
         if top.hypothesis.rows
         else verdict_of_claims(named, suspects, victims, heard)
     )
-    return Decision(verdict, suspects, victims, heard)
+    by_number = frozenset(
+        node
+        for belief in named
+        if (node := belief.hypothesis.node) is not None
+        and rests_on_numbers(belief.hypothesis, placement)
+    )
+    return Decision(verdict, suspects, victims, heard, by_number)
+
+
+def rests_on_numbers(cause: Hypothesis, placement: Placement) -> bool:
+    """Whether nothing but the numbers of ranks says that a cause is on its node, and no host, dump
+    or log agrees with the map of ranks.
+    """
+    if cause.rows:
+        return not any(is_placed(row, placement) for row in cause.rows)
+    return bool(cause.ranks) and not any(placement.is_seen(rank) for rank in cause.ranks)
+
+
+def is_placed(row: Evidence, placement: Placement) -> bool:
+    """Whether a line names its node, or its rank is known to be there."""
+    return BY_RANK not in row.fields or row.rank is None or placement.is_seen(row.rank)
 
 
 def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect, ...]:
@@ -194,15 +217,21 @@ def gpus_of(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> tu
     )
 
 
-def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tuple[str, ...]:
-    """The nodes that are taken out: a hardware cause that lines show, and sure of it and of its
-    time. A name that no host can have is never among them: who acts on it would act on text.
+def cordoned(
+    top: Belief, suspects: Sequence[Suspect], category: Category, placement: Placement
+) -> tuple[str, ...]:
+    """The nodes that are taken out: a hardware cause that lines show, and sure of it, of its time
+    and of its place. A name that no host can have is never among them: who acts on it would act
+    on text.
     """
     sure = (
         category in HARDWARE
         and Bound.ENDS_ITS_LOG not in top.bounds
         and round(top.probability, 4) >= CORDON_BELIEF
-        and any(row.is_firm and has_a_time(row) for row in top.hypothesis.rows)
+        and any(
+            row.is_firm and has_a_time(row) and is_placed(row, placement)
+            for row in top.hypothesis.rows
+        )
     )
     node = top.hypothesis.node
     named = (
@@ -224,6 +253,7 @@ def verdict_of_rows(
     victims: Victims,
     sources: Sources,
     stop: Stop,
+    placement: Placement,
 ) -> Verdict:
     cause = top.hypothesis
     # Logs of a machine alone are asked what ails it, and not who stopped a job.
@@ -238,7 +268,7 @@ def verdict_of_rows(
         confidence=top.probability if is_named else min(1 - top.probability, MOST_OF_UNSAID),
         summary=summary_of(cause, suspects, victims, is_named=is_named),
         action=action_of(cause, role) if is_named else Action.INVESTIGATE,
-        cordon=cordoned(top, suspects, category),
+        cordon=cordoned(top, suspects, category, placement),
         at=timestamp(first or stop.start_ns or stop.end_ns),
     )
 

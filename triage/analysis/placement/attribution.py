@@ -12,8 +12,22 @@ from typing import Final
 
 from triage.analysis.placement.gpu_names import JOINED, GpuNames, gpu_names
 from triage.analysis.placement.host_names import NamesInPaths
-from triage.analysis.placement.identity import JobPlacement, small, with_worker_fields
-from triage.domain.evidence import Evidence, Kind
+from triage.analysis.placement.identity import (
+    JobPlacement,
+    is_about_another,
+    names_its_host,
+    small,
+    with_worker_fields,
+)
+from triage.domain.evidence import (
+    BY_FILE,
+    BY_RANK,
+    HOST_AMONG_SEVERAL,
+    KERNEL_KINDS,
+    OWN_RANK,
+    Evidence,
+    Kind,
+)
 from triage.domain.natural import natural
 from triage.signatures.gpu.gpu_names import NAMES
 
@@ -32,8 +46,9 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
     speakers = homes_of_speakers(rows, fleet)
     rows = [attributed(with_gpu(row, names, fleet), fleet, speakers) for row in rows]
     owners = owners_of(rows, fleet)
+    rows = [at_the_only_node(row, fleet) for row in rows]
     return [
-        replace(row, rank=owner, node=row.node or fleet.node_of(owner))
+        of_rank(replace(row, rank=owner), row.node or fleet.node_of(owner))
         if row.rank is None
         and row.gpu is None
         and row.kind in OF_PROCESSES
@@ -51,35 +66,57 @@ def with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> li
     """
     rows = list(evidence)
     homes = NamesInPaths(fleet.seated)
+    speaking = nodes_speaking(rows, fleet)
+    rows = [of_its_file(row, fleet, homes) for row in rows]
+    return [with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
+
+
+def nodes_speaking(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, set[str]]:
+    """Artifact -> the nodes of the job whose hosts or ranks speak in it."""
     speaking: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        node = fleet.node_of_address(row.node) if row.node is not None else None
+        by_file = BY_FILE in row.fields
+        node = fleet.node_of_address(row.node) if row.node is not None and not by_file else None
         if node is None and row.rank is not None:
             node = fleet.node_of(row.rank)
         if node in fleet.seated and "said_of" not in row.fields:
             speaking[row.artifact].add(node or "")
-    rows = [of_its_file(row, fleet, homes) for row in rows]
-    return [
-        replace(row, node=home)
-        if (row.node is None or fleet.node_of_address(row.node) not in fleet.seated)
-        and not is_about_another(row)
-        and (home := homes.of(row.artifact)) is not None
-        and speaking[row.artifact] <= {home}
-        else row
-        for row in rows
-    ]
+    return speaking
 
 
-def is_about_another(row: Evidence) -> bool:
-    """Whether a line speaks of another node or rank than the one that prints it."""
-    return bool({"said_of", "of_rank", "nodes"} & row.fields.keys())
+def with_node_of_file(
+    row: Evidence, fleet: JobPlacement, home: str | None, speaking: Mapping[str, set[str]]
+) -> Evidence:
+    """A row with the node whose name its file bears, where nobody of another node speaks in it;
+    without that node where somebody does, unless a kernel says it.
+    """
+    if is_about_another(row):
+        return row
+    others = speaking.get(row.artifact, set())
+    if BY_FILE in row.fields and row.node is not None:
+        own = fleet.node_of_address(row.node) or row.node
+        is_alone = others <= {own} and row.artifact not in fleet.gathered
+        if is_alone or row.kind in KERNEL_KINDS or not others:
+            return row
+        return without_its_file(row)
+    is_known = row.node is not None and fleet.node_of_address(row.node) in fleet.seated
+    if is_known or HOST_AMONG_SEVERAL in row.fields or home is None or not others <= {home}:
+        return row
+    return replace(row, node=home)
+
+
+def without_its_file(row: Evidence) -> Evidence:
+    """A row of a file that is nobody's: its own rank, host or process may say whose it is."""
+    fields = {name: value for name, value in row.fields.items() if name != BY_FILE}
+    return replace(row, node=None, fields=fields)
 
 
 def of_its_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evidence:
     """A monitor's reading is of the node whose file it is in, whichever label its launcher gave."""
-    if row.kind is not Kind.THERMAL or row.node is not None or row.rank is None:
+    by_file = BY_FILE in row.fields
+    if row.kind is not Kind.THERMAL or row.rank is None or (row.node is not None and not by_file):
         return row
-    home = homes.of(row.artifact)
+    home = fleet.node_of_address(row.node) if row.node is not None else homes.of(row.artifact)
     if home is None or fleet.node_of(row.rank) in (None, home):
         return row
     return replace(row, node=home, rank=None)
@@ -135,12 +172,6 @@ def home_told_by(row: Evidence, task: int, fleet: JobPlacement) -> str | None:
     return fleet.node_of(row.rank)
 
 
-def names_its_host(row: Evidence) -> bool:
-    """Whether the node of a row is the host that NCCL printed it on."""
-    own = row.kind is Kind.NCCL or (row.kind is Kind.IDENTITY and row.pid is not None)
-    return own and not is_about_another(row)
-
-
 def in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
     """Label -> node: ``labels``, and the others in an order of nodes that agrees with it.
 
@@ -159,10 +190,12 @@ def nodes_in_order(fleet: JobPlacement) -> list[str]:
 
 
 def relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
-    """A row whose rank is only the label of its node's launcher, as that node's."""
+    """A row whose rank is only the label of its node's launcher, as that node's; a rank that its
+    text repeats is its own.
+    """
     task = small(row.fields.get("task"))
     labels = launchers.get(row.artifact)
-    if task is None or labels is None or row.rank != task:
+    if task is None or labels is None or row.rank != task or OWN_RANK in row.fields:
         return row
     return replace(row, rank=None, node=labels.get(task, row.node))
 
@@ -303,8 +336,36 @@ def attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) 
             rank = fleet.rank_of_pid(node, row.pid)
         if rank is None and row.cuda_device is not None:
             rank = fleet.rank_of_local(node, row.cuda_device)
-    if node is None and rank is not None:
-        node = fleet.node_of(rank)
-    if (node, rank, gpu) == (row.node, row.rank, row.gpu):
+    row = replace(row, rank=rank, gpu=gpu) if (rank, gpu) != (row.rank, row.gpu) else row
+    if rank is not None and (node is None or is_of_a_writer(row, node, fleet)):
+        return of_rank(row, fleet.node_of(rank) or node)
+    home = fleet.node_of(rank) if rank is not None else None
+    if home not in (None, node) and not is_about_another(row) and names_its_host(row):
+        rank = None  # a number of another program, or of an earlier start: the host is what it is
+    return row if (node, rank) == (row.node, row.rank) else replace(row, node=node, rank=rank)
+
+
+def at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
+    """What a process or a launcher of a job of one node says and nothing places, there."""
+    if fleet.only_node is None or row.node is not None or is_about_another(row):
         return row
-    return replace(row, node=node, rank=rank, gpu=gpu)
+    if row.kind not in OF_PROCESSES and row.kind not in (Kind.ELASTIC, Kind.GPU, Kind.ECC):
+        return row
+    rank = row.rank
+    if rank is None and row.local_rank is not None:
+        rank = fleet.rank_of_local(fleet.only_node, row.local_rank)
+    return replace(row, node=fleet.only_node, rank=rank)
+
+
+def is_of_a_writer(row: Evidence, node: str, fleet: JobPlacement) -> bool:
+    """Whether a row of a rank that sits elsewhere carries the name of who wrote or gathered it."""
+    if is_about_another(row) or names_its_host(row) or row.kind is Kind.THERMAL:
+        return False
+    return fleet.node_of(row.rank or 0) not in (None, node)
+
+
+def of_rank(row: Evidence, node: str | None) -> Evidence:
+    """``row`` at the node on which its rank is said to sit."""
+    if node == row.node:
+        return row
+    return replace(row, node=node, fields={**row.fields, BY_RANK: "1"})

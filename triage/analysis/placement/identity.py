@@ -8,22 +8,35 @@ one is believed and the disagreement is told.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from triage.analysis.placement.files_of_nodes import ranks_by_file
 from triage.analysis.placement.gpu_layouts import layout_of
 from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.host_names import canonical, name_in, plain_host, with_pods
 from triage.analysis.placement.order_of_nodes import fill_by_names, fill_by_order, told_per_node
 from triage.analysis.placement.world_ranks import world_of_looks, world_ranks
-from triage.domain.evidence import Evidence, Kind
+from triage.domain.evidence import BY_FILE, Evidence, Kind
 from triage.domain.job import Job
 from triage.domain.live.look import Look
 
-__all__ = ["JobPlacement", "resolve", "small", "with_worker_fields", "world_of"]
+__all__ = [
+    "JobPlacement",
+    "is_about_another",
+    "names_its_host",
+    "resolve",
+    "small",
+    "with_worker_fields",
+    "world_of",
+]
 
 MAX_NOTES: Final = 6
+# What says only which number is to run where.
+MAP: Final = "job.json"
+# More ranks than any node has.
+MOST_ON_A_NODE: Final = 16
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
 OF_GPUS: Final = frozenset({"nvidia", "amdgpu", "gpu_monitor"})
 # One node of a map that DeepSpeed prints.
@@ -46,6 +59,13 @@ class JobPlacement:
     rank_by_local: dict[tuple[str, int], int] = field(default_factory=dict)
     seated: frozenset[str] = frozenset()
     """The nodes that the job's map or a rank's seat names: no other word for a node."""
+    seen: frozenset[int] = frozenset()
+    """Ranks whose seat is more than a number in a map: a host, a process, a dump or a log agrees
+    with it, and nothing contradicts it."""
+    only_node: str | None = None
+    """The one node that the whole job runs on."""
+    gathered: frozenset[str] = frozenset()
+    """Logs in which ranks of several nodes speak, in whose folder ever they lie."""
 
     def node_of(self, rank: int) -> str | None:
         """The node of a rank."""
@@ -54,6 +74,10 @@ class JobPlacement:
     def gpu_of(self, rank: int) -> str | None:
         """The GPU of a rank, ``dddd:bb:dd``."""
         return self.gpu_by_rank.get(rank)
+
+    def is_seen(self, rank: int) -> bool:
+        """Whether something that was on the node agrees with the seat of a rank."""
+        return rank in self.seen or len(self.seated) == 1
 
     def rank_of_gpu(self, node: str, gpu: str) -> int | None:
         """The rank on a GPU of a node."""
@@ -84,10 +108,16 @@ class Claims:
         self.source: dict[int, str] = {}
         self.contradicted: Counter[tuple[str, str]] = Counter()
         self.example: dict[tuple[str, str], str] = {}
+        self.doubtful: set[int] = set()
+        self.seen: set[int] = set()
 
     def add(self, rank: int, value: str, source: str) -> None:
         believed = self.value.setdefault(rank, value)
         first = self.source.setdefault(rank, source)
+        if believed != value:
+            self.doubtful.add(rank)
+        elif source != MAP:
+            self.seen.add(rank)
         if believed != value and first != source:
             self.contradicted[first, source] += 1
             self.example.setdefault(
@@ -120,9 +150,9 @@ class SeatClaims:
         for rank in {*range(min(places, world or places)), *job.rank_to_node}:
             node, gpu = job.node_of(rank), job.gpu_of(rank)
             if node is not None:
-                self.nodes.add(rank, self.own_name(node), "job.json")
+                self.nodes.add(rank, self.own_name(node), MAP)
             if gpu is not None:
-                self.gpus.add(rank, gpu, "job.json")
+                self.gpus.add(rank, gpu, MAP)
 
     def add_addresses(self, rows: Iterable[Evidence], sure: Iterable[str]) -> None:
         """The addresses that nodes print of themselves, as further names; ``sure`` are names of
@@ -150,6 +180,26 @@ class SeatClaims:
             self.local_ranks.setdefault(rank, row.local_rank)
         elif row.kind is Kind.IDENTITY and row.cuda_device is not None:
             self.local_ranks.setdefault(rank, row.cuda_device)
+
+    def add_files(self, rows: Iterable[Evidence], job: Job, world: int | None) -> frozenset[str]:
+        """What files and the hosts that a writer put before their lines say of the ranks in them;
+        the files in which ranks of several nodes speak, of which nothing is believed.
+        """
+        told = [row for row in rows if is_of_one_rank(row, world) and not names_its_host(row)]
+        nodes = {self.own_name(row.node) for row in rows if row.node is not None} | {*job.nodes}
+        whole = range(world) if world is not None and len(nodes) > 1 else ()
+        known = dict(self.nodes.value)
+        gathered: set[str] = set()
+        for group in ranks_by_file(told):
+            per_node = job.gpus_per_node or (MOST_ON_A_NODE if world is None else None)
+            if group.is_gathered(known, whole, per_node):
+                gathered.add(group.artifact)
+                continue
+            for row in group.rows:
+                by_file = BY_FILE in row.fields
+                source = "the folders of logs" if by_file else "the lines' own prefixes"
+                self.add_row(source, row, row.rank or 0)
+        return frozenset(gathered)
 
     def add_looks(self, looks: Sequence[Look], world: int | None) -> None:
         """What NCCL's communicator of all processes says, where nothing above says otherwise; the
@@ -179,6 +229,8 @@ class SeatClaims:
                 process = found.members[rank]
                 node = known.get(rank) or self.own_name(host)
                 self.nodes.value.setdefault(rank, node)
+                if node == self.own_name(host):
+                    self.nodes.seen.add(rank)
                 if process.pid is not None and pids[process.pid] == 1:
                     self.pids.setdefault((node, process.pid), rank)
                 gpu = process.gpu if process.nvml_gpu is None else process.nvml_gpu
@@ -195,9 +247,10 @@ def resolve(
     """The seats, from all sources. ``dump_node_of`` is what folders and names of dumps say;
     ``looks`` are those at the running job.
     """
+    everything = list(evidence)
     rows = [
         with_worker_fields(row)
-        for row in evidence
+        for row in everything
         if row.node is not None or row.kind in (Kind.IDENTITY, Kind.ELASTIC)
     ]
     sure = [*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()]
@@ -213,6 +266,7 @@ def resolve(
             claims.add_row(source, row, rank)
     for rank, node in dump_node_of.items():
         claims.nodes.add(rank, claims.own_name(node), "the dumps' folders")
+    gathered = claims.add_files(rows, job, world)
     node_by_rank = claims.nodes.value
     fill_by_order(node_by_rank, job, world)
     claims.add_looks(looks, world)
@@ -224,7 +278,38 @@ def resolve(
         layout = common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
     fleet = placement_of(claims, job, world, layout)
     fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
+    fleet.seen = frozenset(claims.nodes.seen - claims.nodes.doubtful)
+    fleet.gathered = gathered
+    fleet.only_node = only_node(fleet, job, everything)
     return fleet
+
+
+# Where nothing tells how many ranks there are, more than these are not those of one node.
+USUAL_RANKS: Final = 8
+
+
+def only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -> str | None:
+    """The node of a job of one node: by ``job.json``, else where lines name one host alone, and no
+    rank that another node would need.
+    """
+    named = set(job.nodes) | set(job.rank_to_node.values())
+    if len(named) == 1:
+        (node,) = named
+        per_node = job.gpus_per_node or USUAL_RANKS
+        more = len(job.nodes) != 1 and (fleet.world_size or 0) > max(
+            len(job.rank_to_node), per_node
+        )
+        return None if more else node
+    told = [row for row in everything if row.node is not None]
+    hosts = {name_in(fleet.aliases, row.node or "") or row.node or "" for row in told}
+    if named or len(hosts | fleet.seated) != 1:
+        return None
+    spoken = any(names_its_host(row) and row.pid is not None for row in told)
+    highest = max((row.rank for row in everything if row.rank is not None), default=0)
+    world = max(fleet.world_size or 0, highest + 1)
+    (host,) = hosts
+    seated = len(fleet.ranks_on(host))
+    return host if spoken and world <= max(seated, job.gpus_per_node or USUAL_RANKS) else None
 
 
 def claims_by_trust(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
@@ -239,9 +324,29 @@ def claims_by_trust(rows: Sequence[Evidence], world: int | None) -> list[tuple[s
                 by_source["NCCL"].append(("NCCL's init lines", row, row.rank))
         elif row.rank is not None and row.kind is Kind.ELASTIC:
             by_source["elastic"].append(("torchelastic", row, row.rank))
-        elif row.rank is not None and row.count < 1_000_000:
+        elif row.rank is not None and row.count < 1_000_000 and names_its_host(row):
             by_source["prefix"].append(("the lines' own prefixes", row, row.rank))
     return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
+
+
+def is_of_one_rank(row: Evidence, world: int | None) -> bool:
+    """Whether a line carries the global rank of who prints it, in no line of NCCL or a launcher."""
+    if row.rank is None or row.node is None or row.count >= 1_000_000:
+        return False
+    if row.signature == JOINED or row.kind is Kind.ELASTIC or is_about_another(row):
+        return False
+    return world is None or row.rank < world
+
+
+def is_about_another(row: Evidence) -> bool:
+    """Whether a line speaks of another node or rank than the one that prints it."""
+    return bool({"said_of", "of_rank", "nodes"} & row.fields.keys())
+
+
+def names_its_host(row: Evidence) -> bool:
+    """Whether the node of a row is the host that the process itself printed: NCCL's, or Ray's."""
+    own = row.kind is Kind.NCCL or (row.kind is Kind.IDENTITY and row.pid is not None)
+    return own and BY_FILE not in row.fields and not is_about_another(row)
 
 
 def with_worker_fields(row: Evidence) -> Evidence:

@@ -19,6 +19,10 @@ class Placement(Protocol):
         """The node of a rank."""
         ...
 
+    def is_seen(self, rank: int) -> bool:
+        """Whether more than a number in a map seats a rank: something on the node agrees."""
+        ...
+
     def gpu_of(self, rank: int) -> str | None:
         """The GPU of a rank, ``dddd:bb:dd``."""
         ...

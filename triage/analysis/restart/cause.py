@@ -16,7 +16,8 @@ def stop_cause(ranking: Ranking) -> StopCause:
     category = ranking.decision.verdict.category
     causes = (belief.hypothesis for belief in ranking.beliefs)
     cause = next((one for one in causes if one.category is category), None)
+    by_number = ranking.decision.by_number
     if cause is None:
-        return StopCause()
-    rows = cause.rows[:MAX_ROWS]
-    return StopCause(tuple(dict.fromkeys(row.signature for row in rows)), cause.in_no_node)
+        return StopCause(by_number=by_number)
+    signatures = tuple(dict.fromkeys(row.signature for row in cause.rows[:MAX_ROWS]))
+    return StopCause(signatures, cause.in_no_node, by_number)

@@ -27,6 +27,10 @@ MAX_POSSIBLE: Final = 2
 LEAST_BELIEF: Final = 0.25
 # ... and no more than one in so many nodes of the job.
 ONE_IN: Final = 4
+BY_NUMBER: Final = (
+    "Only the number of a rank says which node it was, and nothing that ran there agrees: find out"
+    " where it ran, and leave that node out"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class StopCause:
 
     signatures: tuple[str, ...] = ()
     outside: bool = False
+    by_number: frozenset[str] = frozenset()
+    """Nodes that nothing but the number of a rank names: they are left in."""
 
 
 def restart_of(
@@ -54,7 +60,7 @@ def restart_of(
     if verdict.kind is VerdictKind.HEALTHY:
         return None
     if VerdictKind.STRAGGLER in (verdict.kind, verdict.category):
-        return restart_of_slow_job(suspects)
+        return restart_of_slow_job([one for one in suspects if one.node not in cause.by_number])
     policy = UNKNOWN_CAUSE
     if verdict.kind is not VerdictKind.INCONCLUSIVE:
         policy = policy_of(verdict.category, cause.signatures, outside=cause.outside)
@@ -64,9 +70,9 @@ def restart_of(
         why = f"{policy.why}, but that is not sure ({verdict.confidence:.2f}): one start tells"
         policy = Policy(RESTART, 1, why)
     elif policy.decision is WITHOUT:
-        policy, exclude = without_nodes(policy, verdict.category, suspects, num_nodes)
+        policy, exclude = without_nodes(policy, verdict.category, suspects, num_nodes, cause)
     elif policy.decision is RESTART:
-        exclude = again_on(suspects, repeats)
+        exclude = again_on((one for one in suspects if one.node not in cause.by_number), repeats)
         if exclude:
             policy = Policy(WITHOUT, policy.retries, f"{names_of(exclude)} ended it before, too")
     return after_record(policy, exclude, verdict.category, starts, repeats)
@@ -79,10 +85,18 @@ def restart_of_slow_job(suspects: Iterable[Suspect]) -> Restart | None:
 
 
 def without_nodes(
-    policy: Policy, category: Category, suspects: Sequence[Suspect], num_nodes: int | None
+    policy: Policy,
+    category: Category,
+    suspects: Sequence[Suspect],
+    num_nodes: int | None,
+    cause: StopCause,
 ) -> tuple[Policy, tuple[str, ...]]:
     """The policy and the nodes to leave out: convicted ones, else a few that are possible."""
     own = [one for one in suspects if one.category is category or one.category in HARDWARE]
+    if any(one.node in cause.by_number for one in own):
+        own = [one for one in own if one.node not in cause.by_number]
+        if not own:
+            return Policy(RESTART, 1, BY_NUMBER), ()
     convicted = nodes_of(one for one in own if one.role is Role.CULPRIT)
     if convicted:
         everywhere = len(convicted) > 1 and not is_cheap(len(convicted), num_nodes)

@@ -46,6 +46,9 @@ def log_values(log: Outcome) -> list[Any]:
 def later_values(file: LogFile, looks: tuple[Look, ...]) -> list[Any]:
     """What extracts of earlier releases do not have; nothing where there is none of it."""
     progress = None if file.progress is None else progress_values(file.progress)
+    if file.job_id or file.checksum:
+        told = [file.job_id, file.checksum]
+        return [progress, sorted(file.harmless), looks_values(looks), file.own, *told]
     if file.own:
         return [progress, sorted(file.harmless), looks_values(looks), file.own]
     if looks:
@@ -116,6 +119,8 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
         progress=progress_from(later[0]) if later and later[0] is not None else None,
         harmless=frozenset(map(int, later[1])) if len(later) > 1 else frozenset(),
         own=later[3] if len(later) > 3 else "",
+        job_id=later[4] if len(later) > 4 else "",
+        checksum=int(later[5]) if len(later) > 5 else 0,
     )
     return Outcome(
         file,

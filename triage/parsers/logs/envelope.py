@@ -59,6 +59,8 @@ class Envelope:
     delta_ns: int | None = None
     program: str | None = None
     printed_by: str | None = None
+    rank_in_text: bool = False
+    """Whether ``rank`` stands in the line itself and is no label of a task."""
 
 
 def rules_of(first: str) -> tuple[Rule, ...]:
@@ -114,6 +116,7 @@ def read_envelope(line: str, *, labelled: bool = False) -> Envelope:
         strip.delta_ns,
         strip.program,
         strip.printed_by,
+        strip.rank is not None,
     )
 
 

@@ -36,6 +36,15 @@ SERVICES: Final = re.compile(
 )
 # When a tool made its report: `nvidia-smi -q`.
 MADE_AT: Final = re.compile(r"Timestamp[ \t]{1,60}: (.{10,40})$")
+# What wrappers and srun say of their own job before it begins.
+JOB_ID: Final = re.compile(
+    rb"\b(?:SLURM_(?:ARRAY_)?JOB_?ID|PBS_JOBID|LSB_JOBID|JOB_ID)[\"']?\s{0,3}[=:]\s{0,3}[\"']?"
+    rb"(\d{1,12}(?:_\d{1,9})?)|\bsrun: job (\d{1,12}) (?:queued|has been allocated)"
+    rb"|\b[Jj]ob [Ii][Dd](?: is)? ?[:=] {0,2}(\d{1,12}(?:_\d{1,9})?)\b"
+    rb"|\bSubmitted batch job (\d{1,12})\b"
+)
+# Behind so many lines a log tells of more than of its own beginning.
+HEAD_LINES: Final = 200
 DIGITS: Final = re.compile(rb"[0-9]")
 LETTERS: Final = re.compile(rb"[A-Za-z]")
 HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
@@ -71,6 +80,8 @@ class Layout:
     job_lines: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
     first_stamp: Stamp = NO_STAMP
+    job_id: str = ""
+    """The scheduler's number of the job, where a wrapper or the scheduler prints it first."""
     own_words: bool = False
     """A kernel printed it, though nothing but its words says so."""
 
@@ -100,6 +111,9 @@ def layout_of(head: bytes) -> Layout:
         if envelope.node is not None:
             found.hosts[envelope.node] += 1
     if not found.kernel:
+        told = {one for names in JOB_ID.findall(b"\n".join(lines[:HEAD_LINES])) for one in names}
+        told.discard(b"")
+        found.job_id = told.pop().decode() if len(told) == 1 else ""
         spread = lines[:: max(1, len(lines) // SAMPLE)][:SAMPLE]
         more = [read_envelope(clean(line[:4096])) for line in spread]
         found.seated = any(one.node is not None and one.rank is not None for one in more)

@@ -70,6 +70,10 @@ class LogFile:
     progress: JobSteps | None = None
     harmless: frozenset[int] = frozenset()
     own: str = ""
+    job_id: str = ""
+    """The number of its job, as the head of the log tells it; empty where it does not."""
+    checksum: int = 0
+    """Of its bytes: two logs with one are copies; 0 where nobody counted."""
 
 
 @dataclass(slots=True)

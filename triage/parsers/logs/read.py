@@ -8,6 +8,7 @@ so that no result depends on where chunks are cut.
 
 import re
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,12 +17,12 @@ from typing import Final
 import numpy as np
 
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
-from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps
 from triage.parsers.logs.first_minutes import boots_in, of_a_boot, soon_after_boot
+from triage.parsers.logs.host_lines import at_its_place, hosts_in_file
 from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.layout import Layout, layout_of, node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -140,6 +141,7 @@ class LogReader:
         self.last_stamp = NO_STAMP
         self.whole = bytearray()
         self.size_bytes = 0
+        self.checksum = 0
         self.dumps: DumpsInLog | None = None
         self.above = b""
         # Where in the buffer the first head of a stack stands, and in which line.
@@ -158,6 +160,7 @@ class LogReader:
             ended = got < asked
             if self.layout.relative and len(self.whole) < MAX_RELATIVE:
                 self.whole += view[self.filled : self.filled + got]
+            self.checksum = zlib.crc32(view[self.filled : self.filled + got], self.checksum)
             self.filled += got
             self.size_bytes += got
             if self.size_bytes > self.bounds.counted:
@@ -333,6 +336,8 @@ class LogReader:
         if kind is LogKind.KERNEL:
             file.harmless = frozenset(self.harmless)
         file.first_stamp = self.layout.first_stamp
+        file.checksum = self.checksum
+        file.job_id = self.layout.job_id if kind is LogKind.JOB else ""
         file.last_stamp = self.last_stamp
         if not self.layout.kernel:
             file.progress = self.progress.result()
@@ -353,7 +358,7 @@ class LogReader:
 
     def finished(self, node: str | None) -> Iterator[tuple[Evidence, int]]:
         """The rows of all groups, with the time of their last line."""
-        folder = node_in_name(self.stream.artifact)
+        hosts = hosts_in_file(self.stream.artifact, self.hosts | self.layout.hosts)
         stamps: list[Stamp] = []
         if self.layout.relative:
             stamps = relative_stamps(clean(raw) for raw in bytes(self.whole).split(b"\n"))
@@ -368,14 +373,11 @@ class LogReader:
                 stamp = row.stamp
                 if stamps and group.last_line <= len(stamps):
                     stamp, last = stamps[group.first_line - 1], stamps[group.last_line - 1]
-                place = row.node or folder or group.node or node
-                if row.node is None and "of_rank" in row.fields:
-                    place = None  # it speaks of a rank that may sit on another node
-                if group.count > 1 or place != row.node or stamps:
+                row = at_its_place(row, group.node, hosts, node)
+                if group.count > 1 or stamps:
                     row = replace(
                         row,
                         count=group.count,
-                        node=place,
                         stamp=stamp,
                         last_stamp=stamp if last is None else last,
                         fields=through(row, group.last_line),

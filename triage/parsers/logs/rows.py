@@ -6,7 +6,17 @@ from dataclasses import replace
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.evidence import LAST_LINE, NO_STAMP, Evidence, EvidenceRole, Stamp, Trait
+from triage.domain.evidence import (
+    BY_FILE,
+    HOST,
+    LAST_LINE,
+    NO_STAMP,
+    OWN_RANK,
+    Evidence,
+    EvidenceRole,
+    Stamp,
+    Trait,
+)
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, read_envelope
 from triage.parsers.logs.stamps import read_time
@@ -157,6 +167,8 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
         fields.setdefault("printed_by", envelope.printed_by)
     if envelope.task is not None:
         fields["task"] = str(envelope.task)
+        if envelope.rank_in_text or number(named.get("rank")) == rank == envelope.task:
+            fields[OWN_RANK] = str(rank)
     stamp = envelope.stamp
     if stamp == NO_STAMP and "time" in fields:
         stamp = read_time(fields["time"]) or stamp  # tables and the scheduler tell it in words
@@ -273,6 +285,8 @@ def identity(row: Evidence) -> tuple[object, ...]:
         row.role,
         row.parent_code,
         row.fields.get("printed_by"),
+        BY_FILE in row.fields,
+        row.fields.get(HOST),
     )
 
 

@@ -1,0 +1,131 @@
+"""What a scheduler did to another job is no end of this one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.job_folders import (
+    BUSES,
+    DAY,
+    HOSTS,
+    at,
+    ended_by,
+    facts,
+    kernel,
+    said,
+    steps,
+    watchdogs,
+)
+from triage.analysis.facts.fate_of_jobs import OwnJob, own_job
+from triage.domain.job import Job
+
+KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
+XID_79 = f"NVRM: Xid (PCI:{BUSES[2]}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off."
+STAMP = f"[{DAY}T{at(-1)}]"
+AT = f"{DAY}T{at(-1)[:8]}"
+
+# {} is the number of the job that it is about.
+FATES = (
+    STAMP + " Time limit exhausted for JobId={}",
+    STAMP + " preempted JobId={} has been requeued to reclaim resources for JobId=5150",
+    STAMP + " Requeuing JobId={}",
+    STAMP + " preempted JobId={}_4 had to be killed",
+    f"slurmstepd: error: *** JOB {{}} ON cn01 CANCELLED AT {AT} DUE TO TIME LIMIT ***",
+    f"slurmstepd: error: *** STEP {{}}.0 ON cn01 CANCELLED AT {AT} DUE TO PREEMPTION ***",
+    "slurmstepd: error: Detected 1 oom-kill event(s) in StepId={}.0. Some of your processes may"
+    " have been killed by the cgroup out-of-memory handler.",
+    "09/17/2026 09:59:59;0008;Server@pbs;Job;{}.pbs;Job preempted by 5150.pbs",
+    'qmaster|W|job {}.1 exceeded hard wallclock time - initiate terminate via "KILL"',
+    f"{DAY} 09:59:59 Job <{{}}>: TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
+)
+
+
+@pytest.mark.parametrize("fate", FATES)
+@pytest.mark.parametrize("own", ["job.json", "head"])
+def test_it_beats_no_gpu_that_fell_off(tmp_path: Path, fate: str, own: str) -> None:
+    head = ["SLURM_JOB_ID=5150"] if own == "head" else []
+    files = {
+        **KERNELS,
+        "nodes/cn03/kernel.log": kernel("cn03", (-0.5, XID_79)),
+        "slurmctld.log": [fate.format("7777")],
+        "job.log": [*head, *steps(), *watchdogs(range(16))],
+    }
+
+    wire = said(tmp_path, files, facts(job_id="5150" if own == "job.json" else None))
+
+    assert [(node, part) for node, _, part in ended_by(wire)] == [("cn03", "gpu")]
+    assert "7777" not in wire["verdict"]["summary"]
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_a_healthy_job_beside_it_stays_one(tmp_path: Path, fate: str) -> None:
+    files = {**KERNELS, "slurmctld.log": [fate.format("7777")], "job.log": steps()}
+
+    wire = said(tmp_path, files, facts(exit_code=None))
+
+    assert wire["verdict"]["kind"] == "healthy"
+
+
+@pytest.mark.parametrize("fate", FATES[:2] + FATES[4:6])
+def test_its_own_fate_is_still_this_jobs(tmp_path: Path, fate: str) -> None:
+    files = {**KERNELS, "slurmctld.log": [fate.format("5150")], "job.log": steps()}
+
+    wire = said(tmp_path, files, facts())
+
+    assert wire["verdict"]["category"] == "host_maintenance"
+
+
+def test_a_node_that_failed_under_another_job_is_still_told(tmp_path: Path) -> None:
+    """The line is about the node; whose job it took there says nothing against it."""
+    lines = [f"{STAMP} Killing JobId=7777 on failed node cn02",
+             f"{STAMP} error: Nodes cn02 not responding, setting DOWN"]  # fmt: skip
+    files = {**KERNELS, "slurmctld.log": lines, "job.log": [*steps(), *watchdogs(range(16))]}
+
+    wire = said(tmp_path, files, facts())
+
+    assert wire["suspects"][0]["node"] == "cn02"
+
+
+def test_pods_of_other_jobs(tmp_path: Path) -> None:
+    files = {
+        **KERNELS,
+        "events.txt": [
+            "Normal  Scheduled  9m  default-scheduler  Successfully assigned ml/llm-worker-0 to"
+            " cn01",
+            "Warning  BackOff  1m  pod/llm-worker-0  Back-off restarting failed container",
+            "Normal  Preempted  1s  pod/eval-7-abc  Preempted by pod 7be1 on node cn03",
+        ],
+        "job.log": [*steps(), *watchdogs(range(16))],
+    }
+
+    wire = said(tmp_path, files, facts(job_id="llm"))
+
+    assert wire["verdict"]["category"] != "host_maintenance"
+
+
+@pytest.mark.parametrize(
+    ("own", "number", "raw", "same"),
+    [
+        ("5150", "5150", None, True),
+        ("5150", "5151", None, False),
+        ("5150", "515", None, False),
+        ("5150", "5150_3", None, True),
+        ("5150_3", "5150_3", "5160", True),
+        ("5150_3", "5150_4", "5161", False),
+        ("5160", "5150_3", "5160", True),
+        ("5150_3", "5150", None, True),
+        ("5150", "5150+1", None, True),
+        ("5150_3", "5150[3]", None, True),
+    ],
+)
+def test_whose_number(own: str, number: str, raw: str | None, *, same: bool) -> None:
+    assert OwnJob(frozenset({own})).has_number(number, raw) is same
+
+
+def test_a_name_that_is_no_number_compares_with_none() -> None:
+    job: Any = own_job(Job(job_id="pretrain-llm"), [], ())
+
+    assert job.numbers == frozenset()
+    assert job.has_pod("pretrain-llm-worker-3")
+    assert not job.has_pod("pretrain-other")

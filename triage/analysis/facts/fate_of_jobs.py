@@ -1,0 +1,131 @@
+"""What a scheduler did to other jobs than this one: no fate of this job.
+
+A controller's log, a node's log and the events of a cluster tell of every job that ran there. A
+line that names a job by its number, or a pod, is about that one. Which one is ours stands in
+``job.json``, at the head of the job's own log, or in the names of its hosts.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from triage.domain.category import Category
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.job import Job
+from triage.parsers.logs.logset import LogFile
+
+__all__ = ["OwnJob", "fate_of_other_jobs", "own_job"]
+
+# 4711, 4711_3, 4711[3], 4711+1, 4711.0, 4711_3(4715), 8812.pbs-server
+JOB: Final = r"(?P<id>\d{1,12}(?:_\d{1,9}|\[\d{1,9}\]|\+\d{1,4})?)(?:\((?P<raw>\d{1,12})\))?"
+ABOUT_A_JOB: Final = re.compile(
+    rf"(?:\bJob_?I[dD][ =:]{{1,2}}|\bStepId=|\bjob_?id[ =:]{{1,2}}|\b(?:[Jj]obs?|JOB|STEP|;Job;)"
+    rf"[ ;=:#]{{0,2}}<?){JOB}(?![\w%])"
+)
+ABOUT_A_POD: Final = re.compile(
+    r"\bpod/(?P<pod>[a-z0-9][\w.-]{1,252})|\b[Pp]ods? (?:[a-z0-9][\w-]{0,62}/)?"
+    r"(?P<named>[a-z0-9][\w.-]{0,250}-[\w.-]{1,60})"
+    r"|\bevicting pod (?:[\w.-]{1,80}/)?(?P<evicted>[\w.-]{2,253})"
+)
+# slurm-4711.out, slurm-4711_3.out
+IN_NAME: Final = re.compile(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
+SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OwnJob:
+    """What this job is called: ``numbers`` by its scheduler, ``words`` by who named its pods."""
+
+    numbers: frozenset[str]
+    words: frozenset[str] = frozenset()
+
+    def has_number(self, number: str, raw: str | None) -> bool:
+        """Whether a scheduler's number is this job's; a task of its array is, too."""
+        told = {number.replace("[", "_").rstrip("]"), raw}
+        base = re.split(r"[_+\[]", number, maxsplit=1)[0]
+        whole = base in told  # the line is about the array, or the job of several parts
+        return any(
+            own in told or own == base or (whole and re.split(r"[_+]", own)[0] == base)
+            for own in self.numbers
+        )
+
+    def has_pod(self, pod: str) -> bool:
+        """Whether a pod is one of this job's."""
+        return any(pod == word or pod.startswith(f"{word}-") for word in self.words)
+
+
+def own_job(facts: Job, files: Iterable[LogFile], hosts: Collection[str]) -> OwnJob:
+    """The numbers and names of this job; ``hosts`` are the names of its nodes."""
+    numbers = {file.job_id for file in files if file.job_id}
+    numbers |= {found[1] for file in files if (found := IN_NAME.search(file.artifact)) is not None}
+    own = facts.job_id or ""
+    words = {host for host in hosts if "-" in host}
+    if re.fullmatch(r"\d{1,12}(?:_\d{1,9})?", own):
+        numbers.add(own)
+    elif own:
+        words.add(own)
+    return OwnJob(frozenset(numbers), frozenset(words))
+
+
+def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evidence], list[str]]:
+    """``rows``, those of a scheduler about another job as noise, and a note.
+
+    What such a line says of a node holds, whosever job it took.
+    """
+    of_pods = any(
+        job.has_pod(pod)
+        for row in rows
+        if row.kind is Kind.SCHEDULER and (pod := pod_in(row)) is not None
+    )
+    others: dict[str, None] = {}
+    kept = []
+    for row in rows:
+        other = other_job(row, job, of_pods=of_pods) if is_of_a_scheduler(row) else None
+        if other is not None:
+            others.setdefault(other)
+            row = as_of_another_job(row)
+        kept.append(row)
+    if not others:
+        return kept, []
+    shown = ", ".join([*others][:SHOWN])
+    more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+    return kept, [f"what the scheduler says of other jobs is no end of this one: {shown}{more}"]
+
+
+def is_of_a_scheduler(row: Evidence) -> bool:
+    """Whether a scheduler tells it of a job, or a wrapper in its words."""
+    ends = row.category is Category.HOST_MAINTENANCE and row.kind is Kind.ELASTIC
+    return row.kind is Kind.SCHEDULER or ends
+
+
+def other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
+    """The other job, or its pod, that a scheduler's line is about; None for this one or none.
+
+    ``of_pods`` says that this job's own pods are called by its name.
+    """
+    found = ABOUT_A_JOB.search(row.text) if job.numbers else None
+    if found is not None:
+        own = job.has_number(found["id"], found["raw"])
+        return None if own else f"job {found['id']}"
+    pod = pod_in(row) if of_pods else None
+    return None if pod is None or job.has_pod(pod) else f"pod {pod}"
+
+
+def pod_in(row: Evidence) -> str | None:
+    """The pod that an event is about."""
+    found = ABOUT_A_POD.search(row.text)
+    return (found["pod"] or found["named"] or found["evicted"]) if found is not None else None
+
+
+def as_of_another_job(row: Evidence) -> Evidence:
+    """A line about another job: noise, unless it names a node, of which it may still tell."""
+    if row.fields.keys() & {"said_of", "nodes"}:
+        return replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
+    return replace(
+        row,
+        role=EvidenceRole.NOISE,
+        category=Category.NONE,
+        also=(),
+        traits=row.traits | {Trait.NOT_THE_JOB},
+    )

@@ -1,0 +1,140 @@
+"""Whose a file is, where its folder and its lines disagree, and what lies in two folders.
+
+A log may lie in the folder of the node that wrote it and hold what ranks of all nodes said: the
+output of a batch host, a rack's syslog, a copy. The folder's name counts where the lines name no
+other node of the job.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from triage.analysis.placement.host_names import full_host, name_in, plain_host
+from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, NO_STAMP, Evidence
+from triage.domain.job import Job
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.logs.logset import LogFile, LogKind, LogSet
+
+__all__ = ["RanksByFile", "ranks_by_file", "with_lines_of_their_hosts", "without_copies"]
+
+
+def with_lines_of_their_hosts(
+    logs: LogSet, facts: Job, dump_nodes: Mapping[int, str]
+) -> tuple[LogSet, list[str]]:
+    """``logs``; where the host on a line is another node of the job than its folder's, the line is
+    of that host, and so is a kernel log of which all lines name it.
+
+    A name that nothing else calls a node is taken for another name of the folder's.
+    """
+    told = {*facts.nodes, *facts.rank_to_node.values(), *dump_nodes.values()}
+    folders = {node for file in logs.files if (node := node_in_name(file.artifact)) is not None}
+    known: dict[str, str] = {}
+    for node in sorted(folders - told) + sorted(told):
+        known[plain_host(node)] = known[full_host(node)] = node
+    homes: dict[str, str] = {}
+    for row in logs.evidence:
+        host = row.fields.get(HOST)
+        home = name_in(known, host) if host is not None else None
+        if home is not None and plain_host(home) != plain_host(row.node or ""):
+            homes[row.artifact] = home
+    if not homes:
+        return logs, []
+    kernel = {file.artifact for file in logs.files if file.kind is LogKind.KERNEL}
+    moved = {artifact: home for artifact, home in homes.items() if artifact in kernel}
+    rows = [
+        replace(row, node=homes[row.artifact])
+        if row.artifact in homes
+        and (HOST in row.fields or (BY_FILE in row.fields and row.artifact in moved))
+        else row
+        for row in logs.evidence
+    ]
+    files = [
+        replace(file, node=moved[file.artifact]) if file.artifact in moved else file
+        for file in logs.files
+    ]
+    shown = ", ".join(f"{artifact} names {home}" for artifact, home in sorted(homes.items())[:3])
+    note = f"a log lies in the folder of another node than its lines name: {shown}"
+    return replace(logs, files=files, evidence=rows), [note]
+
+
+def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
+    """``logs`` without the second copy of a dated log; what lies in the folders of two nodes is in
+    the folder of nobody.
+    """
+    copies = copies_among(logs)
+    if not copies:
+        return logs, []
+    gone: set[str] = set()
+    nobodys: set[str] = set()
+    kept: dict[str, str | None] = {}
+    for files in copies:
+        first, *others = sorted(files, key=lambda file: (file.node is None, file.artifact))
+        gone |= {file.artifact for file in others}
+        homes = {file.node for file in files} - {None}
+        if len(homes) > 1:
+            nobodys.add(first.artifact)
+            kept[first.artifact] = None
+    evidence = [
+        replace(row, node=None, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
+        if row.artifact in nobodys and (BY_FILE in row.fields or HOST in row.fields)
+        else row
+        for row in logs.evidence
+        if row.artifact not in gone
+    ]
+    files = [
+        replace(file, node=kept[file.artifact]) if file.artifact in kept else file
+        for file in logs.files
+        if file.artifact not in gone
+    ]
+    shown = ", ".join(sorted(gone)[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+    notes = [f"copies of another log, read once: {shown}"]
+    if nobodys:
+        notes.append(
+            "the same log lies in the folders of several nodes, which tell of no line whose it is"
+        )
+    return replace(logs, files=files, evidence=evidence), notes
+
+
+def copies_among(logs: LogSet) -> list[list[LogFile]]:
+    """The dated logs of the same bytes, each with its copies; a text without a time may well be
+    the same on several nodes.
+    """
+    alike: dict[object, list[LogFile]] = defaultdict(list)
+    for file in logs.files:
+        if file.checksum and (file.first_stamp, file.last_stamp) != (NO_STAMP, NO_STAMP):
+            key = (file.kind, file.lines, file.checksum, file.first_stamp, file.last_stamp)
+            alike[key].append(file)
+    return [files for files in alike.values() if len(files) > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class RanksByFile:
+    """Which ranks speak in one file below the name of one node."""
+
+    artifact: str
+    node: str
+    rows: Sequence[Evidence]
+
+    @property
+    def ranks(self) -> frozenset[int]:
+        """The ranks that its lines carry."""
+        return frozenset(row.rank for row in self.rows if row.rank is not None)
+
+    def is_gathered(
+        self, node_by_rank: Mapping[int, str], whole: Collection[int], per_node: int | None
+    ) -> bool:
+        """Whether ranks of several nodes speak in it: by where they are known to sit, by more of
+        them than a node has, or as all ranks of the ``whole`` job of several nodes are there.
+        """
+        homes = {node_by_rank[rank] for rank in self.ranks if rank in node_by_rank}
+        too_many = per_node is not None and len(self.ranks) > per_node
+        return len(homes) > 1 or too_many or (len(whole) > 1 and self.ranks >= set(whole))
+
+
+def ranks_by_file(rows: Iterable[Evidence]) -> list[RanksByFile]:
+    """The rows whose rank and whose node do not stand in one prefix of the process itself."""
+    found: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
+    for row in rows:
+        if row.rank is not None and row.node is not None:
+            found[row.artifact, row.node].append(row)
+    return [RanksByFile(artifact, node, rows) for (artifact, node), rows in sorted(found.items())]

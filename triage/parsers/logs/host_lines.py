@@ -1,0 +1,75 @@
+"""Whose the lines of one file are: of the hosts that they name, else of the file's own node.
+
+A folder's name may be another word for the one host that all its lines name. Where they name
+several, the file was gathered from several, and each line is of the host that it names.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, Evidence
+from triage.parsers.flight_recorder.naming import node_in_name
+
+__all__ = ["HostsInFile", "at_its_place", "hosts_in_file"]
+
+# What a machine is called before anybody has given it a name.
+NAMELESS: Final = frozenset(
+    {"localhost", "(none)", "none", "unknown", "ubuntu", "debian", "rocky", "centos", "fedora"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HostsInFile:
+    """``folder`` is the node that the folder or the file's name gives; ``own`` is the one host, in
+    short, that means the file's own node, ``several`` whether lines name others beside it.
+    """
+
+    folder: str | None
+    own: str | None
+    several: bool
+
+
+def hosts_in_file(artifact: str, hosts: Mapping[str, int]) -> HostsInFile:
+    """What the lines of a file name; ``hosts`` is host -> how often it was seen."""
+    folder = node_in_name(artifact)
+    counted: Counter[str] = Counter()
+    for host, count in hosts.items():
+        counted[short(host)] += count
+    for name in NAMELESS:
+        del counted[name]
+    own: str | None = None
+    if folder is not None and short(folder) in counted:
+        own = short(folder)
+    elif counted:
+        host, most = counted.most_common(1)[0]
+        own = host if 2 * most > counted.total() else None
+    return HostsInFile(folder, own, len(counted) > 1)
+
+
+def at_its_place(row: Evidence, host: str | None, hosts: HostsInFile, node: str | None) -> Evidence:
+    """``row`` at the node that it speaks of, else at that of ``host``, which stands on its line,
+    else at ``node``, the file's.
+    """
+    if row.node is not None:
+        return row
+    if "of_rank" in row.fields:
+        return row  # it speaks of a rank that may sit on another node
+    if host is None or short(host) in NAMELESS:
+        place = hosts.folder or node
+        if place is None:
+            return row
+        return replace(row, node=place, fields={**row.fields, BY_FILE: "1"})
+    if hosts.several and short(host) != hosts.own:
+        return replace(row, node=host, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
+    if hosts.folder is None or short(host) == short(hosts.folder):
+        return replace(row, node=hosts.folder or host)
+    return replace(row, node=hosts.folder, fields={**row.fields, HOST: host})
+
+
+def short(host: str) -> str:
+    """A host name without its domain, an address as it is."""
+    text = host.lower()
+    name = text.partition(".")[0]
+    return text if name.isdecimal() else name
