@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = ["ends_by_itself", "ranks_that_left", "with_ranks_that_exit", "without_ignored"]
 
@@ -49,8 +49,11 @@ def without_ignored(rows: Sequence[Evidence]) -> list[Evidence]:
 
 def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """``rows`` in their order, roots of processes with the rank that exits below them."""
-    seated_rows = list(rows)
     homes = nodes_of_processes(rows, fleet)
+    seated_rows = [
+        seated(row, homes, fleet) if row.kind is Kind.ELASTIC and row.node is None else row
+        for row in rows
+    ]
     alone = only_task_that_left(rows)
     by_file: dict[str, list[int]] = defaultdict(list)
     for k, row in enumerate(seated_rows):
@@ -188,9 +191,13 @@ def nodes_of_processes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[in
     by_pid: dict[int, set[str]] = defaultdict(set)
     for node, pid in fleet.rank_by_pid:
         by_pid[pid].add(node)
+    by_kernel: dict[int, set[str]] = defaultdict(set)
     for row in rows:
-        if row.kind is Kind.XID and row.pid is not None and row.node is not None:
-            by_pid[row.pid].add(row.node)
+        if row.kind in KERNEL_KINDS and row.pid is not None and row.node is not None:
+            by_kernel[row.pid].add(row.node)
+    for pid, nodes in by_kernel.items():
+        # Processes of several nodes may share a number: a kernel that names it tells which.
+        by_pid[pid] = nodes & by_pid[pid] if len(nodes & by_pid[pid]) == 1 else nodes | by_pid[pid]
     return by_pid
 
 
@@ -199,6 +206,9 @@ def seated(row: Evidence, homes: dict[int, set[str]], fleet: JobPlacement) -> Ev
     if row.node is None and row.pid is not None and len(homes.get(row.pid, ())) == 1:
         (node,) = homes[row.pid]
         row = replace(row, node=node)
-    if row.rank is None and row.node is not None and row.local_rank is not None:
-        return replace(row, rank=fleet.rank_of_local(row.node, row.local_rank))
+    if row.rank is None and row.node is not None:
+        rank = fleet.rank_of_pid(row.node, row.pid) if row.pid is not None else None
+        if rank is None and row.local_rank is not None:
+            rank = fleet.rank_of_local(row.node, row.local_rank)
+        return replace(row, rank=rank)
     return row

@@ -18,6 +18,11 @@ from triage.analysis.facts.monitor_lines import held_against_peers
 from triage.analysis.facts.other_jobs import without_other_jobs
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.spread_of_nan import with_spread
+from triage.analysis.facts.told_together import (
+    with_kernels_that_gave_up,
+    with_lost_servers,
+    with_memory_that_failed,
+)
 from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.files_of_nodes import with_lines_of_their_hosts, without_copies
 from triage.analysis.placement.host_names import NamesInPaths
@@ -63,9 +68,11 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     rows, others = fate_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated))
     seated, outlived = mark_outlived(rows, placed.files)
     seated = with_ranks_that_exit(seated, fleet)
-    rows = held_against_peers(with_spread(seated))
+    rows = with_kernels_that_gave_up(held_against_peers(with_spread(seated)))
+    rows = with_memory_that_failed(rows)
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
+    aligned = with_lost_servers(aligned, len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)

@@ -12,7 +12,7 @@ from triage.analysis.joining.history import in_order_of_history
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.model import Model
 from triage.analysis.joining.quiet import nothing_named
-from triage.analysis.joining.silent_peer import silent_peer
+from triage.analysis.joining.silent_peer import booted_anew, silent_peer
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, decide, role_alone, worth_naming
 from triage.analysis.live.beside_log import left_standing
@@ -73,8 +73,9 @@ def join(
     beliefs, named = believed(rows, telling)
     if len(telling) < len(claims) and not (named and named[0].probability >= NAMES_A_PART):
         beliefs, named = believed(rows)
-    if not named and not claims:
-        silent = silent_peer(rows, placement)
+    if not named:
+        silent = booted_anew(rows, placement, stop)
+        silent = silent or ([] if claims else silent_peer(rows, placement))
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     quiet = stop.job_seen and not stop.trouble and not claims
     if not named or (quiet and not breaks_off(beliefs, sources, stop)):

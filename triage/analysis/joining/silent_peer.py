@@ -1,7 +1,8 @@
 """Who went first and left no word: the one peer that others lose, or that did not join them.
 
 All there is where no cause is told: connections that were closed, PyTorch's own report of who did
-not join a collective, and ranks that gave up waiting, but for one.
+not join a collective, ranks that gave up waiting, but for one, and a node that boots anew while the
+others wait for its ranks.
 """
 
 from collections import defaultdict
@@ -10,13 +11,20 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.exits import ranks_that_left
-from triage.analysis.facts.stop import FAILING, of_a_process
+from triage.analysis.facts.stop import (
+    AFTER_S,
+    FAILING,
+    SECOND,
+    TIMEOUT_S,
+    Stop,
+    of_a_process,
+)
 from triage.analysis.joining.place import AtNode, AtRank, Place
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Trait
 
-__all__ = ["silent_peer"]
+__all__ = ["booted_anew", "silent_peer"]
 
 # One line alone may be of any connection ...
 MANY: Final = 2
@@ -99,6 +107,44 @@ def did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Evidenc
     text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} says nothing"
     telling = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
     return [replace(as_root_of(telling, AtRank(missing[0]), placement, {}), text=text, count=1)]
+
+
+# How a log shows that its node came up.
+BOOTS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
+
+
+def booted_anew(rows: Sequence[Evidence], placement: Placement, stop: Stop) -> list[Evidence]:
+    """The boot of the one node that came up while the others waited, as a root of that node, which
+    needs another source: it had gone down. Nothing where more than one did, or a process of it
+    still spoke.
+    """
+    if stop.start_ns is None:
+        return []
+    until_ns = stop.given_up_ns or stop.end_ns or stop.start_ns
+    if until_ns <= stop.start_ns:
+        until_ns = stop.start_ns + TIMEOUT_S * SECOND
+    boots: dict[str, Evidence] = {}
+    for row in rows:
+        if row.signature in BOOTS and row.node is not None and row.at_ns is not None:
+            early_ns = stop.start_ns - AFTER_S * SECOND
+            if early_ns < row.at_ns <= until_ns:
+                boots.setdefault(row.node, row)
+    waited = any(Trait.TIMEOUT in row.traits or row.blame in OF_OTHERS for row in rows)
+    if len(boots) != 1 or not waited:
+        return []
+    ((node, boot),) = boots.items()
+    ranks = set(placement.ranks_on(node))
+    # A log without times, or one of the minutes before, says nothing of the time since.
+    spoke = (
+        of_a_process(row)
+        and (row.node == node or row.rank in ranks)
+        and (row.at_ns is None or row.at_ns > stop.start_ns + AFTER_S * SECOND)
+        and row.role in FAILING
+        for row in rows
+    )
+    if any(spoke):
+        return []
+    return [as_root_of(boot, AtNode(node), placement, {})]
 
 
 def as_root_of(

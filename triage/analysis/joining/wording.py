@@ -6,7 +6,7 @@ from typing import Final
 
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain, DomainKind, Unplaced
-from triage.domain.category import GPU_PARTS, Action, Category, Role
+from triage.domain.category import GPU_PARTS, SOFTWARE, Action, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, OWN_ACTION, Evidence, RowOrigin
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims
@@ -82,7 +82,15 @@ def action_of(cause: Hypothesis, role: Role) -> Action:
         return Action.INVESTIGATE
     if role is Role.AFFECTED:
         return Action.CHECK_NETWORK
+    if went_down(cause):
+        return Action.REBOOT_NODE
     return own_action(cause) or WORDS[cause.category].action
+
+
+def went_down(cause: Hypothesis) -> bool:
+    """Whether the kernel of a node gave up, for whatever reason: no code of the job mends that."""
+    panicked = any(row.signature == "lockup.panic" for row in cause.rows)
+    return panicked and cause.category in SOFTWARE
 
 
 def own_action(cause: Hypothesis) -> Action | None:
@@ -135,7 +143,7 @@ def summary_of(
 def sentence_of(
     top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, is_named: bool
 ) -> str:
-    what = WORDS[top.category].failed
+    what = "the kernel gave up" if went_down(top) else WORDS[top.category].failed
     quote = quoted(top)
     if not is_named:
         return f"No cause is likely enough to be named; the best guess is that {what}{quote}."

@@ -99,6 +99,9 @@ EXCEPTIONS: Final[Mapping[str, Policy]] = {
     "cuda.init_error": OF_A_NODE,
     "python.nvml": OF_A_NODE,
     "environment.container": OF_A_NODE,
+    "lockup.panic": Policy(
+        WITHOUT, 2, "A node whose kernel gave up is down until it is booted and looked at"
+    ),
     "python.compiler": Policy(STOP, 0, "The same kernel does not compile in the next start"),
     "cuda.invalid_argument": Policy(STOP, 0, "The same call fails in the next start"),
     "scheduler.operator": Policy(STOP, 0, "A person ended the job, and starts it again"),

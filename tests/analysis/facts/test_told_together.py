@@ -1,0 +1,197 @@
+"""Single lines that say more together: servers, boots, panics, process numbers, bad rows."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.job_folders import (
+    BUSES,
+    HOSTS,
+    ended_by,
+    facts,
+    init_lines,
+    kernel,
+    said,
+    steps,
+    traceback,
+    watchdogs,
+)
+
+KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
+LOST = "nfs: server {} not responding, still trying"
+
+
+def kernels(**lines: list[tuple[float, str]]) -> dict[str, list[str]]:
+    """Kernel logs of all nodes, with lines of some."""
+    return {f"nodes/{host}/kernel.log": kernel(host, *lines.get(host, [])) for host in HOSTS}
+
+
+def named(wire) -> list[str]:
+    return [one["node"] for one in wire["suspects"]]
+
+
+@pytest.mark.parametrize("told_by", [HOSTS, HOSTS[:3], HOSTS[1:3]])
+@pytest.mark.parametrize("server", ["nas-7", "10.9.1.4"])
+def test_a_server_that_nodes_lose_at_once_for_good(
+    tmp_path: Path, told_by: tuple[str, ...], server: str
+) -> None:
+    lines = {host: [(-2.0 + k, LOST.format(server))] for k, host in enumerate(told_by)}
+
+    wire = said(
+        tmp_path, {**kernels(**lines), "job.log": [*steps(), *watchdogs(range(16))]}, facts()
+    )
+
+    assert wire["verdict"]["category"] == "storage"
+    assert ended_by(wire) == []
+    assert not wire["verdict"]["cordon"]
+
+
+@pytest.mark.parametrize("how", ["one node", "found again", "an hour ago", "other servers"])
+def test_a_server_that_is_not_lost_for_good(tmp_path: Path, how: str) -> None:
+    lines = {host: [(-2.0 + k, LOST.format("nas-7"))] for k, host in enumerate(HOSTS)}
+    if how == "one node":
+        lines = {"cn02": lines["cn02"]}
+    if how == "found again":
+        lines = {host: [*one, (20.0, "nfs: server nas-7 OK")] for host, one in lines.items()}
+    if how == "an hour ago":
+        lines = {host: [(-4000.0, LOST.format("nas-7"))] for host in HOSTS}
+    if how == "other servers":
+        lines = {host: [(-2.0, LOST.format(f"nas-{k}"))] for k, host in enumerate(HOSTS[:2])}
+
+    wire = said(
+        tmp_path, {**kernels(**lines), "job.log": [*steps(), *watchdogs(range(16))]}, facts()
+    )
+
+    assert wire["verdict"]["category"] == "nccl_timeout"
+    assert ended_by(wire) == []
+
+
+BOOT = "Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP"
+
+
+@pytest.mark.parametrize("after", [25.0, 240.0])
+def test_a_node_that_boots_while_the_others_wait(tmp_path: Path, after: float) -> None:
+    ranks = [rank for rank in range(16) if rank // 4 != 2]
+
+    wire = said(
+        tmp_path,
+        {**kernels(cn03=[(after, BOOT)]), "job.log": [*steps(), *watchdogs(ranks)]},
+        facts(),
+    )
+
+    assert named(wire)[0] == "cn03"
+    assert not wire["verdict"]["cordon"]
+
+
+@pytest.mark.parametrize("how", ["its ranks wait too", "two nodes", "afterwards", "the day before"])
+def test_a_boot_that_tells_nothing(tmp_path: Path, how: str) -> None:
+    ranks = [rank for rank in range(16) if rank // 4 != 2]
+    lines = kernels(cn03=[(25.0, BOOT)])
+    if how == "its ranks wait too":
+        ranks = list(range(16))
+    if how == "two nodes":
+        lines = kernels(cn03=[(25.0, BOOT)], cn02=[(30.0, BOOT)])
+        ranks = [rank for rank in range(16) if rank // 4 not in (1, 2)]
+    if how == "afterwards":
+        lines = kernels(cn03=[(900.0, BOOT)])
+        ranks = list(range(16))
+    if how == "the day before":
+        lines = kernels(cn03=[(-9000.0, BOOT)])
+        ranks = list(range(16))
+
+    wire = said(tmp_path, {**lines, "job.log": [*steps(), *watchdogs(ranks)]}, facts())
+
+    assert "cn03" not in named(wire)
+
+
+PANICS = (
+    "Kernel panic - not syncing: Fatal exception in interrupt",
+    "Kernel panic - not syncing: softlockup: hung tasks",
+    "Kernel panic - not syncing: VFS: Unable to mount root fs",
+    "Kernel panic - not syncing: Fatal machine check",
+)
+
+
+@pytest.mark.parametrize("text", PANICS[:2] + PANICS[3:])
+@pytest.mark.parametrize("oops", [True, False])
+def test_a_kernel_that_gives_up_takes_its_node(tmp_path: Path, text: str, *, oops: bool) -> None:
+    before = "BUG: kernel NULL pointer dereference, address: 0000000000000058"
+    lines = [*([(-1.0, before)] if oops else []), (-0.5, text)]
+    ranks = [rank for rank in range(16) if rank // 4 != 1]
+
+    wire = said(
+        tmp_path, {**kernels(cn02=lines), "job.log": [*steps(), *watchdogs(ranks)]}, facts()
+    )
+
+    assert ended_by(wire)[0][0] == "cn02"
+    assert wire["suspects"][0]["action"] in ("reboot_node", "drain_node")
+
+
+def test_a_kernel_that_gave_up_a_day_before_did_not(tmp_path: Path) -> None:
+    lines = kernels(cn02=[(-90_000.0 + 50_000, PANICS[0])])
+
+    wire = said(tmp_path, {**lines, "job.log": [*steps(), *watchdogs(range(16))]}, facts())
+
+    assert ended_by(wire) == []
+
+
+@pytest.mark.parametrize("signal", [11, 7, 4])
+@pytest.mark.parametrize("init", [True, False])
+def test_a_process_that_a_signal_ended_is_placed_by_its_number(
+    tmp_path: Path, signal: int, *, init: bool
+) -> None:
+    left = (
+        "E0917 10:00:02.000000 6999 torch/distributed/elastic/multiprocessing/api.py:874] failed"
+        f" (exitcode: -{signal}) local_rank: 1 (pid: 7009) of binary: /usr/bin/python3"
+    )
+    fault = "python3[7009]: segfault at 10 ip 00007f1a2b3c4d5e sp 00007ffd12345678 error 4 in x.so"
+    job = [*(init_lines() if init else []), *steps(), left,
+           *watchdogs(rank for rank in range(16) if rank != 9)]  # fmt: skip
+
+    wire = said(tmp_path, {**kernels(cn03=[(0.0, fault)]), "job.log": job}, facts())
+
+    assert ended_by(wire)[0][:2] == ("cn03", [9])
+    assert "no line says on which node" not in wire["verdict"]["summary"]
+
+
+def test_a_number_that_two_nodes_have_places_nobody(tmp_path: Path) -> None:
+    left = (
+        "E0917 10:00:02.000000 6999 torch/distributed/elastic/multiprocessing/api.py:874] failed"
+        " (exitcode: -11) local_rank: 1 (pid: 7009) of binary: /usr/bin/python3"
+    )
+    fault = "python3[7009]: segfault at 10 ip 00007f1a2b3c4d5e sp 00007ffd12345678 error 4 in x.so"
+    files = kernels(cn02=[(0.0, fault)], cn03=[(0.0, fault)])
+
+    wire = said(tmp_path, {**files, "job.log": [*steps(), left]}, facts())
+
+    assert ended_by(wire) == []
+
+
+XID_94 = f"NVRM: Xid (PCI:{BUSES[1]}): 94, pid=7009, name=python3, Contained: SM (0x1). RST: No"
+XID_63 = (
+    "NVRM: Xid (PCI:{}): 63, pid=7009, name=python3, Row Remapper: New row (0x00000000abcd1234)"
+    " marked for remapping, reset gpu to activate."
+)
+
+
+@pytest.mark.parametrize(
+    ("bus", "second", "part"),
+    [
+        (BUSES[1], -1.9, "gpu_hbm"),
+        (BUSES[1], -4.0, "gpu_hbm"),
+        (BUSES[2], -1.9, "gpu_sram"),
+        (BUSES[1], -3000.0, "gpu_sram"),
+        (None, 0.0, "gpu_sram"),
+    ],
+)
+def test_a_bad_row_tells_which_memory(
+    tmp_path: Path, bus: str | None, second: float, part: str
+) -> None:
+    lines = [(-2.0, XID_94), *([(second, XID_63.format(bus))] if bus else [])]
+    error = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+    job = [*init_lines(), *steps(), *traceback(9, error)]
+
+    wire = said(tmp_path, {**kernels(cn03=lines), "job.log": job}, facts())
+
+    assert wire["verdict"]["category"] == part
+    assert wire["verdict"]["cordon"] == ["cn03"]

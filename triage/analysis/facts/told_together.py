@@ -1,0 +1,136 @@
+"""What lines of one moment say together, and none of them alone.
+
+A file server that does not answer is an everyday matter for one node, and an outage where all
+nodes of a job lose it at once and none finds it again. An error that a unit of the chip met is the
+memory's where the same GPU books a bad row of its memory beside it. And a kernel that gives up
+takes its node with it, whatever it says of the reason.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.facts.stop import SECOND
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+
+__all__ = ["with_kernels_that_gave_up", "with_lost_servers", "with_memory_that_failed"]
+
+# Nodes that lose one server lose it within this.
+TOGETHER_NS: Final = 60 * SECOND
+# Two nodes are no accident where they are a third of the job.
+LEAST_NODES: Final = 2
+SHARE_OF_NODES: Final = 0.34
+# A driver books a bad row within this of the error that showed it.
+BOOKED_NS: Final = 60 * SECOND
+ROW_XIDS: Final = frozenset({48, 63, 64})
+
+
+def with_lost_servers(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence]:
+    """``rows``; a server that many nodes of a job lose at once, and that no node finds again, is
+    lost: each of them is the other's second source.
+    """
+    told: dict[str, list[Evidence]] = defaultdict(list)
+    found_again: dict[str, int] = {}
+    for row in rows:
+        if row.kind is not Kind.STORAGE or row.peer is None or row.at_ns is None:
+            continue
+        if row.fields.get("cleared") == "yes":
+            last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+            found_again[row.peer] = max(found_again.get(row.peer, last_ns), last_ns)
+        elif is_of_a_server(row):
+            told[row.peer].append(row)
+    lost = {
+        id(row)
+        for server, ones in told.items()
+        for row in lost_together(ones, found_again.get(server), num_nodes)
+    }
+    return [
+        replace(row, weak=False, traits=row.traits - {Trait.GENERIC}) if id(row) in lost else row
+        for row in rows
+    ]
+
+
+def is_of_a_server(row: Evidence) -> bool:
+    """Whether a node waits for a server that may answer yet."""
+    shared = row.blame is Blame.SHARED and row.node is not None
+    return shared and row.role is EvidenceRole.ROOT and Trait.GENERIC in row.traits
+
+
+def lost_together(
+    ones: Iterable[Evidence], found_again_ns: int | None, num_nodes: int
+) -> list[Evidence]:
+    """The lines of the last time at which many nodes lost one server for good."""
+    for_good = sorted(
+        (row for row in ones if found_again_ns is None or (row.at_ns or 0) > found_again_ns),
+        key=lambda row: row.at_ns or 0,
+    )
+    if not for_good:
+        return []
+    last_ns = for_good[-1].at_ns or 0
+    burst = [row for row in for_good if last_ns - (row.at_ns or 0) <= TOGETHER_NS]
+    nodes = {row.node for row in burst}
+    least = max(LEAST_NODES, SHARE_OF_NODES * num_nodes)
+    return burst if len(nodes) >= least else []
+
+
+def with_memory_that_failed(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; an error in on-chip memory that may have come out of the GPU's own memory is of
+    that memory where a row of it is booked as bad at the same time.
+    """
+    booked: dict[tuple[str | None, str | None], list[Evidence]] = defaultdict(list)
+    for row in rows:
+        is_row = row.kind is Kind.XID and row.code in ROW_XIDS
+        if is_row and row.category is Category.GPU_HBM and row.gpu is not None:
+            booked[row.node, row.gpu].append(row)
+    return [
+        replace(row, category=Category.GPU_HBM, also=(Category.GPU_SRAM,))
+        if row.kind is Kind.XID
+        and row.category is Category.GPU_SRAM
+        and Category.GPU_HBM in row.also
+        and is_booked(row, booked)
+        else row
+        for row in rows
+    ]
+
+
+def is_booked(
+    row: Evidence, booked: Mapping[tuple[str | None, str | None], Sequence[Evidence]]
+) -> bool:
+    """Whether its GPU books a bad row at the time of an error."""
+    for other in booked.get((row.node, row.gpu), ()):
+        at_ns, other_ns = moment_of(row), moment_of(other)
+        if at_ns is None or other_ns is None:
+            if at_ns is other_ns and row.artifact == other.artifact:
+                return True
+        elif abs(at_ns - other_ns) <= BOOKED_NS:
+            return True
+    return False
+
+
+def moment_of(row: Evidence) -> int | None:
+    """The time of a row, by whichever clock of its node."""
+    return row.at_ns if row.at_ns is not None else row.stamp.uptime_ns
+
+
+PANIC: Final = "lockup.panic"
+# A kernel that is told to give up where tasks wait: what they wait for came first.
+TOLD_TO: Final = "hung_task"
+
+
+def with_kernels_that_gave_up(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; a panic as a root that needs no other source: the node is gone with all of its
+    processes, be it by a bug, a driver or a part.
+    """
+    return [
+        replace(
+            row,
+            role=EvidenceRole.ROOT,
+            weak=False,
+            category=row.category or Category.SOFTWARE_FRAMEWORK,
+        )
+        if row.signature == PANIC and TOLD_TO not in row.fields.get("reason", TOLD_TO)
+        else row
+        for row in rows
+    ]
