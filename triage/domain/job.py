@@ -62,6 +62,14 @@ class Job:
         return None if at_s is None else int(at_s * 1e9)
 
     @property
+    def started_in_a_zone(self) -> bool:
+        """Whether ``started_at`` names its zone."""
+        try:
+            return datetime.fromisoformat((self.started_at or "").strip()).tzinfo is not None
+        except ValueError:
+            return False
+
+    @property
     def starts(self) -> EarlierStarts:
         """What is known of the starts of the job before this one."""
         return EarlierStarts(self.restarts, self.ran_s, self.earlier_ends)

@@ -8,7 +8,7 @@ healthy, whatever its kernels complain of.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -35,6 +35,11 @@ __all__ = ["DumpSigns", "begun_to_wait", "find_stop"]
 GUESSED_NS: Final = 1800 * SECOND
 
 
+# Schedulers say that a job began when its nodes begin to be prepared.
+BEGAN_SLACK_S: Final = 60
+NO_ZONE_S: Final = 14 * 3600
+# A machine that boots has joined a job, and the job its ranks, no sooner than this.
+JOINED_S: Final = 300
 # What is printed within this of the first failing line came with it.
 AT_ONCE_S: Final = 5
 
@@ -65,7 +70,14 @@ def find_stop(
     """
     stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
     alive_ns = last_record(dumps.case, dumps.ahead_ns)
-    failing = [row for row in evidence if is_failing(row) and not is_long_before(row, alive_ns)]
+    began = begun_at(facts, evidence, stuck)
+    failing = [
+        row
+        for row in evidence
+        if is_failing(row)
+        and not is_long_before(row, alive_ns)
+        and not (began is not None and is_before(row, began))
+    ]
     # A complaint that needs another source does not say when it began, where another line does.
     printed = sorted(dates_of(row for row in failing if not is_weak_root(row)) or dates_of(failing))
     newest = newest_of(printed, stuck, evidence)
@@ -78,8 +90,15 @@ def find_stop(
         end = printed[-1]
     if start is None and end is None:
         end = last_record(dumps.case, dumps.ahead_ns)
+    if began is not None and started_behind(began, start, end):
+        began = None
+    boots, loads = boots_of(evidence)
+    lived = lived_at(began, start if start_is_known else None, moved_ns)
     if start is None and end is None:
-        start = last_root(evidence)
+        # Without a job's own sign the last fault is asked about, but for what was before it.
+        before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
+        before = replace(before, loads=loads, begun_ns=began, lived_ns=lived)
+        start = last_root(row for row in evidence if not before.is_of_another_life(row))
     by_lines = start is not None and start != stuck
     errors = [row.error_ns for row in failing if row.at_ns is not None]
     given_up = first_to_give_up(failing, start) or gave_up
@@ -94,10 +113,54 @@ def find_stop(
         error_ns=min(errors, default=0) if by_lines else 0,
         seen=seen,
         given_up_ns=end if given_up is None and start_is_known else given_up,
-        boots=boots_of(evidence),
+        boots=boots,
+        loads=loads,
+        begun_ns=began,
+        lived_ns=lived,
+        moved_ns=moved_ns,
         given_up_lines=given_up_lines(evidence),
         after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,
     )
+
+
+def begun_at(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> int | None:
+    """Before when the job did not run, by ``started_at``; None where its own lines are older, as
+    they are where its clock is of another zone.
+    """
+    began = facts.started_at_ns
+    if began is None:
+        return None
+    began -= BEGAN_SLACK_S * SECOND if facts.started_in_a_zone else NO_ZONE_S * SECOND
+    own = [
+        row.last_at_ns or row.at_ns
+        for row in evidence
+        if row.at_ns is not None
+        and row.error_ns < GUESSED_NS
+        and (row.kind in OF_A_JOB or is_failing(row))
+    ]
+    known = [*own, *([stop_ns] if stop_ns is not None else [])]
+    return None if known and max(known) < began else began
+
+
+def started_behind(began: int, start: int | None, end: int | None) -> bool:
+    """Whether a job would have begun behind its stop: then its clock is another one."""
+    stop_ns = start if start is not None else end
+    return stop_ns is not None and stop_ns < began
+
+
+def is_before(row: Evidence, began: int) -> bool:
+    """Whether a row is of the time before the job began, for certain."""
+    last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+    return last_ns is not None and row.error_ns < GUESSED_NS and last_ns + row.error_ns < began
+
+
+def lived_at(began: int | None, start: int | None, moved_ns: int | None) -> int | None:
+    """A time at which the job ran for certain: it began, moved, or had begun to wait long after a
+    machine can have joined it.
+    """
+    waited = None if start is None else start - JOINED_S * SECOND
+    known = [ns for ns in (began, moved_ns, waited) if ns is not None]
+    return max(known, default=None)
 
 
 def is_long_before(row: Evidence, alive_ns: int | None) -> bool:
@@ -213,13 +276,24 @@ def first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int |
     return min(times, default=None)
 
 
-def boots_of(evidence: Iterable[Evidence]) -> dict[str, list[int]]:
-    """Node -> when its logs say that it booted, ascending."""
+def boots_of(
+    evidence: Iterable[Evidence],
+) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Node -> when its logs say that it booted, and when its GPU driver was loaded, ascending."""
     boots: dict[str, set[int]] = defaultdict(set)
+    loads: dict[str, set[int]] = defaultdict(set)
     for row in evidence:
         if row.kind is Kind.BOOT and row.node is not None and row.at_ns is not None:
-            boots[row.node].add(row.at_ns)
-    return {node: sorted(times) for node, times in boots.items()}
+            of_driver = row.family == OF_DRIVER
+            (loads if of_driver else boots)[row.node].add(row.at_ns)
+    return (
+        {node: sorted(times) for node, times in boots.items()},
+        {node: sorted(times) for node, times in loads.items()},
+    )
+
+
+# The family of what a driver prints as it is loaded.
+OF_DRIVER: Final = "nvidia"
 
 
 # Lines that tell of a job, and of no failure.

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import KERNEL_KINDS, LASTING, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = [
     "ABOUT_THE_STOP",
@@ -120,6 +120,14 @@ class Stop:
     """Artifact -> the line of its first watchdog, where its lines stand in the order of time."""
     after_s: int = AFTER_S
     """How long behind the start a cause may still be told."""
+    begun_ns: int | None = None
+    """Before this the job did not run, where ``job.json`` says when it began."""
+    loads: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Node -> when its GPU driver was loaded, ascending."""
+    lived_ns: int | None = None
+    """At this time the job ran: where nothing else tells, long enough before its stop."""
+    moved_ns: int | None = None
+    """When the job printed its last progress."""
 
     def when(self, at_ns: int | None, error_ns: int = 0, before_s: int = BEFORE_S) -> When:
         """Where ``at_ns``, known to ``error_ns``, lies; at the stop from ``before_s`` on."""
@@ -131,6 +139,9 @@ class Stop:
             return When.UNDATED
         slack = min(error_ns, MOST_SLACK_S * SECOND)
         before = before_s if self.known else TIMEOUT_S
+        if not self.known and self.moved_ns is not None and self.moved_ns < early:
+            # It had not stopped when it moved.
+            before = min(before, before_s + (early - self.moved_ns) // SECOND)
         if at_ns > early + self.after_s * SECOND + slack:
             given_up = self.given_up_ns
             if given_up is not None and at_ns > given_up + AFTER_S * SECOND + slack:
@@ -144,6 +155,8 @@ class Stop:
         """Where a row of evidence lies; a flood that lasts into the stop is not of another day."""
         if Trait.OUTLIVED in row.traits:
             return When.BEFORE
+        if self.is_of_another_life(row):
+            return When.STALE
         first = self.when(row.at_ns, row.error_ns)
         if first in MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
@@ -161,6 +174,24 @@ class Stop:
                 return When.AT if last is When.AT else first
             return first if last is When.STALE else When.BEFORE
         return When.AFTER if first is When.TEARDOWN and self.is_found_late(row) else first
+
+    def is_of_another_life(self, row: Evidence) -> bool:
+        """Whether a row is of a time before the job began, or before its machine, or the driver of
+        its GPU, was started again and the job ran after that.
+        """
+        at_ns = row.at_ns if row.last_at_ns is None else row.last_at_ns
+        if at_ns is None or row.error_ns > MOST_SLACK_S * SECOND:
+            return False
+        at_ns += row.error_ns
+        if self.begun_ns is not None and at_ns < self.begun_ns:
+            return True
+        if self.lived_ns is None or row.kind not in KERNEL_KINDS:
+            return False
+        starts = [*self.boots.get(row.node or "", ())]
+        if row.kind in OF_THE_DRIVER:
+            starts += self.loads.get(row.node or "", ())
+        # Kernels tell of what went before while they start.
+        return any(at_ns < ns - BOOT_S * SECOND < ns <= self.lived_ns for ns in starts)
 
     def is_found_late(self, row: Evidence) -> bool:
         """Whether a test or a watch found behind the end of the job what was wrong at the stop."""
@@ -186,11 +217,13 @@ class Stop:
         uptime = row.stamp.uptime_ns
         if uptime is not None and uptime < BOOT_S * SECOND:
             return True
-        boots = self.boots.get(row.node or "", ())
-        if row.at_ns is None or not boots:
+        if row.at_ns is None:
             return False
-        last = bisect_right(boots, row.at_ns)
-        return last > 0 and row.at_ns - boots[last - 1] < BOOT_S * SECOND
+        for starts in (self.boots.get(row.node or "", ()), self.loads.get(row.node or "", ())):
+            last = bisect_right(starts, row.at_ns)
+            if last > 0 and row.at_ns - starts[last - 1] < BOOT_S * SECOND:
+                return True
+        return False
 
 
 def ends_its_log(row: Evidence) -> bool:
@@ -208,6 +241,8 @@ def seconds(row: Evidence, name: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
 
 
+# What a driver that is loaded anew begins afresh with.
+OF_THE_DRIVER: Final = frozenset({Kind.XID, Kind.SXID, Kind.GPU, Kind.ECC})
 FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
 # What the end of a job itself brings about: memory runs out while processes tell what they did.
 # One public story alone shows it; no generator does.

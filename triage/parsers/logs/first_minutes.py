@@ -1,7 +1,8 @@
 """The first minutes after a boot: links that come up say what a machine is, not what broke a job.
 
 Every driver prints its ports as down when it takes them, and a port without a cable
-stays so. A link that was up and goes down later is another matter.
+stays so; an empty slot reports that it has no power. A link that was up and goes down
+later is another matter.
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ from triage.parsers.logs.stamps import SECOND_NS
 __all__ = ["BANNERS", "FIRST_NS", "boots_in", "of_a_boot", "soon_after_boot"]
 
 FIRST_NS: Final = 120 * SECOND_NS
+# What a slot for cards says of itself.
+HOT_PLUG: Final = "pcie.hot_plug"
 # What a kernel prints first.
 BANNERS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
 
@@ -39,8 +42,10 @@ def soon_after_boot(stamp: Stamp, boots: Iterable[int]) -> bool:
 
 
 def of_a_boot(row: Evidence) -> Evidence:
-    """A link that is down while the node boots, as what it is: noise of the start."""
-    if row.kind is not Kind.LINK or row.role is EvidenceRole.NOISE:
+    """A link that is down while the node boots, or a slot without a card that has no power then,
+    as what it is: noise of the start.
+    """
+    if row.role is EvidenceRole.NOISE or not (row.kind is Kind.LINK or row.signature == HOT_PLUG):
         return row
     return replace(
         row,

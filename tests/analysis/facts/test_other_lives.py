@@ -1,0 +1,112 @@
+"""What was before the job began, or before its node or driver was started again, is no cause."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import triage
+from tests.analysis.facts.job_logs import JOB, answer, clock, culprits, megatron, steps, watchdogs
+from triage.formats.gather import gather
+
+XID = (
+    "{}.000000+00:00 n2 kernel: NVRM: Xid (PCI:0000:1b:00): 94, pid='<unknown>', name=<unknown>,"
+    " Contained: SM (0x1). RST: No, D-RST: No"
+)
+LOADED = (
+    "{}.000000+00:00 n2 kernel: NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.124.06"
+    "  Release Build"
+)
+BOOTED = (
+    "{}.000000+00:00 n2 kernel: Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP Thu Jan"
+    "  1 00:00:00 UTC 2026"
+)
+RESETS = {"driver": LOADED, "boot": BOOTED}
+
+
+def at(second: float) -> str:
+    return clock(second, "%Y-%m-%dT%H:%M:%S")
+
+
+@pytest.mark.parametrize("reset", [None, *RESETS])
+def test_before_it_was_started(reset: str | None, tmp_path: Path) -> None:
+    lines = [*steps(megatron, 400, 30, 600), *watchdogs(1500)]
+    kernel = [XID.format(at(100)), *([RESETS[reset].format(at(200))] if reset else [])]
+    told = answer(tmp_path, lines, {"n2": kernel}, started_at=at(400) + "Z", exit_code=1)
+    assert culprits(told) == [], told.verdict.summary
+    assert told.verdict.cordon == ()
+    assert str(told.verdict.category) == "nccl_timeout"
+
+
+def test_while_it_ran(tmp_path: Path) -> None:
+    lines = [*steps(megatron, 400, 30, 600), *watchdogs(1500)]
+    kernel = [XID.format(at(895))]
+    told = answer(tmp_path, lines, {"n2": kernel}, started_at=at(400) + "Z", exit_code=1)
+    assert told.suspects[0].node == "n2"
+    assert str(told.suspects[0].role) == "culprit"
+
+
+def test_the_clock_of_the_scheduler_is_of_another_zone(tmp_path: Path) -> None:
+    lines = [*steps(megatron, 400, 30, 600), *watchdogs(1500)]
+    kernel = [XID.format(at(895))]
+    told = answer(tmp_path, lines, {"n2": kernel}, started_at=at(400 + 9 * 3600) + "Z")
+    assert told.suspects[0].node == "n2"
+
+
+@pytest.mark.parametrize("reset", RESETS)
+@pytest.mark.parametrize("before", [True, False])
+def test_started_again_while_the_job_lived(before: bool, reset: str, tmp_path: Path) -> None:
+    """A node that comes up again behind the stop fell out of it; before the job moved, it did not.
+
+    The wait began at 900 s."""
+    lines = [*steps(megatron, 400, 30, 600), *watchdogs(1500)]
+    fault, start = (100, 200) if before else (895, 1030)
+    kernel = [XID.format(at(fault)), RESETS[reset].format(at(start))]
+    told = answer(tmp_path, lines, {"n2": kernel}, exit_code=1)
+    assert (culprits(told) == ["n2"]) == (not before), told.verdict.summary
+
+
+def test_a_driver_says_nothing_of_the_board_below_it(tmp_path: Path) -> None:
+    power = (
+        "{}.000000+00:00 n2 kernel: mce: [Hardware Error]: CPU 12: Machine Check Exception: 5"
+        " Bank 6: be00000000800400"
+    )
+    lines = [*steps(megatron, 400, 3, 600), *watchdogs(1230)]
+    kernel = [power.format(at(625)), LOADED.format(at(640))]
+    told = answer(tmp_path, lines, {"n2": kernel}, exit_code=1)
+    assert told.suspects[0].node == "n2"
+
+
+def test_a_machine_alone_is_asked_what_ails_it(tmp_path: Path) -> None:
+    (tmp_path / "nodes" / "n2").mkdir(parents=True)
+    text = [XID.format(at(100)).replace("94", "79"), BOOTED.format(at(900))]
+    (tmp_path / "nodes" / "n2" / "kernel.log").write_text("\n".join(text) + "\n")
+    (tmp_path / "job.json").write_text(json.dumps(JOB))
+    told = triage.analyze(tmp_path).answer
+    assert [one.node for one in told.suspects] == ["n2"]
+
+
+def test_an_appended_log_and_its_newest_start(tmp_path: Path) -> None:
+    """Nothing in the log says that the job was started again: job.json does."""
+    lines = [
+        f"{at(50)}Z [rank5]: KeyError: 'labels'",
+        f"{at(600)}Z INFO iteration 410/90000 | loss 2.1 | step time 10.0 s",
+        *(f"{at(1250)}Z {line}" for line in watchdogs(1250)),
+    ]
+    told = answer(tmp_path, lines, started_at=at(400) + "Z", exit_code=1)
+    assert str(told.verdict.category) == "nccl_timeout", told.verdict.summary
+
+
+@pytest.mark.parametrize(("second", "kind"), [(3, "noise"), (4000, "root")])
+@pytest.mark.parametrize("event", ["Power fault", "Link Down", "Card not present"])
+def test_an_empty_slot_has_no_power_while_its_node_boots(
+    event: str, second: int, kind: str, tmp_path: Path
+) -> None:
+    lines = [
+        "[    0.000000] Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP",
+        f"[{second:5d}.412311] pcieport 0000:5c:01.0: pciehp: Slot(12): {event}",
+    ]
+    (tmp_path / "dmesg.log").write_text("\n".join(lines) + "\n")
+    _, _, logs, _, _ = gather([tmp_path], None)
+    (row,) = (row for row in logs.evidence if row.signature == "pcie.hot_plug")
+    assert str(row.role) == kind
