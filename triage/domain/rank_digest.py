@@ -39,6 +39,7 @@ __all__ = [
     "S_PENDING",
     "S_PG_ID",
     "S_UNITS",
+    "TIMEOUT_SHIFT",
     "UNEVEN",
     "UNIT_FIELDS",
     "U_COMPLETED",
@@ -83,6 +84,8 @@ COALESCED: Final = 8
 RETIRED_BIT: Final = 16
 UNEVEN: Final = 32  # member sizes may differ by right
 ROOTED_BIT: Final = 64
+# Above the bits: after how many ms the operation's own watchdog gives it up; 0 where nothing says.
+TIMEOUT_SHIFT: Final = 8
 
 
 class Column:
@@ -185,6 +188,11 @@ class Unit(NamedTuple):
     entry: int
     started: int
     completed: int
+
+    @property
+    def timeout_ns(self) -> int:
+        """After how long its own watchdog gives it up; 0 where the dump does not say it."""
+        return (self.flags >> TIMEOUT_SHIFT) * 1_000_000
 
 
 UNIT_FIELDS: Final = len(Unit._fields)
@@ -290,7 +298,7 @@ class Past(NamedTuple):
     """The newest operations of a rank, finished or not: parallel arrays in record order."""
 
     stream: I16
-    seq: I32
+    seq: I64
     sig: I64
     created: I64  # ns since the epoch
     flags: U8

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.domain.file_kind import FileKind
-from triage.domain.rank_digest import RankDigest
+from triage.domain.rank_digest import S_LAST, RankDigest
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import (
@@ -24,7 +24,7 @@ from triage.formats.flight_recorder import (
 )
 from triage.formats.format import Head
 from triage.formats.node_digest import node_interned, read_node_digest
-from triage.parsers.extract.history import OPEN_HISTORIES, packed
+from triage.parsers.extract.history import OPEN_HISTORIES, packed, wide
 from triage.parsers.files.archive import (
     HEAD_BYTES,
     PEEK_BYTES,
@@ -213,7 +213,8 @@ class DumpReader:
         self.digests += 1
         if self.digests <= OPEN_HISTORIES:
             return digest
-        return replace(digest, history=packed(digest.history.read()))
+        highest = digest.streams.values[:, S_LAST]
+        return replace(digest, history=packed(digest.history.read(), wide(highest)))
 
 
 def holds_nothing(digest: RankDigest) -> bool:

@@ -17,6 +17,8 @@ from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.rank_digest import (
     M_UNIT,
     MEMBER_FIELDS,
+    P2P,
+    S_LAST,
     STREAM_FIELDS,
     U_STREAM,
     UNIT_FIELDS,
@@ -42,6 +44,7 @@ from triage.parsers.logs.logset import LogFile, LogKind
 
 INCIDENTS = Path(__file__).parents[2] / "incidents"
 DATA = INCIDENTS.with_name("data")
+LOW = (1 << 32) - 1  # what is stored of a number whose group is not counted further
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates too
 
@@ -86,6 +89,8 @@ def digests(draw: st.DrawFn, base: Extract) -> Extract:
     def wide(rows: int, columns: int) -> np.ndarray:
         return draw(hnp.arrays(np.int64, (rows, columns), elements=INT64))
 
+    groups = wide(streams, STREAM_FIELDS)
+    groups[:, S_LAST] &= LOW
     open_units, inside = wide(pending, UNIT_FIELDS), wide(members, MEMBER_FIELDS)
     open_units[:, U_STREAM] %= streams
     inside[:, M_UNIT] %= max(pending, 1)
@@ -111,11 +116,12 @@ def digests(draw: st.DrawFn, base: Extract) -> Extract:
                 )
             )
         ),
-        streams=Streams(wide(streams, STREAM_FIELDS)),
+        streams=Streams(groups),
         history=OpenHistory(
             Past(
                 draw(hnp.arrays(np.int16, units, elements=st.integers(0, streams - 1))),
-                *(draw(hnp.arrays(dtype, units)) for dtype in (np.int32, np.int64, np.int64)),
+                draw(hnp.arrays(np.int64, units, elements=st.integers(0, LOW))),
+                *(draw(hnp.arrays(np.int64, units)) for _ in range(2)),
                 *(draw(hnp.arrays(dtype, units)) for dtype in (np.uint8, np.int32)),
                 draw(st.none() | hnp.arrays(np.int32, units, elements=st.integers(0, 1 << 30)))
                 if units
@@ -312,3 +318,24 @@ def test_a_frame_that_declares_more_than_it_holds_allocates_nothing(dump: Extrac
 def test_a_later_version_is_named_as_unknown() -> None:
     with pytest.raises(Corrupt, match="known version"):
         unpack(b"TRX\x06" + pack(Extract("a", 1))[4:])
+
+
+@pytest.mark.parametrize("highest", [1 << 31, (1 << 32) + 7, (1 << 40) + (1 << 31)])
+@pytest.mark.parametrize("compact", [False, True])
+def test_numbers_come_back_that_need_more_than_32_bits(
+    dump: Extract, highest: int, *, compact: bool
+) -> None:
+    digest = dump.digests[0]
+    past = digest.history.read()
+    raised = past.seq + highest - int(past.seq.max())
+    streams = digest.streams.values.copy()
+    streams[:, S_LAST] = highest
+    collective = past._replace(seq=raised, flags=past.flags & ~np.uint8(P2P))
+    one = replace(
+        dump,
+        digests=(replace(digest, streams=Streams(streams), history=OpenHistory(collective)),),
+    )
+    (found,) = unpack(pack(one, compact=compact)).digests
+    assert found.history.read().seq.tolist() == raised.tolist()
+    again = packed(found.history.read(), streams[:, S_LAST]).read()
+    assert again.seq.tolist() == raised.tolist()

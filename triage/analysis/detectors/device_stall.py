@@ -8,11 +8,11 @@ not reached it. Groups with send/recv are left out: there counters differ by rig
 from collections.abc import Iterator
 
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.live import home, timed
+from triage.analysis.waiting.running_ends import home, is_rooted, timed
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.rank_digest import ROOTED_BIT, STARTED_BIT
+from triage.domain.rank_digest import STARTED_BIT
 
 __all__ = ["DeviceStall"]
 
@@ -37,7 +37,7 @@ class DeviceStall:
             if place.missing or place.absent or place.held:
                 continue
             if place.through:
-                if not rooted(case, place):
+                if not is_rooted(case.snapshot, place):
                     yield from self.behind_their_peers(case, end, place)
             else:
                 yield from self.not_reached(case, end, place)
@@ -100,13 +100,3 @@ class DeviceStall:
             because=tuple(reasons),
             end=end,
         )
-
-
-def rooted(case: Case, place: WaitPlace) -> bool:
-    """Broadcast, reduce and the like: some members finish early by right."""
-    for rank in place.waiting:
-        digest = case.snapshot.digest_of(rank)
-        stuck = case.snapshot.stuck_of(rank)
-        if digest is not None and stuck is not None and stuck.row is not None:
-            return bool(int(digest.pending.flags[stuck.row]) & ROOTED_BIT)
-    return False

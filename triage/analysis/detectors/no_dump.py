@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.analysis.waiting.case import Case, ranks_wait
-from triage.analysis.waiting.live import home
+from triage.analysis.waiting.running_ends import home
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding

@@ -21,7 +21,7 @@ GOES_ON_NS: Final = 20 * SECOND
 
 def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
     """``case`` as its logs correct it; the same where they say nothing of it."""
-    if case.live.proved:
+    if case.live.proved and not case.live.by_age:
         return case
     last = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)
     if case.in_flight and gave_up(evidence, last):

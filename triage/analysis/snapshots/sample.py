@@ -30,7 +30,7 @@ SHARE: Final = 0.01
 LEAST: Final = 4
 NOTHING: Final = Past(
     np.empty(0, np.int16),
-    np.empty(0, np.int32),
+    np.empty(0, np.int64),
     np.empty(0, np.int64),
     np.empty(0, np.int64),
     np.empty(0, np.uint8),

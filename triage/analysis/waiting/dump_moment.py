@@ -10,47 +10,67 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.snapshots.snapshot import Snapshot
+from triage.domain.arrays import I64
 from triage.domain.rank_digest import (
     FINISHED,
     MISSING,
+    P2P,
     RETIRED_BIT,
+    Past,
     RankDigest,
+    Unit,
 )
 
-__all__ = ["MIN_STUCK_NS", "PAUSES", "DumpMoment", "counters_lag", "dump_moment"]
+__all__ = ["DumpMoment", "counters_lag", "dump_moment", "retired_unfinished"]
 
-# A wait shorter than this is no hang, whatever the ring says.
+# A wait shorter than this is no hang, whatever the ring says ...
 MIN_STUCK_NS: Final = 1_000_000_000
-
-
-# ... nor one that is not much longer than the job's own longest pause.
-PAUSES: Final = 3
-
-
+# ... nor is one that is shorter than so many of the job's pauses ...
+PAUSES: Final = 2
+# ... of which one that was made once excuses no more than this ...
+MAX_EXCUSED_NS: Final = 30_000_000_000
+# ... and all of them no more than this part of what its own timeout gives the operation.
+SHARE_OF_TIMEOUT: Final = 2
 # Issued longer ago than this, an operation that the watchdog has not retired tells of a
 # watchdog that is stuck; a host runs ahead by less.
 MAX_AHEAD_NS: Final = 30_000_000_000
-
-
 # What a rank finishes beside an operation that is older than this is another thread's.
 MAX_BESIDE_NS: Final = 60_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class DumpMoment:
-    """A dump whose moment is known. ``quiet_ns`` before it nothing had ended on this rank;
+    """A dump whose moment is known: ``pulled_ns`` by the rank's clock.
+
+    ``quiet_ns`` before it nothing had ended on this rank; ``pause_ns`` is the longest pause that
+    may be usual (:func:`usual_pause`); ``timeout_ns`` is what is given
+    to what it waits in, 0 where nothing says it;
     ``ended``: the rank finished something right before it.
     """
 
     rank: int
+    pulled_ns: int
     quiet_ns: int
     pause_ns: int
+    timeout_ns: int
     ended: bool
+
+    def waits_long(self, pause_ns: int) -> bool:
+        """Whether it waits for longer than a job does that makes pauses of ``pause_ns``.
+
+        A part of the timeout is too long in any case, unless pauses as long as that recur.
+        """
+        limit = max(MIN_STUCK_NS, PAUSES * pause_ns)
+        if self.timeout_ns:
+            most = max(self.timeout_ns // SHARE_OF_TIMEOUT, min(pause_ns, self.timeout_ns))
+            limit = min(limit, max(most, MIN_STUCK_NS))
+        return self.quiet_ns >= limit
 
 
 def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | None:
     """The moment of a dump, as the rank's own record tells it; None where nothing does."""
-    started = int(digest.pending.started[0]) if waits and len(digest.pending) else MISSING
+    oldest = digest.pending[0] if waits and len(digest.pending) else None
+    started = MISSING if oldest is None else oldest.started
     if started == MISSING and not digest.history.any_fresh:
         return None  # told without unpacking the history, which is most of the work
     past = digest.history.read()
@@ -64,29 +84,57 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     done = (past.flags & (FINISHED | RETIRED_BIT)) == FINISHED | RETIRED_BIT
     done &= past.wait_us >= 0
     ends = past.created[done] + past.wait_us[done].astype(np.int64) * 1000
-    pause = int(np.diff(np.sort(ends)).max(initial=0)) if len(ends) > 1 else 0
-    pause = max(pause, digest.max_gap_ns)
+    pause = usual_pause(past, np.flatnonzero(done), ends, oldest)
+    pulled = started
     if noticed:
         issued = past.created[fresh]
-        pulled = int((issued + past.wait_us[fresh].astype(np.int64) * 1000).max())
-        noticed = pulled - int(issued.max()) < max(MAX_AHEAD_NS, PAUSES * pause)
+        seen = int((issued + past.wait_us[fresh].astype(np.int64) * 1000).max())
+        noticed = seen - int(issued.max()) < max(MAX_AHEAD_NS, PAUSES * pause)
+        pulled = seen if started == MISSING else started
     if started == MISSING and not noticed:
         return None
-    if started != MISSING:
-        pulled = started
-    if not waits or not len(digest.pending):
-        return DumpMoment(rank, 0, pause, ended=True) if noticed else None
-    oldest = digest.pending[0]
+    if oldest is None:
+        return DumpMoment(rank, pulled, 0, pause, 0, ended=True) if noticed else None
     stream = past.stream[done] == oldest.stream
-    beside = pulled - max(int(oldest.created), int(ends[stream].max(initial=0)))
+    beside = pulled - max(oldest.created, int(ends[stream].max(initial=0)))
     last = int(ends.max(initial=0))
-    quiet = 0 if noticed else pulled - max(int(oldest.created), last)
+    quiet = 0 if noticed else pulled - max(oldest.created, last)
     if not done.any() and quiet < MAX_AHEAD_NS:
         # What ended before is left out: it may have been issued long before it could begin.
-        quiet = min(quiet, max(MIN_STUCK_NS, PAUSES * pause) - 1)
+        quiet = 0
     if beside >= max(MAX_BESIDE_NS, 10 * pause):
-        return DumpMoment(rank, beside, pause, ended=False)
-    return DumpMoment(rank, quiet, pause, ended=noticed)
+        return DumpMoment(rank, pulled, beside, pause, oldest.timeout_ns, ended=False)
+    return DumpMoment(rank, pulled, quiet, pause, oldest.timeout_ns, ended=noticed)
+
+
+def usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int:
+    """The longest pause that a rank makes again and again: one that was made twice, or the one
+    before the only earlier operation like that which it waits in; else a short one.
+
+    A first compilation, an evaluation, or a clock that was set is no rule.
+    """
+    if len(ends) < 2:
+        return 0
+    order = np.argsort(ends, kind="stable")
+    pauses = np.diff(ends[order])
+    usual = min(int(pauses.max()), MAX_EXCUSED_NS // PAUSES)
+    if len(pauses) > 1:
+        usual = max(usual, int(np.partition(pauses, -2)[-2]))
+    if waits_in is not None:
+        behind = done[order][1:]
+        alike = past.sig[behind] == waits_in.sig
+        alike &= (past.flags[behind] & P2P) == (waits_in.flags & P2P)
+        if alike.sum() == 1:
+            usual = max(usual, int(pauses[alike][0]))
+    return usual
+
+
+def retired_unfinished(digest: RankDigest) -> bool:
+    """Whether the watchdog has given up an operation that is not finished.
+
+    Gloo records no ends: there what is retired has ended.
+    """
+    return not digest.eventless and bool((digest.pending.flags & RETIRED_BIT).any())
 
 
 def counters_lag(snapshot: Snapshot, index: int) -> bool:

@@ -12,22 +12,25 @@ with a stop. A picture that is consistent, quiet and waits for one rank may be e
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from triage.analysis.snapshots.snapshot import Snapshot
-from triage.analysis.waiting.dump_moment import MIN_STUCK_NS, PAUSES, counters_lag, dump_moment
-from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace
-from triage.domain.rank_digest import (
-    MISSING,
-    ROOTED_BIT,
-    STARTED_BIT,
-    RankDigest,
+from triage.analysis.waiting.dump_moment import counters_lag, dump_moment, retired_unfinished
+from triage.analysis.waiting.running_ends import (
+    EndsInFlight,
+    ends_of,
+    far_behind,
+    home,
+    left_behind,
+    not_begun,
+    stands_since,
 )
+from triage.analysis.waiting.waits import WaitGraph, WaitPlace
 
-__all__ = ["Live", "home", "live_picture", "timed"]
+__all__ = ["Live", "live_picture"]
 
 # From here on the dumps prove that the job moved ...
 PROVED: Final = 0.9
@@ -36,10 +39,6 @@ LIKELY: Final = 0.7
 STOPPED: Final = 0.1
 # Dumps of ranks that are further apart than this are of several attempts.
 MAX_PULLING_NS: Final = 180_000_000_000
-# As many ranks as a node commonly has, where no map is known.
-NODE_RANKS: Final = 8
-# A device that stopped may leave this many finished operations unreported.
-UNREPORTED: Final = 2
 # Fewer ranks than this, which wait for nobody, may wait in what is not recorded, or stopped too.
 FREE_SHARE: Final = 0.2
 FREE_LEAST: Final = 2
@@ -55,6 +54,8 @@ class Live:
 
     belief: float = 0.5
     reasons: tuple[str, ...] = ()
+    by_age: bool = False
+    """Nothing says so but that what is unfinished is young: of a stop that may be too."""
 
     @property
     def proved(self) -> bool:
@@ -74,11 +75,20 @@ class Live:
 
 def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     """Judge the dumps; ``moving``: many of them contradict each other."""
+    if stop := given_up(snapshot):
+        return stop
+    ends = ends_of(snapshot, graph)
+    # What stands there is stuck, and no operation in flight.
+    behind = left_behind(snapshot, graph, ends)
+    if any(stands_since(snapshot, place) for place in behind):
+        left = [rank for place in behind for rank in place.waiting]
+        return Live(0.02, (f"peers had finished more than {ranks_text(left)} long before",))
+    ends = replace(ends, partial=[place for place in ends.partial if place not in behind])
     signs = [
         *dated(snapshot),
         *contradicting(snapshot, moving=moving),
-        *before_it_began(snapshot, graph),
-        *in_shape(snapshot, graph),
+        *before_it_began(snapshot, ends),
+        *in_shape(snapshot, ends),
         *free_ranks(snapshot, graph),
     ]
     if not signs:
@@ -86,7 +96,20 @@ def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     signs.sort(key=lambda sign: -sign.belief)
     if signs[-1].stopped and not signs[0].proved:
         return signs[-1]
-    return Live(signs[0].belief, tuple(reason for sign in signs for reason in sign.reasons))
+    reasons = tuple(reason for sign in signs for reason in sign.reasons)
+    return Live(signs[0].belief, reasons, by_age=all(sign.by_age for sign in signs))
+
+
+def given_up(snapshot: Snapshot) -> Live | None:
+    """What the watchdog has retired unfinished it gave up: the job had stopped, or ended so."""
+    ranks = [
+        int(rank)
+        for rank, digest in zip(snapshot.ranks, snapshot.digests, strict=True)
+        if int(rank) not in snapshot.apart and retired_unfinished(digest)
+    ]
+    if not ranks:
+        return None
+    return Live(0.0, (f"the watchdog of {ranks_text(ranks)} had given up what is unfinished",))
 
 
 def dated(snapshot: Snapshot) -> Iterator[Live]:
@@ -104,22 +127,22 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
         elif stuck is not None and counters_lag(snapshot, index):
             behind.append(rank)
     pause = max((pull.pause_ns for pull in pulls), default=0)
-    pause = max(pause, max((digest.max_gap_ns for digest in snapshot.digests), default=0))
-    limit = max(MIN_STUCK_NS, PAUSES * pause)
-    long = [pull for pull in pulls if pull.quiet_ns >= limit]
-    if long:
+    long = [pull for pull in pulls if pull.waits_long(pause)]
+    # A clock that was set while a rank waits makes one wait long, and not most of them.
+    if long and 2 * len(long) >= sum(not pull.ended for pull in pulls):
         most = max(pull.quiet_ns for pull in long) / 1e9
         yield Live(
             0.02, (f"{ranks_text(digest.rank for digest in long)} had waited for {most:.1f} s",)
         )
     elif pulls:
         ended = [pull.rank for pull in pulls if pull.ended]
-        what = (
-            f"{ranks_text(ended)} had finished an operation right before the dump"
-            if ended
-            else "what is unfinished was issued just before the dumps"
-        )
-        yield Live(0.97, (what,))
+        if ended:
+            yield Live(
+                0.97, (f"{ranks_text(ended)} had finished an operation right before the dump",)
+            )
+        else:
+            why = "what is unfinished was issued just before the dumps"
+            yield Live(0.97, (why,), by_age=True)
     elif behind:
         yield Live(
             0.9,
@@ -149,85 +172,19 @@ def contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
         yield Live(0.95 if moving else 0.8, (reason,))
 
 
-@dataclass(frozen=True, slots=True)
-class EndsInFlight:
-    """The ends of the waits that may be operations in flight, by what they look like."""
-
-    entered: list[WaitPlace]
-    """All members have entered it, and nobody is kept from finishing it."""
-    partial: list[WaitPlace]
-    """Some members have finished it, the others have entered it."""
-    idle: list[WaitPlace]
-
-
-def ends_of(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
-    """The ends that are single places, sorted; of a record that was cut nothing is told."""
-    ends = EndsInFlight([], [], [])
-    for number in graph.ends:
-        members = graph.components[number]
-        place = graph.places[members[0]]
-        if len(members) > 1 or not all(whole(snapshot, rank) for rank in place.waiting):
-            continue
-        if place.kind is PlaceKind.IDLE:
-            ends.idle.append(place)
-        elif place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P) and not (
-            place.missing or place.absent or place.held
-        ):
-            (ends.partial if place.through else ends.entered).append(place)
-    return ends
-
-
-def whole(snapshot: Snapshot, rank: int) -> bool:
-    """Whether a rank's record is there, and whole."""
-    digest = snapshot.digest_of(rank)
-    return digest is not None and digest.partial is None
-
-
-def before_it_began(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
-    """With timing on: ranks that had not begun what their peers had finished with them.
-
-    Their part in it was still to come, so that they were dumped earlier than their peers.
+def before_it_began(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
+    """Ranks that were dumped earlier than their peers: their part was still to come in what these
+    had finished, which timing tells; or they lie far behind, and no stop leaves them there.
     """
-    early: list[int] = []
-    partial = ends_of(snapshot, graph).partial
-    for place in partial:
-        for rank in place.waiting:
-            stuck = snapshot.stuck_of(rank)
-            digest = snapshot.digest_of(rank)
-            if stuck is None or stuck.row is None or digest is None or not timed(digest):
-                continue
-            flags = int(digest.pending.flags[stuck.row])
-            if not flags & (STARTED_BIT | ROOTED_BIT):
-                early.append(rank)
+    early = [rank for place in ends.partial for rank in place.waiting if not_begun(snapshot, rank)]
     if early:
         yield Live(0.92, (f"{ranks_text(early)} had not begun what the peers had finished",))
-    left = [
-        rank for place in ends_of(snapshot, graph).partial for rank in far_behind(snapshot, place)
-    ]
-    if left:
+    if left := [rank for place in ends.partial for rank in far_behind(snapshot, place)]:
         yield Live(0.85, (f"peers had finished several operations more than {ranks_text(left)}",))
 
 
-def far_behind(snapshot: Snapshot, place: WaitPlace) -> list[int]:
-    """Who stands at a place beyond which peers have finished more operations of the group.
-
-    They end in order and need all members, so that these ranks had a part in them. What
-    a device that stopped did not report any more is one operation, or two.
-    """
-    rows = snapshot.rows(place.group)
-    done = int(snapshot.done[rows].max(initial=-1))
-    return place.waiting if done >= place.seq + UNREPORTED else []
-
-
-def timed(digest: RankDigest) -> bool:
-    """Whether the rank records when its device starts: else "scheduled" says nothing."""
-    stamped = bool((digest.pending.started != MISSING).any())
-    return stamped or any((row.started or -1) >= 0 for row in digest.counters)
-
-
-def in_shape(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
+def in_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     """Whether the waits end in several places that have nothing to do with each other."""
-    ends = ends_of(snapshot, graph)
     running = [*ends.entered, *ends.partial]
     count = len(running) + len(ends.idle)
     if not running or count < 2:
@@ -248,12 +205,6 @@ def in_shape(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
 def homes(snapshot: Snapshot, place: WaitPlace) -> frozenset[str]:
     """The nodes whose failure can hold up a place: those of who has not finished it."""
     return frozenset(home(snapshot, rank) for rank in place.waiting)
-
-
-def home(snapshot: Snapshot, rank: int) -> str:
-    """The node of a rank, else its block of as many ranks as a node commonly has."""
-    node = snapshot.node_of(rank)
-    return node if node is not None else f"block {rank // NODE_RANKS}"
 
 
 def leaves(snapshot: Snapshot, place: WaitPlace) -> bool:

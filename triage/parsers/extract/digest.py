@@ -13,6 +13,7 @@ from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.rank_digest import (
     M_UNIT,
     MEMBER_FIELDS,
+    S_LAST,
     STREAM_FIELDS,
     U_STREAM,
     UNIT_FIELDS,
@@ -40,6 +41,7 @@ from triage.parsers.extract.history import (
     past_from,
     plain_parts,
     skimmed,
+    wide,
 )
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
@@ -199,7 +201,7 @@ def digest_from(
     Raises :class:`Corrupt`, also where an index leads out of its array: the compiled code that
     reads digests does not look. ValueError, TypeError and KeyError mean a damaged header.
     """
-    scalars, groups, counters, names, last, stack, notes, counts = header
+    scalars, groups, counters, names, newest, stack, notes, counts = header
     num_streams, num_units, num_pending, num_members = counts
     streams = Streams.of(arrays.bytes(num_streams * STREAM_FIELDS * WIDE.itemsize))
     began = arrays.offset
@@ -209,19 +211,24 @@ def digest_from(
     members = Members.of(arrays.bytes(num_members * MEMBER_FIELDS * WIDE.itemsize))
     within(pending.stream, num_streams)
     within(members.values[:, M_UNIT], num_pending)
-    if last is not None and (len(last) != UNIT_FIELDS or not 0 <= last[U_STREAM] < num_streams):
+    if newest is not None and (
+        len(newest) != UNIT_FIELDS or not 0 <= newest[U_STREAM] < num_streams
+    ):
         raise Corrupt("a stored digest points at a group that it does not have")
     if len(names) != num_streams:
         raise Corrupt("a stored digest names other groups than it has")
     history: History
+    last = wide(streams.values[:, S_LAST])
     if frame is not None:
         fresh = any_fresh(flags)
-        history = PackedHistory(frame, began, num_units, compact, any_finished(flags), fresh, timed)
+        history = PackedHistory(
+            frame, began, num_units, compact, any_finished(flags), fresh, timed, last
+        )
     else:
         arrays.offset, behind = began, arrays.offset
-        past = past_from(arrays, num_units, compact=compact, timed=timed)
+        past = past_from(arrays, num_units, compact=compact, timed=timed, last=last)
         arrays.offset = behind
-        history = OpenHistory(past) if interned.digests < OPEN_HISTORIES else packed(past)
+        history = OpenHistory(past) if interned.digests < OPEN_HISTORIES else packed(past, last)
     interned.digests += 1
     return RankDigest(
         **dict(zip(SCALARS, scalars, strict=True)),
@@ -235,7 +242,7 @@ def digest_from(
         history=history,
         pending=pending,
         members=members,
-        last_unit=None if last is None else Unit._make(last),
+        last_unit=None if newest is None else Unit._make(newest),
         stack=interned.get("stack", stack, lambda: stack_from(stack)),
         notes=tuple(notes),
     )

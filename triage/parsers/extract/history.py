@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 import zstandard
 
-from triage.domain.rank_digest import Past
+from triage.domain.arrays import I64
+from triage.domain.rank_digest import P2P, Past
 from triage.parsers.extract.arrays import (
     BYTE,
     SHORT,
@@ -32,6 +33,7 @@ __all__ = [
     "past_from",
     "plain_parts",
     "skimmed",
+    "wide",
 ]
 
 LEVEL: Final = 1
@@ -44,7 +46,7 @@ OPEN_HISTORIES: Final = 4096
 def plain_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
     """The columns as version 1 of an extract stores them; durations behind them if ``timed``."""
     yield little(past.stream).tobytes()
-    yield little(past.seq).tobytes()
+    yield little(past.seq.astype(WORD)).tobytes()
     yield little(past.sig).tobytes()
     yield planes(differences(past.created))
     yield little(past.flags).tobytes()
@@ -61,7 +63,7 @@ def compact_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
     along = np.argsort(past.stream, kind="stable")
     yield little(past.stream).tobytes()
     yield little(past.sig).tobytes()
-    yield planes(differences(past.seq[along]))
+    yield planes(differences(past.seq[along].astype(WORD)))
     yield planes(differences(past.created))
     yield little(past.flags).tobytes()
     yield planes(differences((past.created // 1000 + past.wait_us)[along]))
@@ -75,13 +77,33 @@ def durations_of(past: Past) -> bytes:
     return planes(np.full(len(past.seq), -1, np.int32) if lasted is None else lasted)
 
 
-def past_from(arrays: Arrays, count: int, *, compact: bool, timed: bool = False) -> Past:
-    """The columns of :func:`plain_parts` or :func:`compact_parts`."""
-    past = compact_from(arrays, count) if compact else plain_from(arrays, count)
+def past_from(
+    arrays: Arrays, count: int, *, compact: bool, timed: bool = False, last: I64 | None = None
+) -> Past:
+    """The columns of :func:`plain_parts` or :func:`compact_parts`. ``last`` are the highest numbers
+    of the process groups, where a number may not fit into 32 bits.
+    """
+    past = widened(compact_from(arrays, count) if compact else plain_from(arrays, count), last)
     if not timed:
         return past
     lasted = arrays.take_planes(WORD, count)
     return past._replace(lasted_us=lasted if (lasted >= 0).any() else None)
+
+
+def widened(past: Past, last: I64 | None) -> Past:
+    """The numbers whole: they are stored modulo 2 ** 32."""
+    low = 0xFFFF_FFFF
+    seq = past.seq.astype(np.int64) & low
+    if last is not None:
+        of_all = (past.flags & P2P) == 0
+        highest = last[past.stream[of_all]]
+        seq[of_all] = highest - ((highest - seq[of_all]) & low)
+    return past._replace(seq=seq)
+
+
+def wide(last: I64) -> I64 | None:
+    """The highest numbers of the process groups, if one of them does not fit into 32 bits."""
+    return last.copy() if (last >> 32).max(initial=0) > 0 else None
 
 
 def skimmed(
@@ -135,6 +157,8 @@ class PackedHistory:
     any_finished: bool
     any_fresh: bool
     timed: bool = False
+    last: I64 | None = None
+    """As :func:`past_from` takes them."""
 
     def __len__(self) -> int:
         return self.num_units
@@ -143,11 +167,15 @@ class PackedHistory:
         """The operations, unpacked anew at each call."""
         plain = zstandard.ZstdDecompressor().decompress(self.frame)
         return past_from(
-            Arrays(plain, self.offset), self.num_units, compact=self.compact, timed=self.timed
+            Arrays(plain, self.offset),
+            self.num_units,
+            compact=self.compact,
+            timed=self.timed,
+            last=self.last,
         )
 
 
-def packed(past: Past) -> PackedHistory:
+def packed(past: Past, last: I64 | None = None) -> PackedHistory:
     """The history of these operations, in some 4 KB for a thousand of them."""
     timed = past.lasted_us is not None
     plain = b"".join(compact_parts(past, timed=timed))
@@ -160,4 +188,5 @@ def packed(past: Past) -> PackedHistory:
         any_finished=past.any_finished,
         any_fresh=past.any_fresh,
         timed=timed,
+        last=last,
     )

@@ -52,6 +52,7 @@ __all__ = [
     "SIZES_HASH",
     "STARTED",
     "STATE",
+    "TIMEOUT",
     "WALK_NAMES",
     "known_names",
     "mix",

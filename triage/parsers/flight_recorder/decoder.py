@@ -560,7 +560,7 @@ def past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
     """The columns of some units that are kept of all."""
     return Past(
         units[:, rd.U_STREAM].astype(np.int16),
-        units[:, rd.U_SEQ].astype(np.int32),
+        units[:, rd.U_SEQ].copy(),
         units[:, rd.U_SIG].copy(),
         units[:, rd.U_CREATED].copy(),
         units[:, rd.U_FLAGS].astype(np.uint8),

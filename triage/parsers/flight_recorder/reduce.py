@@ -35,6 +35,7 @@ from triage.domain.rank_digest import (
     S_PG_ID,
     S_UNITS,
     STARTED_BIT,
+    TIMEOUT_SHIFT,
     U_COMPLETED,
     U_CREATED,
     U_ENTRY,
@@ -61,6 +62,7 @@ from triage.parsers.flight_recorder.columns import (
     SIZES_HASH,
     STARTED,
     STATE,
+    TIMEOUT,
     mix,
 )
 from triage.parsers.flight_recorder.jit import Rows, Word, compiled, inlined
@@ -109,6 +111,10 @@ OUT_MAX_GAP: Final = 9
 OUT_SLOTS: Final = 10
 
 MAX_STREAMS: Final = 4096
+# The recorder counts in 64 bits. No job comes this far.
+MAX_SEQ_BITS: Final = 53
+# Longer than any job waits, in bits of milliseconds.
+MAX_TIMEOUT_BITS: Final = 48
 
 
 @compiled
@@ -301,7 +307,7 @@ def reduce_entries(
         if row[IS_P2P] == 1:
             p2p = True
         seq = row[P2P_SEQ] if p2p else row[COLLECTIVE_SEQ]
-        if seq == MISSING or seq < 0 or seq >= np.int64(1) << 31:
+        if seq == MISSING or seq < 0 or seq >= np.int64(1) << MAX_SEQ_BITS:
             out[OUT_NO_SEQ] += 1
             continue
         done = row[STATE] == 2 or (eventless and row[RETIRED] == 1)
@@ -320,6 +326,8 @@ def reduce_entries(
             flags |= UNEVEN
         if kind == ROOTED:
             flags |= ROOTED_BIT
+        if not done and 0 < row[TIMEOUT] < np.int64(1) << MAX_TIMEOUT_BITS:
+            flags |= row[TIMEOUT] << TIMEOUT_SHIFT
         if num_units >= len(units):
             out[OUT_FULL] = 2
             return

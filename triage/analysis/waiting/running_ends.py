@@ -1,0 +1,200 @@
+"""The ends of the waits that may be operations in flight, and those at which ranks lie behind.
+
+Ranks that several finished operations separate from all their peers stand still, however fresh
+the dumps are: a collective that needs everybody is finished by nobody before each member had its
+part in it. Ranks that were dumped before the others look the same; but then more of them do, at
+places that have nothing to do with each other, and peers that were dumped one after the other
+stand one behind the other too.
+"""
+
+from collections import Counter
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.snapshots.snapshot import NOTHING, Snapshot
+from triage.analysis.waiting.dump_moment import counters_lag, dump_moment
+from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace
+from triage.domain.rank_digest import (
+    FINISHED,
+    MISSING,
+    P2P,
+    ROOTED_BIT,
+    STARTED_BIT,
+    RankDigest,
+)
+
+__all__ = [
+    "EndsInFlight",
+    "ends_of",
+    "far_behind",
+    "home",
+    "is_rooted",
+    "left_behind",
+    "not_begun",
+    "stands_since",
+    "timed",
+]
+
+# A device that stopped may leave this many finished operations unreported.
+UNREPORTED: Final = 2
+# In a stop, members stand in so few places that others of their group have got through.
+MAX_PLACES: Final = 2
+# Clocks of nodes are nearer to each other, and all members of a collective end sooner than so.
+LONG_AGO_NS: Final = 1_000_000_000
+# As many ranks as a node commonly has, where no map is known.
+NODE_RANKS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class EndsInFlight:
+    """The ends of the waits that may be operations in flight, by what they look like."""
+
+    entered: list[WaitPlace]
+    """All members have entered it, and nobody is kept from finishing it."""
+    partial: list[WaitPlace]
+    """Some members have finished it, the others have entered it."""
+    idle: list[WaitPlace]
+
+
+def ends_of(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
+    """The ends that are single places, sorted; of a record that was cut nothing is told."""
+    ends = EndsInFlight([], [], [])
+    for number in graph.ends:
+        members = graph.components[number]
+        place = graph.places[members[0]]
+        if len(members) > 1 or not all(whole(snapshot, rank) for rank in place.waiting):
+            continue
+        if place.kind is PlaceKind.IDLE:
+            ends.idle.append(place)
+        elif place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P) and not (
+            place.missing or place.absent or place.held
+        ):
+            (ends.partial if place.through else ends.entered).append(place)
+    return ends
+
+
+def whole(snapshot: Snapshot, rank: int) -> bool:
+    """Whether a rank's record is there, and whole."""
+    digest = snapshot.digest_of(rank)
+    return digest is not None and digest.partial is None
+
+
+def far_behind(snapshot: Snapshot, place: WaitPlace) -> list[int]:
+    """Who stands at a place beyond which peers have finished more operations of the group.
+
+    They end in order and need all members, so that these ranks had a part in them. What
+    a device that stopped did not report any more is one operation, or two.
+    """
+    rows = snapshot.rows(place.group)
+    done = int(snapshot.done[rows].max(initial=-1))
+    if not is_rooted(snapshot, place):
+        pending = snapshot.pending[rows]
+        done = max(done, int(pending[pending != NOTHING].max(initial=0)) - 1)
+    return place.waiting if done >= place.seq + UNREPORTED else []
+
+
+def is_rooted(snapshot: Snapshot, place: WaitPlace) -> bool:
+    """Broadcast, reduce and the like: some members finish early by right."""
+    for rank in place.waiting:
+        digest, stuck = snapshot.digest_of(rank), snapshot.stuck_of(rank)
+        if digest is not None and stuck is not None and stuck.row is not None:
+            return bool(int(digest.pending.flags[stuck.row]) & ROOTED_BIT)
+    return False
+
+
+def timed(digest: RankDigest) -> bool:
+    """Whether the rank records when its device starts: else "scheduled" says nothing."""
+    stamped = bool((digest.pending.started != MISSING).any())
+    return stamped or any((row.started or -1) >= 0 for row in digest.counters)
+
+
+def home(snapshot: Snapshot, rank: int) -> str:
+    """The node of a rank, else its block of as many ranks as a node commonly has."""
+    node = snapshot.node_of(rank)
+    return node if node is not None else f"block {rank // NODE_RANKS}"
+
+
+def left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -> list[WaitPlace]:
+    """The ends at which a few ranks stand still while all their peers finished several operations
+    more; empty where these ranks may have been dumped before the others.
+
+    Dumps of a job that runs have other operations in flight, contradict each other, show peers
+    one behind the other in the same group, or the end of something that was not counted yet; and
+    who is pulled together, as all ranks of a node, lies behind together.
+    """
+    behind = [place for place in ends.partial if far_behind(snapshot, place)]
+    if not behind or snapshot.apart or ends.entered or len(behind) < len(ends.partial):
+        return []
+    steps = {(snapshot.groups[place.group].desc, place.seq) for place in behind}
+    places = Counter(
+        place.group
+        for place in graph.places
+        if place.kind is PlaceKind.COLLECTIVE and place.through
+    )
+    if max(len(steps), *(places[place.group] for place in behind)) > MAX_PLACES:
+        return []
+    ranks = {rank for place in behind for rank in place.waiting}
+    if 2 * len(ranks) >= len(snapshot.digests) or is_whole_node(snapshot, ranks):
+        return []
+    still = all(stands_still(snapshot, rank) for rank in ranks)
+    return behind if still or all(stands_since(snapshot, place) for place in behind) else []
+
+
+def is_whole_node(snapshot: Snapshot, ranks: Set[int]) -> bool:
+    """Whether several ranks are all that their nodes have in the job."""
+    nodes = {home(snapshot, rank) for rank in ranks}
+    there = {rank for rank in snapshot.world if home(snapshot, rank) in nodes}
+    return len(there) > len(nodes) and there <= ranks
+
+
+def stands_still(snapshot: Snapshot, rank: int) -> bool:
+    """Whether a rank's own entries show what it waits in, and no sign that it moved when it was
+    dumped.
+    """
+    index = snapshot.index_of[rank]
+    digest, stuck = snapshot.digests[index], snapshot.stuck[index]
+    if stuck is None or stuck.row is None or not_begun(snapshot, rank):
+        return False
+    return dump_moment(digest, rank, waits=True) is None and not counters_lag(snapshot, index)
+
+
+def not_begun(snapshot: Snapshot, rank: int) -> bool:
+    """Whether a rank's device had not come to what the rank waits in, which timing tells."""
+    digest, stuck = snapshot.digest_of(rank), snapshot.stuck_of(rank)
+    if digest is None or stuck is None or stuck.row is None or not timed(digest):
+        return False
+    return not int(digest.pending.flags[stuck.row]) & (STARTED_BIT | ROOTED_BIT)
+
+
+def stands_since(snapshot: Snapshot, place: WaitPlace) -> bool:
+    """Whether the ranks at a place were dumped long after a peer had finished further operations
+    of the group, as far as the moments of the dumps are known.
+    """
+    ended = [
+        ns
+        for rank in place.through
+        for ns in [end_of(snapshot, rank, place.group, place.seq + UNREPORTED)]
+        if ns is not None
+    ]
+    if not ended:
+        return False
+    for rank in place.waiting:
+        pull = dump_moment(snapshot.digests[snapshot.index_of[rank]], rank, waits=True)
+        if pull is None or pull.ended or pull.pulled_ns - min(ended) < LONG_AGO_NS:
+            return False
+    return True
+
+
+def end_of(snapshot: Snapshot, rank: int, group: int, seq: int) -> int | None:
+    """When the end of a collective was noticed on one rank."""
+    index = snapshot.index_of[rank]
+    past = snapshot.digests[index].history.read()
+    hit = np.isin(past.stream, snapshot.group_streams(index, group)) & (past.seq == seq)
+    hit &= ((past.flags & (FINISHED | P2P)) == FINISHED) & (past.wait_us >= 0)
+    if not hit.any():
+        return None
+    at = int(np.argmax(hit))
+    return int(past.created[at]) + int(past.wait_us[at]) * 1000
