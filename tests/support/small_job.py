@@ -24,8 +24,8 @@ MS = 1_000_000
 class SmallJob:
     """A job of ``ranks`` whose operation ``k`` is ``ops[k]``; ``guilty`` is None in one that ended.
 
-    ``group_size`` is how many ranks side by side are one group: all, where it is 0. Other groups than
-    that of the guilty rank then wait in one of all ranks.
+    ``group_size`` is how many ranks side by side are one group: all, where it is 0. Other groups
+    than that of the guilty rank then wait in one of all ranks.
     """
 
     ranks: int

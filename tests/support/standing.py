@@ -1,6 +1,7 @@
 """Dumps made of a table that says who stood where.
 
-``tests/analysis/waiting/standing/*.txt`` hold the facts of recorded stops of 16 real GPUs: two ranks with a
+``tests/analysis/waiting/standing/*.txt`` hold the facts of recorded stops of 16 real GPUs: two
+ranks with a
 GPU error, or with a host that held the interpreter's lock. ``group NAME KIND RANKS`` are the
 groups, ``rank R in GROUPS`` begins a rank, ``counts ID:ENQUEUED:COMPLETED`` are its counters, and
 each line behind it is an unfinished operation: record, group, id of the group, operation, numbers

@@ -1,4 +1,4 @@
-"""Fabric stall: all members entered the same operation and none gets through.
+"""Fabric stall: nobody is missing in an operation, and it does not end.
 
 Nothing in the record tells one member from another: link, switch, NIC, NCCL
 itself, or a peer outside the dumps. Nobody is convicted.
@@ -7,17 +7,35 @@ itself, or a peer outside the dumps. Nobody is convicted.
 from collections.abc import Iterator
 
 from triage.analysis.waiting.case import Case, ranks_wait
-from triage.analysis.waiting.waits import PlaceKind
+from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
 __all__ = ["FabricStall"]
 
 
-class FabricStall:
-    """One finding on nobody per place that everyone entered.
+def others(place: WaitPlace) -> str:
+    """Where the members stand that do not wait."""
+    if not place.through and not place.unknown:
+        return "all its members entered it and none has finished"
+    through, unknown = len(place.through), len(place.unknown)
+    parts = [f"{through} finished it"] if through else []
+    parts += [f"of {unknown} nothing says whether they entered it"] if unknown else []
+    return ", ".join(parts)
 
-    Silent: when a member is missing, absent, or has finished it.
+
+def summary(case: Case, place: WaitPlace) -> str:
+    """The claim in a sentence."""
+    where = case.place_text(place)
+    if place.through or place.unknown:
+        return f"{ranks_wait(len(place.waiting))} in {where}; {others(place)}"
+    return f"all ranks of {where} entered it and none gets through"
+
+
+class FabricStall:
+    """One finding on nobody per place that nobody is known to be missing from.
+
+    Silent: when a member is missing or absent.
     """
 
     name = "fr.fabric_stall"
@@ -37,11 +55,7 @@ class FabricStall:
                 continue
             if place.missing or place.absent or place.held:
                 continue
-            if place.through or place.unknown:
-                how = f"{len(place.through)} finished it, of {len(place.unknown)} nothing is known"
-            else:
-                how = "all its members entered it and none has finished"
-            text = f"{ranks_wait(len(place.waiting))} in {case.place_text(place)}; {how}"
+            text = f"{ranks_wait(len(place.waiting))} in {case.place_text(place)}; {others(place)}"
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,
@@ -53,7 +67,7 @@ class FabricStall:
                 # Of a record that was cut only the counters say so.
                 strength=0.4 if case.silent_at(end) else 0.8,
                 role=Role.POSSIBLE,
-                summary=f"all ranks of {case.place_text(place)} entered it and none gets through",
+                summary=summary(case, place),
                 because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),
                 end=end,
             )

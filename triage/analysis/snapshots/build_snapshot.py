@@ -1,6 +1,6 @@
 """The tables of a snapshot, filled from entries, and from counters where entries are missing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from itertools import chain
 from typing import Final
 
@@ -13,6 +13,9 @@ from triage.domain.arrays import Flags
 from triage.domain.job import Job
 from triage.domain.rank_digest import (
     MISSING,
+    ROOTED_BIT,
+    S_DONE,
+    S_FINISHED,
     Counters,
     OpDescription,
     RankDigest,
@@ -39,9 +42,10 @@ def build_snapshot(
     there = snapshot.ranks[place] == snapshot.member_rank
     snapshot.member_digest[there] = place[there]
     snapshot.has_p2p[:] = groups_with_p2p(snapshot)
+    carry_rooted = groups_with_rooted(snapshot)
     inferred = 0
     for index, digest in enumerate(digests):
-        inferred += fill(snapshot, index, digest)
+        inferred += fill(snapshot, index, digest, carry_rooted)
     forget_p2p_counters(snapshot)
     never_entered(snapshot)
     if inferred:
@@ -125,6 +129,22 @@ def groups_with_p2p(snapshot: Snapshot) -> Flags:
     return mixed
 
 
+def groups_with_rooted(snapshot: Snapshot) -> set[int]:
+    """Groups in which broadcasts, reduces and the like were seen on any rank.
+
+    A counter counts them like all else, and the root and those before a missing rank finish them
+    by right: there what a counter calls finished proves nothing of other ranks.
+    """
+    found: set[int] = set()
+    for digest, groups in zip(snapshot.digests, snapshot.membership.stream_groups, strict=True):
+        table = digest.streams.values
+        rooted = set(np.flatnonzero(table[:, S_FINISHED] > table[:, S_DONE]).tolist())
+        if len(digest.pending):
+            rooted.update(digest.pending.stream[digest.pending.flags & ROOTED_BIT != 0].tolist())
+        found.update(groups[k] for k in rooted)
+    return found
+
+
 def forget_p2p_counters(snapshot: Snapshot) -> None:
     """Groups that are known by counters alone, which contradict each other: send/recv.
 
@@ -143,7 +163,7 @@ def forget_p2p_counters(snapshot: Snapshot) -> None:
             snapshot.done[rows] = UNKNOWN
 
 
-def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
+def fill(snapshot: Snapshot, index: int, digest: RankDigest, carry_rooted: Set[int]) -> bool:
     """One digest's rows of the flat tables; True when counters were paired by order."""
     rank = int(snapshot.ranks[index])
     counters = {row.key: row for row in digest.counters}
@@ -176,12 +196,13 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
             if last.stream < len(groups) and groups[last.stream] == group:
                 snapshot.done[row] = min(snapshot.done[row], last.seq - 1)
         if counter is not None and not mixed and not digest.eventless:
-            snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
+            if group not in carry_rooted:
+                snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
             if out_of_ring(snapshot, digest, stream) and counter.completed is not None:
                 snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
             if entries_lost(snapshot, digest) and counter.enqueued is not None:
-                open_from_counters(snapshot, row, counter)
-    return fill_from_counters(snapshot, index, digest, counters, filled)
+                open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
+    return fill_from_counters(snapshot, index, digest, counters, filled, carry_rooted)
 
 
 def out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
@@ -197,8 +218,10 @@ def never_entered(snapshot: Snapshot) -> None:
     """Members whose dump would know of the group and does not: they never entered it.
 
     A group stands in a rank's table once its communicator exists, and in its
-    entries unless the ring has wrapped.
+    entries unless the ring has wrapped. A rank that has recorded nothing counts nothing
+    either, where the others do.
     """
+    counted = any(digest.counters for digest in snapshot.digests)
     for group in snapshot.groups:
         rows = snapshot.rows(group.index)
         silent = (snapshot.issued[rows] == UNKNOWN) & (snapshot.member_digest[rows] >= 0)
@@ -210,17 +233,22 @@ def never_entered(snapshot: Snapshot) -> None:
             unlisted = bool(digest.groups) and group.index not in (
                 snapshot.membership.listed[index].values()
             )
-            whole = digest.num_entries > 0 and digest.first_record_id == 0
+            whole = digest.first_record_id == 0 and (
+                digest.num_entries > 0 or (counted and not digest.counters)
+            )
             if (unlisted and not group.inferred) or whole:
                 snapshot.issued[row] = 0
 
 
-def open_from_counters(snapshot: Snapshot, row: int, counter: Counters) -> None:
-    """Where entries were lost, the counters say what is unfinished."""
+def open_from_counters(snapshot: Snapshot, row: int, counter: Counters, *, proves: bool) -> None:
+    """Where entries were lost, the counters say what is unfinished. ``proves``: what one member
+    has finished, all others have issued.
+    """
     enqueued, completed = counter.enqueued or 0, counter.completed
     if completed is None:
         return
-    snapshot.done[row] = max(snapshot.done[row], completed)
+    if proves:
+        snapshot.done[row] = max(snapshot.done[row], completed)
     if enqueued > max(completed, 0) and snapshot.pending[row] == NOTHING:
         snapshot.pending[row] = max(completed, 0) + 1
 
@@ -231,6 +259,7 @@ def fill_from_counters(
     digest: RankDigest,
     counters: dict[str, Counters],
     filled: set[int],
+    carry_rooted: Set[int],
 ) -> bool:
     """Groups without entries: paired with the counters that are left, in numeric order."""
     rank = int(snapshot.ranks[index])
@@ -256,7 +285,7 @@ def fill_from_counters(
         if counter.started is not None:
             snapshot.started[row] = counter.started
         if not digest.eventless and not (snapshot.only_active and digest.partial is None):
-            open_from_counters(snapshot, row, counter)
+            open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
     return bool(paired) and not digest.num_entries and len(rest) > 1
 
 
