@@ -7,7 +7,6 @@ at last what most nodes print at one moment.
 """
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,16 @@ from statistics import median_low
 from typing import Final
 
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
-from triage.parsers.logs.logset import LogFile
+from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
+from triage.parsers.logs.uptimes import (
+    TAKEN_NS,
+    BootSpan,
+    boot_of,
+    boots_apart,
+    by_node,
+    spans_of,
+)
 from triage.parsers.logs.years import DAY_NS, in_year_of
 
 __all__ = ["Boots", "Dater", "Wall", "node_of"]
@@ -28,8 +35,6 @@ NO_YEAR_ERROR_NS: Final = 366 * DAY_NS
 NO_YEAR_ANCHOR_NS: Final = 11_322 * DAY_NS  # 31 December 2000
 # Nodes print what hits all of them within so long.
 TOGETHER_NS: Final = MINUTE_NS
-# Logs of one incident are taken within so long of its stop: what says otherwise is wrong.
-TAKEN_NS: Final = DAY_NS
 MS_NS: Final = SECOND_NS // 1000
 # The kernel stamps lines with a counter that no NTP steers: so many seconds a second.
 DRIFT: Final = 5e-5
@@ -86,75 +91,99 @@ class Boots:
     ) -> None:
         self.wall_of = wall_of
         self.stop_ns = stop_ns
-        self.in_file: dict[str, list[tuple[int, int, int]]] = {}
-        self.of_file: dict[str, tuple[int, int]] = {}
-        by_node: dict[str, list[int]] = defaultdict(list)
-        for name in sorted(rows_of):
-            both = [
-                (row.line or 0, read[0] - row.stamp.uptime_ns, row.stamp.uptime_ns)
-                for row in rows_of[name]
-                if row.stamp.uptime_ns is not None
-                for read in [wall_of(name)(row.stamp)]
-                if read is not None
-            ]
-            if both:
-                self.in_file[name] = both
-            for row in rows_of[name]:
+        self.spans: dict[str, list[BootSpan]] = {}
+        self.node_by_line: dict[str, dict[int, str | None]] = {}
+        known: dict[str, list[int]] = defaultdict(list)
+        for name in sorted({*rows_of, *files}):
+            rows = rows_of.get(name, ())
+            spans = spans_of(rows, lambda row: node_of(row, files), wall_of(name))
+            file = files.get(name)
+            if not spans and uptime_only(file):
+                spans = [BootSpan(file.node if file is not None else None, 0, 0)]
+            if spans and file is not None:
+                spans[-1].last_ns = max(spans[-1].last_ns, last_uptime(file, spans[-1]))
+            self.spans[name] = spans
+            self.node_by_line[name] = {row.line or 0: node_of(row, files) for row in rows}
+            for span in spans:
+                if span.node is not None:
+                    known[span.node] += [begun for _, begun in span.anchors]
+            for row in rows:
                 node = node_of(row, files)
-                if row.stamp.wall_ns is None or node is None:
-                    continue
-                read = wall_of(name)(row.stamp)
-                if read is not None and row.stamp.uptime_ns is not None:
-                    by_node[node].append(read[0] - row.stamp.uptime_ns)
-                elif read is not None and row.kind is Kind.BOOT:
-                    by_node[node].append(read[0])
-        self.find(rows_of, files, by_node, notes)
+                if row.kind is Kind.BOOT and row.stamp.uptime_ns is None and node is not None:
+                    read = wall_of(name)(row.stamp)
+                    known[node] += [] if read is None or is_of_driver(row) else [read[0]]
+        self.find(rows_of, files, known, notes)
 
     def find(
         self,
         rows_of: Mapping[str, Sequence[Evidence]],
         files: Mapping[str, LogFile],
-        by_node: Mapping[str, Sequence[int]],
+        known: Mapping[str, Sequence[int]],
         notes: list[str],
     ) -> None:
-        """The boot of the files that carry uptime alone."""
+        """The boots of what carries uptime alone; ``known`` are those that lines of a node date."""
         told = shared_times(rows_of, files, self.wall_of)
+        boots = {node: boots_apart(times) for node, times in known.items()}
+        stop_ns = self.stop_ns if self.stop_ns is not None else self.last_of_jobs(rows_of, files)
         undated = 0
-        for name in sorted({*rows_of, *files}):
-            rows = [row for row in rows_of.get(name, ()) if row.stamp.uptime_ns is not None]
-            file = files.get(name)
-            if name in self.in_file or not (rows or uptime_only(file)):
-                continue
-            node = next(
-                (one for row in rows for one in [node_of(row, files)] if one is not None),
-                file.node if file is not None else None,
-            )
-            if node is not None and by_node.get(node):
-                self.of_file[name] = (max(by_node[node]), SECOND_NS)
-                continue
-            newest = max((row.last_stamp.uptime_ns or 0 for row in rows), default=0)
-            if file is not None:
-                newest = max(newest, file.last_stamp.uptime_ns or 0)
-            ways = {
-                "what other logs report too": by_lines(rows, node, told)
-                or by_processes(rows, node, told),
-                "the wall time in its own lines": self.of_the_incident(
-                    by_own_words(rows, newest), newest
-                ),
-                "what follows on other nodes at one moment": self.of_the_incident(
-                    by_moment(rows, told), newest
-                ),
-            }
-            by, found = next(
-                ((by, boot) for by, boot in ways.items() if boot is not None), ("", None)
-            )
-            if found is not None:
-                self.of_file[name] = found
-                notes.append(f"{name}: seconds since boot are dated by {by}")
-            else:
-                undated += 1
+        for name in sorted(self.spans):
+            for spans in by_node(self.spans[name]).values():
+                later: int | None = None
+                for k in range(len(spans) - 1, -1, -1):
+                    span = spans[k]
+                    if not span.anchors:
+                        earlier = max(
+                            (one.ended_ns for one in spans[:k] if one.ended_ns is not None),
+                            default=0 if k else None,
+                        )
+                        begun = boot_of(
+                            span, boots.get(span.node or "", ()), earlier, later, stop_ns
+                        )
+                        if begun is not None:
+                            span.boot = (begun, SECOND_NS)
+                        else:
+                            by = self.by_other_means(span, told, later)
+                            undated += by is None
+                            if by is not None:
+                                notes.append(f"{name}: seconds since boot are dated by {by}")
+                    later = span.begun_ns if span.begun_ns is not None else later
         if undated:
             notes.append(f"{undated} logs count from boot, and nothing tells when that was")
+
+    def last_of_jobs(
+        self, rows_of: Mapping[str, Sequence[Evidence]], files: Mapping[str, LogFile]
+    ) -> int | None:
+        """The last time in any job log, where nothing else tells when the job stood still."""
+        times = [
+            read[0]
+            for name, file in files.items()
+            if file.kind is LogKind.JOB
+            for row in rows_of.get(name, ())
+            for read in [self.wall_of(name)(row.last_stamp)]
+            if read is not None
+        ]
+        return max(times, default=None)
+
+    def by_other_means(
+        self, span: BootSpan, told: "WallClockReports", later: int | None
+    ) -> str | None:
+        """Date a span by what others print, and say by what; None where nothing does."""
+        rows, node, newest = span.rows, span.node, span.last_ns
+        ways = {
+            "what other logs report too": by_lines(rows, node, told)
+            or by_processes(rows, node, told),
+            "the wall time in its own lines": self.of_the_incident(
+                by_own_words(rows, newest), newest
+            ),
+            "what follows on other nodes at one moment": self.of_the_incident(
+                by_moment(rows, told), newest
+            ),
+        }
+        for by, boot in ways.items():
+            if boot is not None and (later is None or boot[0] < later):
+                span.boot = boot
+                return by
+        return None
 
     def of_the_incident(self, boot: Boot | None, newest_ns: int) -> Boot | None:
         """``boot``, where a log that ends at that uptime can have been taken after the stop."""
@@ -165,31 +194,31 @@ class Boots:
     def dater(self, artifact: str) -> Dater:
         """What dates the stamps of one log."""
         read_wall = self.wall_of(artifact)
-        both = self.in_file.get(artifact, [])
-        boot = self.of_file.get(artifact)
+        spans = self.spans.get(artifact, [])
+        node_by_line = self.node_by_line.get(artifact, {})
+        nodes = by_node(spans)
 
         def date(stamp: Stamp, line: int | None) -> tuple[int, int] | None:
             read = read_wall(stamp)
-            if read is not None or stamp.uptime_ns is None:
+            if read is not None or stamp.uptime_ns is None or not spans:
                 return read
-            if both:
-                begun = boot_at(both, line or 0, stamp.uptime_ns)
-                return begun + stamp.uptime_ns, stamp.error_ns + SECOND_NS
-            if boot is not None:
-                return boot[0] + stamp.uptime_ns, stamp.error_ns + boot[1]
-            return None
+            place = line or 0
+            mine = nodes.get(node_by_line.get(place)) or spans
+            before = [span for span in mine if span.first_line <= place]
+            return (before[-1] if before else mine[0]).date(stamp, place)
 
         return date
 
 
-def boot_at(both: Sequence[tuple[int, int, int]], line: int, uptime_ns: int) -> int:
-    """The boot that a line counts from: uptime grows from the line with both clocks before
-    it, or else there was a reboot between and the line behind it tells.
-    """
-    after = bisect_left(both, (line + 1,))
-    if after and (both[after - 1][2] <= uptime_ns or after == len(both)):
-        return both[after - 1][1]
-    return both[after][1]
+def last_uptime(file: LogFile, span: BootSpan) -> int:
+    """The last uptime of a file, where it can be of its last boot."""
+    last = file.last_stamp.uptime_ns or 0
+    return last if last >= span.last_ns else 0
+
+
+def is_of_driver(row: Evidence) -> bool:
+    """Whether a driver says that it is loaded, which it may be long after a boot."""
+    return row.family == "nvidia"
 
 
 def uptime_only(file: LogFile | None) -> bool:
