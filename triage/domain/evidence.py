@@ -16,6 +16,7 @@ from triage.domain.category import HARDWARE, Category
 from triage.domain.wire import Time, iso_utc
 
 __all__ = [
+    "ACTOR",
     "BY_FILE",
     "BY_RANK",
     "HOST",
@@ -24,6 +25,7 @@ __all__ = [
     "LASTING",
     "LAST_LINE",
     "NO_STAMP",
+    "OF_A_PROGRAM",
     "OWN_ACTION",
     "OWN_FAMILY",
     "OWN_RANK",
@@ -108,6 +110,10 @@ OWN_FAMILY: Final = "local"
 """What the ids of a team's own signatures begin with."""
 OWN_ACTION: Final = "own_action"
 """The field of a row that names the next step, where a team's own signature gives one."""
+ACTOR: Final = "actor"
+"""The field of a row whose prefix names the program that printed it: Ray's class, an engine's."""
+OF_A_PROGRAM: Final = "of_a_program"
+"""The field of a row with a number that one of several programs gave itself, no rank of the job."""
 BY_FILE: Final = "by_file"
 """The field of a row whose node is only that of the file in which it stands."""
 BY_RANK: Final = "by_rank"

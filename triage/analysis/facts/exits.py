@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = ["ends_by_itself", "ranks_that_left", "with_ranks_that_exit", "without_ignored"]
 
@@ -181,6 +181,7 @@ def is_nobodys(row: Evidence) -> bool:
         row.kind in OF_PROCESSES
         and row.role is EvidenceRole.ROOT
         and row.rank is None
+        and OF_A_PROGRAM not in row.fields
         and (row.local_rank is None or row.node is None)
         and row.count == 1
     )

@@ -27,6 +27,10 @@ from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.files_of_nodes import with_lines_of_their_hosts, without_copies
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement, resolve
+from triage.analysis.placement.programs import (
+    with_numbers_of_the_job,
+    without_numbers_of_actors,
+)
 from triage.analysis.waiting.case import Case
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
@@ -63,8 +67,10 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs, elsewhere = with_lines_of_their_hosts(logs, facts, dump_nodes(case))
     logs = replace(logs, evidence=without_repetitions(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
-    fleet = resolve(placed.evidence, facts, dump_nodes(case), logs.looks)
-    rows = without_ignored(attribute(with_age(placed), fleet))
+    seats = without_numbers_of_actors(placed.evidence)
+    fleet = resolve(seats, facts, dump_nodes(case), logs.looks)
+    numbered, unnumbered = with_numbers_of_the_job(with_age(placed), fleet)
+    rows = without_ignored(attribute(numbered, fleet))
     rows, others = fate_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated))
     seated, outlived = mark_outlived(rows, placed.files)
     seated = with_ranks_that_exit(seated, fleet)
@@ -73,7 +79,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
     aligned = with_lost_servers(aligned, len(fleet.seated))
-    of_files = (*left_out, *copies, *elsewhere, *others)
+    of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)
 

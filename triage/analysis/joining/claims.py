@@ -24,7 +24,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import GPU_CHIP, HARDWARE, SOFTWARE, Category, Role
-from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
+from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Blame, Evidence
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -170,6 +170,7 @@ def at_the_one_place_claimed(
         for cause in causes
         if isinstance(cause.place, Unplaced)
         and cause.category in OF_ONE_GPU
+        and not any(OF_A_PROGRAM in row.fields for row in cause.rows)
         and any(not row.is_generic and stop.of(row) in ABOUT_THE_STOP for row in cause.rows)
     ]
     if len(places) != 1 or len(homeless) != 1:

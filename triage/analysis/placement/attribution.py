@@ -24,6 +24,7 @@ from triage.domain.evidence import (
     BY_RANK,
     HOST_AMONG_SEVERAL,
     KERNEL_KINDS,
+    OF_A_PROGRAM,
     OWN_RANK,
     Evidence,
     Kind,
@@ -50,6 +51,7 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
     return [
         of_rank(replace(row, rank=owner), row.node or fleet.node_of(owner))
         if row.rank is None
+        and OF_A_PROGRAM not in row.fields
         and row.gpu is None
         and row.kind in OF_PROCESSES
         and (owner := owners.get(row.artifact)) is not None
@@ -95,6 +97,8 @@ def with_node_of_file(
     others = speaking.get(row.artifact, set())
     if BY_FILE in row.fields and row.node is not None:
         own = fleet.node_of_address(row.node) or row.node
+        if "address" in row.fields and fleet.node_of_address(row.fields["address"]) != own:
+            return without_its_file(row)  # a driver prints the address of another machine's process
         is_alone = others <= {own} and row.artifact not in fleet.gathered
         if is_alone or row.kind in KERNEL_KINDS or not others:
             return row

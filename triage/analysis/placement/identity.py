@@ -161,7 +161,7 @@ class SeatClaims:
         names, listed = self.names, {plain_host(node) for node in sure}
         for row in rows:
             address = row.fields.get("address")
-            if address is not None and row.node is not None:
+            if address is not None and row.node is not None and BY_FILE not in row.fields:
                 host = plain_host(address)
                 # A log may call its node by the address alone, which then stands for itself.
                 if names.get(host, host) == host and host not in listed:

@@ -61,6 +61,8 @@ class Envelope:
     printed_by: str | None = None
     rank_in_text: bool = False
     """Whether ``rank`` stands in the line itself and is no label of a task."""
+    actor: str | None = None
+    """The program that a launcher's prefix names."""
 
 
 def rules_of(first: str) -> tuple[Rule, ...]:
@@ -117,6 +119,7 @@ def read_envelope(line: str, *, labelled: bool = False) -> Envelope:
         strip.program,
         strip.printed_by,
         strip.rank is not None,
+        strip.actor,
     )
 
 

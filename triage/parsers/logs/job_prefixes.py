@@ -41,7 +41,8 @@ UCX: Final = re.compile(
 SOURCE_FILE: Final = re.compile(r"\.(?:py|cpp|cc|c|cu|cuh|h|hpp|rs|go|js)$")
 NEMO: Final = re.compile(r"\[NeMo [A-Z] " + DATED + r"[^\]]{0,200}\] ?")
 RAY: Final = re.compile(
-    r"\(([A-Za-z_][\w.:-]{0,100})(?:\[rank=(\d{1,7})\])?(?: rank=\d{1,7})? pid=(\d{1,8})"
+    r"\(([A-Za-z_][\w.:-]{0,100})(?:\[rank=(\d{1,7})\])?(?: (?:rank=|[A-Z]{2})\d{1,7}){0,4}"
+    r" pid=(\d{1,8})"
     r"(?:, ip=([0-9a-fA-F.:]{3,45}))?\) ?"
 )
 STREAM: Final = re.compile(r"(?:std(?:err|out)|\[std(?:err|out)\]): ?|\[std(?:err|out)\] ")
@@ -146,6 +147,7 @@ def ray(strip: Strip, match: "re.Match[str]") -> bool:
     if match[2] is not None:
         strip.rank = int(match[2])
     strip.pid = int(match[3])
+    strip.actor = match[1]
     if match[4] is not None:
         strip.address = match[4]
     return True

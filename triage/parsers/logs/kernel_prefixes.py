@@ -95,6 +95,8 @@ TALOS: Final = re.compile(
     r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): (" + FACILITIES + r"): *(?:" + LEVELS + r"): "
 )
 BRACKETED: Final = re.compile(r"\[" + DATED + r"(?: [^\[\]]{0,120})?\]:? ?")
+# SGLang: "[2026-09-14 03:11:33 DP1 TP9 EP9] ..."
+ENGINE: Final = re.compile(r"(?: [DTEP]P\d{1,5})+\]")
 IDENT: Final = re.compile(r"([a-z][\w./()@-]{0,80})\[(\d{1,8})\]: (?=[\[{\d])")
 CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
 
@@ -218,6 +220,8 @@ def host(strip: Strip, pattern: "re.Pattern[str]") -> bool:
 
 def bracketed(strip: Strip, match: "re.Match[str]") -> bool:
     strip.clock(dated(match))
+    if ENGINE.search(match[0]) is not None:
+        strip.actor = "engine"  # its numbers are those of groups inside of it
     return True
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import (
+    ACTOR,
     BY_FILE,
     HOST,
     LAST_LINE,
@@ -163,6 +164,8 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
         rank = told  # the line speaks of that rank, whoever prints it
         if told == envelope.rank:
             del fields["of_rank"]
+    if envelope.actor is not None:
+        fields.setdefault(ACTOR, envelope.actor)
     if envelope.printed_by is not None:
         fields.setdefault("printed_by", envelope.printed_by)
     if envelope.task is not None:
@@ -285,6 +288,8 @@ def identity(row: Evidence) -> tuple[object, ...]:
         row.role,
         row.parent_code,
         row.fields.get("printed_by"),
+        row.fields.get(ACTOR),
+        row.fields.get("address"),
         BY_FILE in row.fields,
         row.fields.get(HOST),
     )

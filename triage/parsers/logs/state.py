@@ -10,6 +10,7 @@ class Strip:
     """A line that is being unwrapped; ``pos`` is where its payload begins as far as known."""
 
     __slots__ = (
+        "actor",
         "address",
         "cuda_device",
         "delta_ns",
@@ -40,6 +41,7 @@ class Strip:
         self.local_rank: int | None = None
         self.cuda_device: int | None = None
         self.pid: int | None = None
+        self.actor: str | None = None
         self.address: str | None = None
         self.program: str | None = None
         self.printed_by: str | None = None
