@@ -104,6 +104,9 @@ def weigh_incident(
 
 def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | None) -> Weighing:
     """The view of the dumps and the evidence weighed together."""
+    if view is not None and view.is_ambiguous:
+        facts = facts if view.has_map else facts.without_ranks()
+        logs = without_ranks(logs)
     dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
@@ -172,6 +175,16 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         stacks=looks.picture,
         watchdogs=watchdogs,
     )
+
+
+def without_ranks(logs: LogSet) -> LogSet:
+    """The logs where a rank number may be of one of several worlds: no line says which."""
+    rows = [
+        replace(row, rank=None, peer=None if (row.peer or "").startswith("rank ") else row.peer)
+        for row in logs.evidence
+    ]
+    note = "dumps of several worlds share rank numbers: those in logs are not taken for any rank"
+    return replace(logs, evidence=rows, notes=[*logs.notes, note])
 
 
 def nothing_usable(weighed: Weighing, logs: LogSet) -> bool:

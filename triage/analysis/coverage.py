@@ -41,6 +41,8 @@ def coverage_of(
         )
     cut = {Refused(look.artifact, look.partial) for look in logs.looks if look.partial is not None}
     partial += sorted(cut, key=lambda one: (one.artifact, one.why))
+    if view is not None and view.worlds:
+        all_notes = [*notes_of_worlds(view.worlds), *all_notes]
     all_notes += log_notes(logs)
     all_notes += silenced_notes(logs)
     all_notes += own_notes(logs)
@@ -60,6 +62,16 @@ def coverage_of(
         lines_not_understood=sum(sum(file.not_understood.values()) for file in logs.files),
         notes=tuple(all_notes),
     )
+
+
+def notes_of_worlds(worlds: Sequence[str]) -> list[str]:
+    """What each of several worlds comes to; the answer is about the first."""
+    first, *others = worlds
+    return [
+        f"the dumps are of {len(worlds)} worlds with default process groups or processes of their"
+        f" own; this answer is about the {first}",
+        *(f"another world, {other}" for other in others),
+    ]
 
 
 def log_notes(logs: LogSet) -> list[str]:

@@ -2,15 +2,20 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
+from triage.analysis.registry import claims_of_detectors
 from triage.analysis.snapshots.build_snapshot import build_snapshot
 from triage.analysis.snapshots.consistency import set_apart
 from triage.analysis.snapshots.groups import Membership, resolve_groups
-from triage.analysis.snapshots.selection import Selection, select
+from triage.analysis.snapshots.selection import Selection, default_ranks, select
+from triage.analysis.snapshots.worlds import place_text, sets_by_world, shares_ranks
 from triage.analysis.waiting.case import Case, build_case
+from triage.analysis.waiting.live import ranks_text
 from triage.analysis.waiting.waits import wait_graph
+from triage.domain.category import VerdictKind
 from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
@@ -31,20 +36,97 @@ OF_ONE_RANK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DumpView:
-    """What the dumps say by themselves: the case, and how it was selected."""
+    """What the dumps say by themselves: the case, and how it was selected.
+
+    ``worlds``: where the dumps are of several, what each of them says, this one first.
+    ``is_ambiguous``: a rank number stands in more than one, so that a number alone in a log is
+    nobody's; ``has_map``: the map of ranks to nodes is of this one.
+    """
 
     case: Case
     selection: Selection
     membership: Membership
+    worlds: tuple[str, ...] = ()
+    is_ambiguous: bool = False
+    has_map: bool = True
 
 
 def view_dumps(
     dumps: DumpSet, facts: Job, at: datetime | None
 ) -> tuple[DumpView | None, tuple[Refused, ...]]:
-    """The view of the dumps that can be used, None without any, and why others cannot be."""
+    """The view of the dumps that can be used, None without any, and why others cannot be.
+
+    Of several worlds the view is of the one that stopped most surely, the latest of such.
+    """
     digests, late = before(dumps.digests, at)
+    worlds = sets_by_world(digests)
+    if len(worlds) == 1:
+        only, aside = view_world(digests, dumps, facts)
+        return only, (*aside, *late)
+    is_ambiguous = shares_ranks(worlds)
+    mapped = world_of_map(worlds, facts) if is_ambiguous else worlds
+    views = []
+    unused: tuple[Refused, ...] = ()
+    for world in worlds:
+        has_map = world in mapped
+        view, aside = view_world(world, dumps, facts if has_map else facts.without_ranks())
+        unused += aside
+        if view is not None:
+            views.append((state_of(view.case), world, replace(view, has_map=has_map)))
+    views.sort(key=lambda one: (one[0].weight, ended_at(one[1]), len(one[1])), reverse=True)
+    said = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
+    view = replace(views[0][2], worlds=said, is_ambiguous=is_ambiguous) if views else None
+    return view, (*unused, *late)
+
+
+def world_of_map(worlds: Sequence[list[RankDigest]], facts: Job) -> Sequence[list[RankDigest]]:
+    """The world that the map of ranks is of: the only one of its size, where there is one."""
+    size = facts.world_size or len(facts.rank_to_node)
+    fitting = [world for world in worlds if len(default_ranks(world[0]) or ()) == size]
+    return fitting if len(fitting) == 1 else ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorldState:
+    """What the dumps of one world come to, in words, and how much that weighs beside others."""
+
+    weight: float
+    text: str
+
+
+def state_of(case: Case) -> WorldState:
+    """How a world stands, by its dumps alone."""
+    claims = claims_of_detectors(case)
+    if claims:
+        claim = max(claims, key=lambda one: (WEIGHTS.get(one.kind, 1), one.strength))
+        who = ranks_text(claim.ranks) if claim.ranks else "all ranks"
+        return WorldState(WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}")
+    if case.moving and not case.in_flight:
+        return WorldState(0.5, "its dumps are of different moments and contradict each other")
+    return WorldState(0, "no rank is stuck or late")
+
+
+# A stop weighs more than what only slows a job down or is not known.
+WEIGHTS: Final = {
+    VerdictKind.HANG: 3,
+    VerdictKind.DESYNC: 3,
+    VerdictKind.CRASH: 3,
+    VerdictKind.STRAGGLER: 1,
+    VerdictKind.INCONCLUSIVE: 2,
+}
+
+
+def ended_at(world: Sequence[RankDigest]) -> int:
+    """When the last operation of a world was issued."""
+    return max((digest.last_created_ns or 0 for digest in world), default=0)
+
+
+def view_world(
+    digests: Sequence[RankDigest], dumps: DumpSet, facts: Job
+) -> tuple[DumpView | None, tuple[Refused, ...]]:
+    """The view of the dumps of one world, and why some are not used."""
     selection = select(digests)
-    unused = (*selection.set_aside, *late)
+    unused = tuple(selection.set_aside)
     if not selection.digests:
         return None, unused
     membership = resolve_groups(selection.digests, selection.ranks, facts.world_size)

@@ -84,6 +84,10 @@ class Job:
             earlier_ends=starts.ends,
         )
 
+    def without_ranks(self) -> "Job":
+        """The facts without what they say of ranks: of other ranks than those in question."""
+        return replace(self, world_size=None, gpus_per_node=None, rank_to_node={})
+
     def node_of(self, rank: int) -> str | None:
         """The node of a rank: the explicit map first, then the order of nodes."""
         if rank in self.rank_to_node:

@@ -13,7 +13,7 @@ from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.parsers.flight_recorder.naming import shape_of
 
-__all__ = ["Selection", "select"]
+__all__ = ["Selection", "default_ranks", "select"]
 
 SHOWN = 6
 

@@ -30,7 +30,7 @@ from triage.analysis.waiting.running_ends import (
 )
 from triage.analysis.waiting.waits import WaitGraph, WaitPlace
 
-__all__ = ["Live", "live_picture"]
+__all__ = ["Live", "live_picture", "ranks_text"]
 
 # From here on the dumps prove that the job moved ...
 PROVED: Final = 0.9

@@ -8,7 +8,14 @@ The rank is the last run of digits of the file's stem: ``comm_lib_trace_rank_12`
 import re
 from itertools import pairwise
 
-__all__ = ["might_be_dump", "named_as_dump", "node_in_name", "rank_in_name", "shape_of"]
+__all__ = [
+    "might_be_dump",
+    "named_as_dump",
+    "node_in_name",
+    "prefixes_of",
+    "rank_in_name",
+    "shape_of",
+]
 
 # Endings that collectors and tools add; the stem is what stands before them.
 ENDINGS = re.compile(
@@ -54,6 +61,18 @@ def node_in_name(artifact: str) -> str | None:
             return below
     match = HOST_BEFORE_RANK.search(stem_of(artifact))
     return match["host"] if match else None
+
+
+def prefixes_of(artifact: str) -> list[str]:
+    """What the names of several dumps may have in common: the file's name without the rank, then
+    the path up to each folder, then both.
+    """
+    parts = parts_of(artifact)
+    folders = ["/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
+    stem = stem_of(artifact)
+    match = LAST_DIGITS.search(stem)
+    name = stem[: match.start()] if match else stem
+    return [name, *folders, "/".join([*parts[:-1], name])]
 
 
 def might_be_dump(artifact: str) -> bool:

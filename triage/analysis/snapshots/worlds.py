@@ -1,0 +1,123 @@
+"""Which dumps are of one world: one default process group, in one process a rank.
+
+A rank is a number within its world, and a folder may hold several: a trainer and its engines,
+two jobs, two attempts. Their dumps differ in the default group, or two of one rank are of two
+processes. Of each world that left most of its dumps an answer is made; single files of another
+job or of an earlier attempt are none, and are set aside with a note.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.snapshots.selection import default_ranks
+from triage.domain.rank_digest import RankDigest
+from triage.parsers.flight_recorder.naming import prefixes_of
+
+__all__ = ["place_text", "sets_by_world", "shares_ranks"]
+
+# A world left its dumps where at least so many of its ranks did, and this share of them.
+LEAST_DUMPS: Final = 2
+LEAST_SHARE: Final = 0.5
+
+
+def sets_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
+    """The dumps of each world; all of them as one where fewer than two left theirs."""
+    worlds: list[list[RankDigest]] = []
+    rest: list[RankDigest] = []
+    for members, dumps in by_default_group(digests).items():
+        for part in apart_by_name(dumps, len(members)) if members else [dumps]:
+            if members and is_most_of(part, len(members)):
+                worlds.append(part)
+            else:
+                rest += part
+    if len(worlds) < 2:
+        return [list(digests)]
+    for digest in rest:
+        beside = [world for world in worlds if in_one_folder(world, digest)]
+        max(beside or worlds, key=len).append(digest)
+    return worlds
+
+
+def by_default_group(
+    digests: Iterable[RankDigest],
+) -> dict[tuple[int, ...], list[RankDigest]]:
+    """The dumps by the members of their default group; nothing where they list none."""
+    # Dumps of one job share one tuple, which is told by identity before it is hashed.
+    keys: dict[int, list[RankDigest]] = defaultdict(list)
+    members: dict[int, tuple[int, ...]] = {}
+    for digest in digests:
+        ranks = default_ranks(digest) or ()
+        members[id(ranks)] = ranks
+        keys[id(ranks)].append(digest)
+    found: dict[tuple[int, ...], list[RankDigest]] = defaultdict(list)
+    for key, dumps in keys.items():
+        found[members[key]] += dumps
+    return found
+
+
+def is_most_of(dumps: Iterable[RankDigest], num_members: int) -> bool:
+    """Whether dumps are of so many ranks of a world that they are no left-over files."""
+    num_ranks = len({digest.rank for digest in dumps})
+    return num_ranks >= max(LEAST_DUMPS, LEAST_SHARE * num_members)
+
+
+def apart_by_name(dumps: list[RankDigest], num_members: int) -> list[list[RankDigest]]:
+    """The dumps of each process a rank: by the first part of their names that tells them apart.
+
+    All together where no rank has dumps of two processes, or no part of the names tells.
+    """
+    if not doubled(dumps):
+        return [dumps]
+    depth = max(len(prefixes_of(digest.artifact)) for digest in dumps)
+    for level in range(depth):
+        parts: dict[str, list[RankDigest]] = defaultdict(list)
+        for digest in dumps:
+            names = prefixes_of(digest.artifact)
+            parts[names[min(level, len(names) - 1)]].append(digest)
+        apart = all(is_most_of(part, num_members) for part in parts.values())
+        if len(parts) > 1 and apart and not any(map(doubled, parts.values())):
+            return list(parts.values())
+    return [dumps]
+
+
+def doubled(dumps: Iterable[RankDigest]) -> bool:
+    """Whether a rank has dumps of two processes."""
+    first: dict[int, RankDigest] = {}
+    for digest in dumps:
+        other = first.setdefault(digest.rank, digest)
+        if other is not digest and not of_one_process(other, digest):
+            return True
+    return False
+
+
+def of_one_process(digest: RankDigest, other: RankDigest) -> bool:
+    """Whether two dumps hold an operation that was issued at the same nanosecond.
+
+    A record that holds nothing may be anybody's.
+    """
+    mine, theirs = digest.history.read().created, other.history.read().created
+    return not len(mine) or not len(theirs) or bool(np.isin(mine, theirs).any())
+
+
+def in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
+    folder = digest.artifact.rpartition("/")[0]
+    return any(one.artifact.rpartition("/")[0] == folder for one in world)
+
+
+def shares_ranks(worlds: Sequence[Sequence[RankDigest]]) -> bool:
+    """Whether a rank number stands in more than one of them."""
+    ranks = [{digest.rank for digest in world} for world in worlds]
+    return sum(map(len, ranks)) > len(set().union(*ranks))
+
+
+def place_text(world: Sequence[RankDigest]) -> str:
+    """Where the dumps of a world lie: ``8 dumps in engine1/``."""
+    names = Counter(name for digest in world for name in prefixes_of(digest.artifact))
+    everywhere = [name for name, count in names.items() if count >= len(world)]
+    folders = [name for name in everywhere if world[0].artifact.startswith(f"{name}/")]
+    if folders:
+        return f"{len(world)} dumps in {max(folders, key=len)}/"
+    return f"{len(world)} dumps {everywhere[0]}*" if everywhere else f"{len(world)} dumps"
