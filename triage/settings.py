@@ -5,6 +5,7 @@ bytes, times seconds, as the names say.
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from triage.errors import UsageError
 __all__ = ["FROM_FILES", "Settings", "Weekday", "load_settings"]
 
 MIB = 1 << 20
+UNIT_HOURS: Final = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0}
 # May stand in a file of their own, as schedulers of containers and systemd hand secrets out.
 FROM_FILES: Final = (
     "database_url", "broker_url", "s3_access_key_id", "s3_secret_access_key", "secret_key",
@@ -196,8 +198,13 @@ class Settings(BaseSettings):
     """What the service does by itself: ``drain``, ``exclude``, ``reboot``; a comma list."""
     act_confidence: float = Field(0.95, ge=0.9, le=1)
     """Least confidence at which a convicted node is acted on. Not below 0.9."""
+    act_max_age: float = Field(6.0, gt=0)
+    """Hours that a failure may be ago for its nodes to be acted on; also ``90m``, ``6h``, ``2d``.
+    What comes later (a spool, a backfill) is answered, and no node is taken out for it. Raise it
+    where files come late."""
     act_nodes_per_hour: int = Field(2, ge=0)
-    """Nodes drained or rebooted within an hour, at most. Beyond it, acts wait for a person."""
+    """Nodes drained, rebooted or excluded within an hour, at most. Beyond it, acts wait for a
+    person."""
     act_pool_share: float = Field(0.02, ge=0, le=1)
     """Share of the cluster's nodes that is out because of us at one time, at most (one node
     always may be). Beyond it, acts wait for a person."""
@@ -253,6 +260,15 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("act_max_age", mode="before")
+    @classmethod
+    def read_hours(cls, value: object) -> object:
+        """A number with a unit as hours."""
+        match = re.fullmatch(
+            r"\s*(\d+(?:\.\d*)?)\s*([smhd])\s*", value if isinstance(value, str) else ""
+        )
+        return value if match is None else float(match[1]) * UNIT_HOURS[match[2]]
 
     @property
     def database(self) -> str:

@@ -37,7 +37,9 @@ class Site:
     """A context in a mode, its scheduler, and what a worker does with them."""
 
     def __init__(self, ctx: Context, **settings: Any) -> None:
-        options = {"act_mode": "auto", "act_system": "slurm", "act_cluster": "a", **settings}
+        # The files were written long ago.
+        options = {"act_mode": "auto", "act_system": "slurm", "act_cluster": "a",
+                   "act_max_age": "36500d", **settings}  # fmt: skip
         self.scheduler = MemoryScheduler(NODES)
         self.readers = ReadersHere()
         self.ctx = self.with_settings(ctx, **options)

@@ -18,7 +18,7 @@ from triage.actions.services.rules import (
     convicted,
     verb_for,
 )
-from triage.actions.store.standings import Standing
+from triage.actions.store.standings import Source, Standing
 from triage.clock import utc_now
 from triage.domain.states import IncidentState
 from triage.errors import UsageError
@@ -41,7 +41,11 @@ INCIDENT = IncidentView(
     {"cordon": [NODE], "confidence": 0.97, "category": "gpu"}, None, None,
     utc_now(), utc_now(), utc_now(), None, 3, 3,
 )  # fmt: skip
-STANDING = Standing(INCIDENT, 1, [SUSPECT], answered=True, doubted=None)
+NOW = utc_now()
+SOURCES = {node: Source(None, by_name=True) for node in (NODE, "n1.a-b_c")}
+STANDING = Standing(
+    INCIDENT, 1, [SUSPECT], answered=True, doubted=None, failed_at=NOW, repaired={}, sources=SOURCES
+)
 
 
 def standing(**incident: object) -> Standing:
@@ -109,7 +113,7 @@ def test_the_smaller_confidence_counts() -> None:
     ],
 )  # fmt: skip
 def test_rules_of_a_node(one: Convicted, rule: Rule | None) -> None:
-    broken = broken_by_node(STANDING, one, SETTINGS)
+    broken = broken_by_node(STANDING, one, SETTINGS, NOW)
     assert (broken and broken.rule) == rule
 
 
@@ -130,7 +134,8 @@ def test_rules_of_a_node(one: Convicted, rule: Rule | None) -> None:
 def test_what_a_person_says_against_an_act(category: str, node: str | None, wrong: bool) -> None:
     said = ResolutionView(category, node, None, "key_1", utc_now())
     assert contradicts(said, NODE, "gpu") is wrong
-    broken = broken_by_node(standing(resolution=said), Convicted(NODE, "gpu", 0.99, ""), SETTINGS)
+    one = Convicted(NODE, "gpu", 0.99, "")
+    broken = broken_by_node(standing(resolution=said), one, SETTINGS, NOW)
     assert (broken is not None) is wrong
 
 

@@ -12,6 +12,9 @@ from typing import Final
 
 __all__ = ["Candidate", "JobAttempt", "for_failure", "for_files"]
 
+# Whoever tells of a failure looks at a clock of its own, when it comes to it. A job that fails a
+# second time has started in between.
+SAME_WITHIN: Final = timedelta(minutes=1)
 # What was uploaded longer ago than this, and never reported, is of another failure.
 ADOPTED_WITHIN: Final = timedelta(days=1)
 # A failure is before the files of it were in, as far as two clocks agree.
@@ -54,20 +57,31 @@ class Candidate:
 
 
 def for_failure(
-    candidates: Iterable[Candidate], attempt: str, failed_at: datetime | None, now: datetime
+    candidates: Iterable[Candidate],
+    attempt: str,
+    failed_at: datetime | None,
+    now: datetime,
+    started_at: datetime | None = None,
 ) -> str | None:
     """The incident of a failure that is reported; None where it is a new one.
 
-    The same time is the same failure. Else it is an unsettled incident of which nobody said a
-    time, or files that nobody has reported yet; alerts come minutes after the nodes have sent
-    their files, when those may have settled.
+    About the same time is the same failure, unless the job had only started by then: the hooks of
+    several nodes, a scheduler and an alert tell of one within a minute. Else it is an unsettled
+    incident of which nobody said a time, or files that nobody has reported yet; alerts come minutes
+    after the nodes have sent their files, when those may have settled.
     """
     fitting = [one for one in candidates if not attempt or one.attempt in ("", attempt)]
     if failed_at is None:
         unsettled = [one for one in fitting if one.settled_at is None]
         orphans = [one for one in fitting if is_orphan(one, now - ADOPTED_WITHIN, now)]
         return best(unsettled or orphans, attempt, newest_first)
-    same = [one for one in fitting if one.failed_at == failed_at]
+    same = [
+        one
+        for one in fitting
+        if one.failed_at is not None
+        and one.apart_s(failed_at) < SAME_WITHIN.total_seconds()
+        and (started_at is None or started_at <= one.failed_at)
+    ]
     open_ones = [one for one in fitting if one.settled_at is None and one.failed_at is None]
     orphans = [one for one in fitting if is_orphan(one, failed_at, now)]
     return best(same or open_ones + orphans, attempt, lambda one: one.apart_s(failed_at))

@@ -63,7 +63,7 @@ class ActuatorView(WireForm):
     nodes_per_hour: Count
     acted_within_hour: Count
     pool_share: Share
-    nodes_out: Annotated[int, "Drained by acts of this service, and not given back."]
+    nodes_out: Annotated[int, "Drained or excluded by acts of this service, and not given back."]
     waiting: Annotated[int, "Proposals that wait for a person."]
     wrong_within_week: Annotated[int, "Since it was last resumed, at most a week."]
     wrong_stop: Count
@@ -82,7 +82,7 @@ def how_it_stands(ctx: Context) -> ActuatorView:
             since = now - WEEK if resumed is None else max(now - WEEK, resumed)
             wrong = halts.num_wrong(session, cluster_id, since)
             within_hour = len(actions.nodes_since(session, cluster_id, now - HOUR))
-            out = len(actions.nodes_out(session, cluster_id))
+            out = len(actions.nodes_out(session, cluster_id, now))
             halted = halts.present(session, cluster_id)
         waiting = sum(
             number

@@ -99,7 +99,7 @@ def act(
     check(broken_by_mode(settings, wish.verb) or broken_by_incident(standing, settings))
     nodes = wanted(standing, wish)
     for one in nodes:
-        check(broken_by_node(standing, one, settings))
+        check(broken_by_node(standing, one, settings, now))
     if wish.dry_run or settings.act_mode is ActMode.DRY_RUN:
         for one in nodes:
             would_have(session, settings, standing, one, wish.verb, by, now)

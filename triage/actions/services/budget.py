@@ -45,7 +45,7 @@ def budget_of(
     doubt = clock_doubt(session, now)
     if doubt is not None:
         return f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
-    since, out_of_ours = now - HOUR, actions.nodes_out(session, cluster_id)
+    since, out_of_ours = now - HOUR, actions.nodes_out(session, cluster_id, now)
     acted = actions.nodes_since(session, cluster_id, since)
     elsewhere = budget.pool.out_since(since) - out_of_ours - set(acted) - {node}
     within_hour = max(len(acted), budget.num_acted) + len(elsewhere)

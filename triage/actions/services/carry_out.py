@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from triage.actions.names import OWN_REASON, reason_of
 from triage.actions.schedulers.interface import (
     NodeView,
+    PoolView,
     Scheduler,
     SchedulerAway,
     SchedulerRefused,
@@ -24,6 +25,7 @@ from triage.actions.services.budget import Budget, budget_of
 from triage.actions.services.propose import look_back
 from triage.actions.services.rules import (
     Rule,
+    broken_by_boot,
     broken_by_incident,
     broken_by_mode,
     broken_by_node,
@@ -86,11 +88,18 @@ class Hands:
             record.end(session, self.ctx.settings, one, ActionState.EXPIRED, now, why)
 
     def _exclude(self, claim: Claim, one: NodeActView) -> None:
-        """Launchers are told by the row itself."""
-        begun = self._begin(one, None, None)
+        """Launchers are told by the row itself. It costs as much as a drain does."""
+        scheduler = self.scheduler_of()
+        try:
+            budget = self._budget(scheduler)
+        except (SchedulerAway, SchedulerRefused) as error:
+            name = scheduler.name if scheduler else SCHEDULER
+            raise Unavailable(f"{name} does not answer: {error}", part=SCHEDULER) from error
+        begun = self._begin(one, None, budget)
         if begun is None or begun.state is not ActionState.ACTING:
             wait(claim, begun)
             return
+        self.acted_s.append(steady_s())
         with claim.finishing() as session:
             now = utc_now()
             until = now + record.EXCLUDED_FOR
@@ -203,10 +212,16 @@ class Hands:
             undone = None if one.undoes is None else actions.find(session, one.undoes)
         return None if undone is None or undone.before is None else NodeView(**undone.before)
 
-    def _budget(self, scheduler: Scheduler) -> Budget:
+    def _budget(self, scheduler: Scheduler | None) -> Budget:
+        """Without a scheduler, the nodes of the cluster are those that are on record."""
         hour_ago = steady_s() - 3600.0
         self.acted_s = [at for at in self.acted_s if at > hour_ago]
-        return Budget(self.ctx.settings, scheduler.pool(), len(self.acted_s))
+        if scheduler is not None:
+            pool = scheduler.pool()
+        else:
+            with self.ctx.database.reading() as session:
+                pool = PoolView(actions.num_nodes(session, self.ctx.settings.act_cluster), {})
+        return Budget(self.ctx.settings, pool, len(self.acted_s))
 
     def _begin(
         self,
@@ -225,7 +240,7 @@ class Hands:
             fresh = actions.find(session, one.id, locked=True)
             if fresh is None or fresh.state is not ActionState.APPROVED:
                 return fresh
-            if self._hindered(session, fresh, now):
+            if self._hindered(session, fresh, now, seen):
                 return None
             current = record.found(session, fresh.id)
             if current.state is not ActionState.APPROVED:
@@ -248,7 +263,9 @@ class Hands:
             record.note(session, record.SERVICE, "act began", fresh, now)
             return record.found(session, fresh.id)
 
-    def _hindered(self, session: Session, one: NodeActView, now: datetime) -> bool:
+    def _hindered(
+        self, session: Session, one: NodeActView, now: datetime, seen: NodeView | None
+    ) -> bool:
         """Whether an approved act has to wait; one that may not be done at all is ended."""
         settings = self.ctx.settings
         halted = halts.present(session, one.cluster_id) is not None
@@ -270,7 +287,9 @@ class Hands:
             return True
         node = next((it for it in convicted(standing) if it.node == one.node), None)
         if broken is None and node is not None:
-            broken = broken_by_node(standing, node, settings)
+            broken = broken_by_node(standing, node, settings, now) or broken_by_boot(
+                standing.failed_at, None if seen is None else booted_at(seen), one.node
+            )
         if broken is not None or node is None:
             why = broken.why if broken else f"the newest answer does not convict {one.node}"
             record.end(session, settings, one, ActionState.LEFT_ALONE, now, why)
@@ -285,6 +304,19 @@ def wait(claim: Claim, one: NodeActView | None) -> None:
         claim.finish(again_at=one.expires_at)
     else:
         claim.finish()
+
+
+def booted_at(seen: NodeView) -> datetime | None:
+    """When the node was started; None where the scheduler says none, or an id in its place.
+
+    Slurm prints no zone: it is that of this machine.
+    """
+    said = seen.details.get("boot_time")
+    try:
+        at = datetime.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:
+        return None
+    return at if at is None or at.tzinfo is not None else at.astimezone()
 
 
 def is_out(one: NodeActView) -> bool:

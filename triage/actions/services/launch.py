@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from triage.actions.store import actions
-from triage.actions.store.convictions import convicted_since, last_repairs
+from triage.actions.store.convictions import convicted_since, failure_of, last_repairs
 from triage.clock import utc_now
 from triage.domain.caller import Caller
 from triage.domain.category import OF_THE_NODE
@@ -53,6 +53,7 @@ class Newest:
 
     incident: IncidentView
     restart: Restart | None
+    failed_at: datetime
 
     @property
     def settled(self) -> bool:
@@ -78,7 +79,8 @@ def newest_failure(
         )
     if not found:
         return None
-    return Newest(found[0], restart_of(session, found[0].id))
+    failed_at = failure_of(session, found[0].id, found[0].created_at)
+    return Newest(found[0], restart_of(session, found[0].id), failed_at)
 
 
 def on_launch(
@@ -153,10 +155,10 @@ def by_answer(
     if newest is None or newest.restart is None:
         return
     incident, nodes = newest.incident, newest.restart.exclude
-    until = incident.created_at + LEFT_OUT_FOR
+    until = newest.failed_at + LEFT_OUT_FOR
     mended = last_repairs(session, cluster_id, nodes) if nodes and now <= until else {}
     for node in nodes if now <= until else ():
-        if clears(incident, node) or mended.get(node, incident.created_at) > incident.created_at:
+        if clears(incident, node) or mended.get(node, newest.failed_at) > newest.failed_at:
             continue
         yield LeftOut(node, "the last failure of this job points at it", incident.id, until)
 
@@ -176,7 +178,7 @@ def decided(
     start = LaunchDecision.START_WITHOUT if excluded else LaunchDecision.START
     if newest is None:
         return start, "No failure of this job is on record.", None
-    age = now - newest.incident.created_at
+    age = now - newest.failed_at
     if newest.restart is None:
         if newest.settled:
             return start, "The last failure of this job has no cause to act on.", None

@@ -48,7 +48,7 @@ def by_answer(session: Session, settings: Settings, incident_id: str, now: datet
     look_back(session, settings, standing, now)
     for one in convicted(standing):
         verb = verb_for(one, settings)
-        broken = broken_by_node(standing, one, settings)
+        broken = broken_by_node(standing, one, settings, now)
         if verb is None or broken is not None:
             log.info("not acted on", node=one.node, why=None if broken is None else broken.why)
         elif not any(actions.of_incident(session, incident_id, one.node)):

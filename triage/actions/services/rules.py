@@ -5,12 +5,13 @@ Pure decisions on plain values. Whoever carries an act out asks again just befor
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from triage.actions.names import NODE
 from triage.actions.store.actions import ON_NODES
-from triage.actions.store.standings import Standing
+from triage.actions.store.standings import NOTHING_KNOWN, Standing
 from triage.domain.acting import ActMode, Verb
 from triage.domain.category import HARDWARE, Action, Category, Role
 from triage.domain.states import IncidentState
@@ -23,6 +24,7 @@ __all__ = [
     "Broken",
     "Convicted",
     "Rule",
+    "broken_by_boot",
     "broken_by_incident",
     "broken_by_mode",
     "broken_by_node",
@@ -45,6 +47,9 @@ class Rule(StrEnum):
     CATEGORY = "category"
     CONFIDENCE = "confidence"
     NAME = "name"
+    FRESH = "fresh"
+    BOUND = "bound"
+    PLACED = "placed"
     ONCE = "once"
     HALTED = "halted"
 
@@ -140,7 +145,9 @@ def broken_by_incident(standing: Standing, settings: Settings) -> Broken | None:
     return None
 
 
-def broken_by_node(standing: Standing, one: Convicted, settings: Settings) -> Broken | None:
+def broken_by_node(
+    standing: Standing, one: Convicted, settings: Settings, now: datetime
+) -> Broken | None:
     """The first rule that a convicted node does not keep."""
     said = standing.incident.resolution
     if said is not None and contradicts(said, one.node, one.category):
@@ -166,6 +173,57 @@ def broken_by_node(standing: Standing, one: Convicted, settings: Settings) -> Br
             Rule.NAME,
             "the node's name is not one that may go into a command",
             "act by hand at the scheduler",
+        )
+    return broken_by_age(standing, one, settings, now) or broken_by_source(standing, one)
+
+
+def broken_by_age(
+    standing: Standing, one: Convicted, settings: Settings, now: datetime
+) -> Broken | None:
+    """Whether the failure is too long ago to say anything of the node as it is now."""
+    repaired = standing.repaired.get(one.node)
+    if repaired is not None and repaired >= standing.failed_at:
+        return Broken(
+            Rule.FRESH,
+            f"{one.node} was repaired at {repaired:%Y-%m-%d %H:%M} UTC, after this failure",
+            "if it was not, act by hand at the scheduler",
+        )
+    if now - standing.failed_at > timedelta(hours=settings.act_max_age):
+        return Broken(
+            Rule.FRESH,
+            f"the failure of {standing.failed_at:%Y-%m-%d %H:%M} UTC is longer ago than"
+            f" TRIAGE_ACT_MAX_AGE ({settings.act_max_age:g} h)",
+            "look at the node as it is now, then act by hand at the scheduler",
+        )
+    return None
+
+
+def broken_by_boot(failed_at: datetime, booted_at: datetime | None, node: str) -> Broken | None:
+    """Whether the node was started again since the failure."""
+    if booted_at is None or booted_at <= failed_at:
+        return None
+    return Broken(
+        Rule.FRESH,
+        f"{node} was started at {booted_at:%Y-%m-%d %H:%M} UTC, after this failure",
+        "look at the node as it is now, then act by hand at the scheduler",
+    )
+
+
+def broken_by_source(standing: Standing, one: Convicted) -> Broken | None:
+    """Whether nobody who may speak of the node brought the evidence, or none of it names it."""
+    source = standing.sources.get(one.node, NOTHING_KNOWN)
+    if source.foreign is not None:
+        return Broken(
+            Rule.BOUND,
+            f"what speaks against {one.node} was brought by {source.foreign}",
+            "have the scheduler's hook name the job's nodes with a token that is not bound to the"
+            " job, or act by hand at the scheduler",
+        )
+    if not source.by_name:
+        return Broken(
+            Rule.PLACED,
+            f"no line that was read names {one.node}: it is known by the number of a rank alone",
+            "look at the node, then act by hand at the scheduler",
         )
     return None
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypedDict, Unpack, cast
 from sqlalchemy import ColumnElement, CursorResult, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from models import Action, Cluster, Resolution, Work
+from models import Action, Cluster, Node, Resolution, Work
 from triage.actions.names import who
 from triage.domain.acting import ActionState, Verb
 from triage.domain.category import HARDWARE, Category
@@ -35,6 +35,7 @@ __all__ = [
     "nodes_out",
     "nodes_since",
     "num_by_state",
+    "num_nodes",
     "of_incident",
     "of_node",
 ]
@@ -234,25 +235,32 @@ def text_of(value: object) -> object:
 
 
 def nodes_since(session: Session, cluster_id: int, since: datetime) -> list[str]:
-    """Nodes that were drained or rebooted since then, once for each time; also those of a time
-    that has not come: a clock may have gone back.
+    """Nodes that were drained, rebooted or excluded since then, once for each time; also those of
+    a time that has not come: a clock may have gone back.
     """
     query = select(Action.node).where(
         Action.cluster_id == cluster_id,
         Action.acted_at > since,
-        Action.verb.in_([str(verb) for verb in ON_NODES]),
+        Action.verb.in_([str(verb) for verb in (*ON_NODES, Verb.EXCLUDE)]),
     )
     return list(session.scalars(query))
 
 
-def nodes_out(session: Session, cluster_id: int) -> set[str]:
-    """Nodes that acts on record took out of service, or are about to."""
+def nodes_out(session: Session, cluster_id: int, now: datetime) -> set[str]:
+    """Nodes that acts on record took out of service or keep from launchers, or are about to."""
     query = select(Action.node).where(
         Action.cluster_id == cluster_id,
-        Action.verb == Verb.DRAIN,
+        Action.verb.in_([str(Verb.DRAIN), str(Verb.EXCLUDE)]),
         Action.state.in_([str(state) for state in STANDING]),
+        or_(Action.expires_at.is_(None), Action.expires_at > now),
     )
     return set(session.scalars(query))
+
+
+def num_nodes(session: Session, cluster: str) -> int:
+    """How many nodes of a cluster are on record."""
+    query = select(func.count(Node.id)).join(Cluster, Node.cluster_id == Cluster.id)
+    return session.scalar(query.where(Cluster.name == cluster)) or 0
 
 
 def num_by_state(session: Session) -> Mapping[tuple[str, str], int]:

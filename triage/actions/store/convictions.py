@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node, Repair, Resolution, Suspect
 from triage.domain.category import OF_THE_NODE, Role
+from triage.store.incidents.matching import failed_at_of
 from triage.store.incidents.repeats import accused
 
-__all__ = ["Conviction", "convicted_since", "last_repairs"]
+__all__ = ["Conviction", "convicted_since", "failure_of", "last_repairs", "time_of_failure"]
 
 # Convictions that are looked at, the newest, and of each node.
 MOST_READ: Final = 2000
@@ -28,13 +29,15 @@ class Conviction:
     job_id: str
     category: str
     at: datetime
+    """When the job failed."""
 
 
 def convicted_since(session: Session, cluster: str, since: datetime) -> Sequence[Conviction]:
     """The newest conviction of each node of ``cluster`` (empty: of no cluster), the newest first.
 
     Those alone that the verdict names to be taken out, that no person has set right, and of
-    whose node no repair is recorded since.
+    whose node no repair is recorded since. Times are those of the failures: what is told late is
+    as old as it is.
     """
     cluster_id = session.scalar(select(Cluster.id).where(Cluster.name == cluster))
     if cluster_id is None:
@@ -61,7 +64,8 @@ def convicted_since(session: Session, cluster: str, since: datetime) -> Sequence
         newest = candidates.setdefault(node or "", [])
         if len(newest) < MOST_OF_NODE:
             newest.append(incident_id)
-    found = {one.node: one for one in reversed(convictions(session, candidates))}
+    recent = [one for one in convictions(session, candidates) if one.at >= since]
+    found = {one.node: one for one in sorted(recent, key=lambda one: one.at)}
     mended = last_repairs(session, cluster_id, list(found)) if found else {}
     kept = (one for one in found.values() if mended.get(one.node, one.at) <= one.at)
     return sorted(kept, key=lambda one: (one.at, one.node), reverse=True)
@@ -71,18 +75,38 @@ def convictions(session: Session, candidates: Mapping[str, Sequence[str]]) -> li
     """Those of the incidents whose verdict takes the node out, the newest first."""
     ids = {one for newest in candidates.values() for one in newest}
     rows = session.execute(
-        select(Incident.id, Incident.created_at, Incident.verdict, Job.job_id)
+        select(Incident.id, Incident.key, Incident.created_at, Incident.verdict, Job.job_id)
         .join(Job, Job.id == Incident.job_fk)
         .where(Incident.id.in_(ids))
         .order_by(Incident.created_at.desc())
     )
     return [
-        Conviction(node, row.id, row.job_id, str(row.verdict["category"]), row.created_at)
+        Conviction(
+            node, row.id, row.job_id, str(row.verdict["category"]),
+            time_of_failure(row.verdict, row.key, row.created_at),
+        )
         for row in rows
         if row.verdict
         for node in row.verdict["cordon"]
         if row.id in candidates.get(node, ())
-    ]
+    ]  # fmt: skip
+
+
+def failure_of(session: Session, incident_id: str, fallback: datetime) -> datetime:
+    """When the job of an incident failed; ``fallback`` where there is none of this id."""
+    row = session.execute(
+        select(Incident.verdict, Incident.key, Incident.created_at).where(
+            Incident.id == incident_id
+        )
+    ).one_or_none()
+    return fallback if row is None else time_of_failure(row.verdict, row.key, row.created_at)
+
+
+def time_of_failure(verdict: Mapping[str, Any] | None, key: str, created_at: datetime) -> datetime:
+    """When a job failed: the earlier one of what was reported and what was read."""
+    said = str((verdict or {}).get("at") or "")
+    read = datetime.fromisoformat(said) if said.endswith("Z") else None
+    return min((at for at in (failed_at_of(key), read) if at is not None), default=created_at)
 
 
 def last_repairs(session: Session, cluster_id: int, nodes: Sequence[str]) -> dict[str, datetime]:

@@ -1,19 +1,40 @@
 """What an act rests on: the newest answer to an incident, and who brought its evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import ApiKey, Artifact, Incident, IncidentFacts, Job, Suspect, Upload
+from models import ApiKey, Artifact, Evidence, Incident, IncidentFacts, Job, Suspect, Upload
+from triage.actions.store.convictions import last_repairs, time_of_failure
+from triage.domain.category import Role
 from triage.domain.facts import FactsState
+from triage.domain.hosts import expand
 from triage.domain.states import ArtifactState
 from triage.store.incidents import incidents
 from triage.store.views import IncidentView
 
-__all__ = ["Standing", "standing_of"]
+__all__ = ["NOTHING_KNOWN", "Source", "Standing", "standing_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the evidence against a node is from.
+
+    ``foreign`` names a token that is bound elsewhere, where none of it was brought by a token that
+    may speak of the node. ``by_name`` is whether a file of the node, or a line, names it: the
+    number of a rank does not.
+    """
+
+    foreign: str | None
+    by_name: bool
+
+
+NOTHING_KNOWN: Final = Source(None, by_name=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +44,8 @@ class Standing:
     ``suspects`` are those of its newest answer, as reports print them. ``answered`` is whether
     that answer knows all that has come in. ``doubted`` names a token that brought something of
     it and is no longer believed, or is bound to another cluster; None where there is none.
+    ``failed_at`` is the earliest time that somebody, or the answer, says the job stopped at.
+    ``repaired`` is when nodes of the suspects were last mended, ``sources`` who speaks of them.
     """
 
     incident: IncidentView
@@ -30,13 +53,16 @@ class Standing:
     suspects: Sequence[dict[str, Any]]
     answered: bool
     doubted: str | None
+    failed_at: datetime
+    repaired: Mapping[str, datetime]
+    sources: Mapping[str, Source]
 
 
 def standing_of(session: Session, incident_id: str) -> Standing | None:
     """How an incident stands; None where there is none of this id."""
     incident = incidents.find(session, incident_id)
     row = session.execute(
-        select(Incident.inputs, Incident.answered_inputs, Job.cluster_id)
+        select(Incident.inputs, Incident.answered_inputs, Incident.key, Job.cluster_id)
         .join(Job, Job.id == Incident.job_fk)
         .where(Incident.id == incident_id)
     ).one_or_none()
@@ -45,6 +71,7 @@ def standing_of(session: Session, incident_id: str) -> Standing | None:
     suspects = session.scalars(
         select(Suspect.row).where(Suspect.incident_id == incident_id).order_by(Suspect.position)
     ).all()
+    named = [one for one in suspects if one.get("role") == Role.CULPRIT and one.get("node")]
     unread = incidents.stored(session, incident_id) > 0
     return Standing(
         incident,
@@ -52,7 +79,65 @@ def standing_of(session: Session, incident_id: str) -> Standing | None:
         suspects,
         answered=row.answered_inputs >= row.inputs and not unread,
         doubted=doubted(session, incident_id, incident.cluster),
+        failed_at=time_of_failure(incident.verdict, row.key, incident.created_at),
+        repaired=last_repairs(session, row.cluster_id, [str(one["node"]) for one in named]),
+        sources={str(one["node"]): source_of(session, incident_id, one) for one in named},
     )
+
+
+def source_of(session: Session, incident_id: str, suspect: Mapping[str, Any]) -> Source:
+    """Who brought what speaks against the node of a suspect, and whether it names the node."""
+    node = str(suspect["node"])
+    places = {(one.get("artifact"), one.get("line")) for one in suspect.get("because") or ()}
+    rows = session.execute(
+        select(
+            Evidence.artifact, Evidence.line, Evidence.node, Evidence.rank,
+            Artifact.node.label("of"), Upload.key_id, ApiKey.node_pattern, ApiKey.job_id,
+        )
+        .join(Artifact, Artifact.id == Evidence.artifact_id)
+        .join(Upload, Upload.id == Artifact.upload_id)
+        .outerjoin(ApiKey, ApiKey.id == Upload.key_id)
+        .where(
+            Evidence.incident_id == incident_id,
+            Evidence.artifact.in_({str(artifact) for artifact, _ in places}),
+        )
+    ).all()  # fmt: skip
+    rows = [one for one in rows if (one.artifact, one.line) in places]
+    good = [
+        one for one in rows
+        if may_speak(one.node_pattern, node)
+        and (one.job_id is None or node in nodes_said(session, incident_id))
+    ]  # fmt: skip
+    foreign = next((str(one.key_id) for one in rows), None) if not good else None
+    by_name = any(one.of == node or (one.node == node and one.rank is None) for one in good or rows)
+    return Source(None if foreign is None else f"the token {foreign}, which is bound elsewhere",
+                  by_name)  # fmt: skip
+
+
+def may_speak(pattern: str | None, node: str) -> bool:
+    return pattern is None or fnmatchcase(node, pattern)
+
+
+def nodes_said(session: Session, incident_id: str) -> set[str]:
+    """The nodes that somebody else than a token of the job itself says the job was on."""
+    rows = session.execute(
+        select(IncidentFacts.facts, ApiKey.node_pattern)
+        .outerjoin(ApiKey, ApiKey.id == IncidentFacts.key_id)
+        .where(
+            IncidentFacts.incident_id == incident_id,
+            IncidentFacts.state.in_([FactsState.USED, FactsState.LATE]),
+            ApiKey.job_id.is_(None),
+        )
+    )
+    return {node for facts, pattern in rows for node in nodes_in(facts) if may_speak(pattern, node)}
+
+
+def nodes_in(facts: Mapping[str, Any]) -> list[str]:
+    """The names of nodes in facts as they came."""
+    nodes = facts.get("nodes")
+    if isinstance(nodes, str):
+        return expand(nodes)
+    return [one for one in nodes if isinstance(one, str)] if isinstance(nodes, list) else []
 
 
 def doubted(session: Session, incident_id: str, cluster: str | None) -> str | None:

@@ -98,7 +98,9 @@ def failure_from(raw: Mapping[str, Any]) -> Failure:
     fields = {key: reader.read(key, convert) for key, convert in FIELDS.items()}
     ignored = {place.where.removeprefix("body/"): place.message for place in reader.places}
     ignored |= unreadable(body)
+    body, odd_names = with_plain_names(body)
     facts = {key: value for key, value in body.items() if key not in {*SETTINGS, *ignored}}
+    ignored |= odd_names
     facts["job_id"] = job_id
     facts |= {
         key: at.isoformat().replace("+00:00", "Z")
@@ -133,6 +135,21 @@ def renamed(raw: Mapping[str, Any], other_names: Mapping[str, tuple[str, ...]]) 
             if body.get(name) is None and value not in (None, "") and not no_time:
                 body[name] = value
     return body
+
+
+def with_plain_names(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The body without names of nodes that cannot be names, and what is said of those."""
+    nodes = body.get("nodes")
+    if not isinstance(nodes, list):
+        return dict(body), {}
+    plain = [one for one in nodes if not isinstance(one, str) or name_in(one) is not None]
+    if len(plain) == len(nodes):
+        return dict(body), {}
+    bad = [one for one in nodes if isinstance(one, str) and name_in(one) is None]
+    shown = ", ".join(repr(one[:40]) for one in bad[:3])
+    more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
+    why = f"holds names that no node has ({shown}{more}), which are left out"
+    return {**body, "nodes": plain}, {"nodes": why}
 
 
 SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callback_url", IGNORED})

@@ -1,6 +1,6 @@
 """A failure is reported: the incident of it is opened, found, or adopted from its uploads."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -9,6 +9,7 @@ from models import Incident
 from triage.domain.facts import Statement
 from triage.domain.failure import Failure
 from triage.domain.failure_match import for_failure
+from triage.domain.job import seconds_of
 from triage.domain.states import IncidentState
 from triage.store import jobs
 from triage.store.database.row_locks import lock_rows
@@ -28,9 +29,10 @@ __all__ = ["announce"]
 def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) -> str:
     """The incident of a failure that somebody reports, opened or adopted; its id.
 
-    The same failure is the same job (cluster, id, attempt) and time; without a time, the job's
-    unsettled incident. What was uploaded before anybody reported it is adopted, settled or not.
-    The failure says how long files are collected; they have come when none came for ``quiet_s``.
+    The same failure is the same job (cluster, id, attempt) and about the same time; without a
+    time, the job's unsettled incident. What was uploaded before anybody reported it is adopted,
+    settled or not. The failure says how long files are collected; they have come when none came
+    for ``quiet_s``.
     """
     # Files that name no cluster may be of this one: whoever brings them locks the job of none.
     job_fk = jobs.lock_job(session, "", failure.job_id, now)
@@ -67,11 +69,13 @@ def found_for(session: Session, failure: Failure, now: datetime) -> Incident | N
     cluster can be meant by.
     """
     cluster = failure.cluster or ""
+    began = seconds_of((failure.facts or {}).get("started_at"))
+    started_at = None if began is None else datetime.fromtimestamp(began, UTC)
     own = candidates(session, failure.job_id, cluster, cluster)
-    known = for_failure(own, failure.attempt, failure.failed_at, now)
+    known = for_failure(own, failure.attempt, failure.failed_at, now, started_at)
     if known is None and failure.cluster == only_cluster(session, cluster):
         nameless = [one for one in candidates(session, failure.job_id, "", "") if not one.announced]
-        known = for_failure(nameless, failure.attempt, failure.failed_at, now)
+        known = for_failure(nameless, failure.attempt, failure.failed_at, now, started_at)
     if known is None:
         return None
     # One that was deleted in between is none: the failure opens another.

@@ -1,0 +1,232 @@
+"""No act on old news, on what a token says of others, or on the number of a rank alone."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from models import ApiKey
+from tests.actions.sites import AT, FACTS, JOB, NODE, Site
+from triage.actions.schedulers.interface import NodeView
+from triage.actions.services.carry_out import booted_at
+from triage.actions.services.links import is_signed
+from triage.actions.services.rules import Convicted, Rule, broken_by_boot, broken_by_node
+from triage.actions.store.convictions import time_of_failure
+from triage.actions.store.standings import Source, Standing, standing_of
+from triage.clock import utc_now
+from triage.domain.acting import ActionState, Verb
+from triage.domain.caller import Caller
+from triage.domain.failure import Failure
+from triage.domain.failure_match import Candidate, for_failure
+from triage.errors import UsageError
+from triage.services.hooks.job_failed import failure_from
+from triage.services.incidents.announce import announce
+from triage.settings import Settings, load_settings
+from triage.store.incidents.matching import key_of
+
+NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
+GPU = Convicted(NODE, "gpu", 0.99, "")
+SETTINGS = Settings(act_mode="auto", act_system="slurm", act_cluster="a")
+BY_NAME = {NODE: Source(None, by_name=True)}
+
+
+def standing(site: Site, incident_id: str) -> Standing:
+    with site.ctx.database.reading() as session:
+        found = standing_of(session, incident_id)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def old(ctx) -> Standing:  # type: ignore[no-untyped-def]
+    site = Site(ctx)
+    return replace(standing(site, site.incident(settle=False)), sources=BY_NAME)
+
+
+def test_a_failure_is_acted_on_while_it_is_fresh(old: Standing) -> None:
+    for age, rule in ((0, None), (5.9, None), (6.1, Rule.FRESH), (300 * 24, Rule.FRESH)):
+        one = replace(old, failed_at=NOW - timedelta(hours=age), repaired={})
+        broken = broken_by_node(one, GPU, SETTINGS, NOW)
+        assert (broken and broken.rule) == rule, age
+    longer = SETTINGS.model_copy(update={"act_max_age": 48.0})
+    one = replace(old, failed_at=NOW - timedelta(hours=47), repaired={})
+    assert broken_by_node(one, GPU, longer, NOW) is None
+
+
+def test_a_repair_or_a_start_since_then_ends_it(old: Standing) -> None:
+    failed = NOW - timedelta(hours=1)
+    for minutes, rule in ((-1, None), (0, Rule.FRESH), (10, Rule.FRESH)):
+        at = failed + timedelta(minutes=minutes)
+        one = replace(old, failed_at=failed, repaired={NODE: at})
+        broken = broken_by_node(one, GPU, SETTINGS, NOW)
+        assert (broken and broken.rule) == rule
+        other = replace(old, failed_at=failed, repaired={"gpu-0103": at})
+        assert broken_by_node(other, GPU, SETTINGS, NOW) is None
+    assert broken_by_boot(failed, None, NODE) is None
+    assert broken_by_boot(failed, failed - timedelta(days=9), NODE) is None
+    assert broken_by_boot(failed, failed + timedelta(minutes=1), NODE) is not None
+    for said, known in (
+        ("2026-10-01T00:00:00", True), ("2026-10-01T00:00:00+02:00", True), ("", False),
+        ("5f2a-91bc", False), (None, False), ("Unknown", False),
+    ):  # fmt: skip
+        seen = NodeView(NODE, exists=True, details={} if said is None else {"boot_time": said})
+        assert (booted_at(seen) is not None) is known
+
+
+def test_a_failure_is_as_old_as_its_earliest_time() -> None:
+    key = key_of(NOW, "")
+    made = NOW + timedelta(days=300)
+    for verdict, wanted in (
+        (None, NOW), ({"at": "2026-11-28T11:00:00.5Z"}, NOW.replace(hour=11, microsecond=500_000)),
+        ({"at": "2026-11-28T11:00:00"}, NOW), ({"at": None}, NOW),
+        ({"at": "2027-01-01T00:00:00Z"}, NOW),
+    ):  # fmt: skip
+        assert time_of_failure(verdict, key, made) == wanted
+    assert time_of_failure(None, key_of(None, ""), made) == made
+
+
+def test_an_old_failure_is_answered_and_not_acted_on(ctx) -> None:  # type: ignore[no-untyped-def]
+    site = Site(ctx, act_max_age="6h")
+    found = site.incident()
+    with site.ctx.database.reading() as session:
+        stands = standing_of(session, found)
+    assert stands is not None
+    assert stands.incident.verdict["cordon"] == [NODE]
+    assert site.acts() == []
+    site.set(act_max_age="36500d")
+    site.incident(node="gpu-0113")
+    assert [one.node for one in site.acts()] == ["gpu-0113"]
+
+
+def test_the_rules_are_asked_again_just_before(ctx) -> None:  # type: ignore[no-untyped-def]
+    site = Site(ctx, act_mode="approve", act_verbs="exclude")
+    site.incident()
+    (one,) = site.acts()
+    site.set(act_mode="auto", act_max_age="1h")
+    from triage.actions.services.decide import approve
+
+    approve(site.ctx, one.id, "key_9")
+    site.again()
+    (one,) = site.acts()
+    assert one.state is ActionState.LEFT_ALONE
+    assert "TRIAGE_ACT_MAX_AGE" in (one.error or one.why)
+
+
+def keyed(site: Site, key: str, **bound: str) -> Caller:
+    with site.ctx.database.writing() as session:
+        session.add(
+            ApiKey(id=key, name=key, token_hash=key, scopes=["ingest"], created_at=AT,
+                   cluster="a", **bound)
+        )  # fmt: skip
+    return Caller(key)
+
+
+@pytest.mark.parametrize(
+    ("bound", "named_by", "acts"),
+    [
+        ({}, None, True),
+        ({"node_pattern": NODE}, None, True),
+        ({"node_pattern": "gpu-01*"}, None, True),
+        ({"job_id": "job-1"}, None, False),
+        ({"job_id": "job-1"}, "itself", False),
+        ({"job_id": "job-1"}, "scheduler", True),
+        ({"job_id": "job-1"}, "another node", False),
+    ],
+)
+def test_what_a_token_says_of_a_node_outside_its_own(ctx, bound, named_by, acts) -> None:  # type: ignore[no-untyped-def]
+    site = Site(ctx)
+    caller = keyed(site, "key_up", **bound)
+    speaker = {
+        "itself": caller, "scheduler": keyed(site, "key_sched"),
+        "another node": keyed(site, "key_node", node_pattern="gpu-0199"), None: caller,
+    }[named_by]  # fmt: skip
+    facts = {**FACTS, "job_id": "job-1"}
+    if named_by is None and "job_id" not in bound:
+        facts.pop("nodes", None)
+    files = {name: data for name, data in JOB.items() if name != "job.json"}
+    failure = Failure("job-1", "a", AT, facts, expected_artifacts=len(files), caller=speaker)
+    incident_id = announce(site.ctx, failure).id
+    site.send(incident_id, files, "job-1", caller)
+    site.work()
+    assert [one.node for one in site.acts()] == ([NODE] if acts else [])
+    if not acts:
+        broken = broken_by_node(standing(site, incident_id), GPU, site.ctx.settings, utc_now())
+        assert broken is not None
+        assert broken.rule is Rule.BOUND
+
+
+def test_the_number_of_a_rank_names_nobody(old: Standing) -> None:
+    one = replace(old, failed_at=NOW, repaired={})
+    for sources in ({}, {NODE: Source(None, by_name=False)}):
+        broken = broken_by_node(replace(one, sources=sources), GPU, SETTINGS, NOW)
+        assert broken is not None
+        assert broken.rule is Rule.PLACED
+
+
+def test_exclusions_spend_the_budget_of_drains(ctx) -> None:  # type: ignore[no-untyped-def]
+    site = Site(ctx, act_verbs="exclude", act_pool_share=1.0, act_nodes_per_hour=2)
+    for number in range(2, 8):
+        site.incident(node=f"gpu-011{number}")
+    assert site.states() == [("exclude", "done")] * 2 + [("exclude", "proposed")] * 4
+    site.set(act_verbs="drain")
+    site.incident(node="gpu-0120")
+    assert site.states()[-1] == ("drain", "proposed")
+
+
+def test_exclusions_count_in_the_share_of_the_pool(ctx) -> None:  # type: ignore[no-untyped-def]
+    site = Site(ctx, act_verbs="exclude", act_system="none", act_nodes_per_hour=99)
+    for number in range(2, 5):
+        site.incident(node=f"gpu-011{number}")
+    assert [state for _, state in site.states()] == ["done", "proposed", "proposed"]
+    assert {one.verb for one in site.acts()} == {Verb.EXCLUDE}
+
+
+@pytest.mark.parametrize("until", ["999999999999", "253402300800", "1", "99999999999"])
+def test_a_link_of_any_digits_is_refused_and_no_more(ctx, until: str) -> None:  # type: ignore[no-untyped-def]
+    site = Site(ctx)
+    site.incident()
+    (one,) = site.acts()
+    with site.ctx.database.reading() as session:
+        assert not is_signed(session, one, until, "x", utc_now())
+
+
+T = datetime(2026, 11, 28, 0, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "attempts", "started", "same"),
+    [
+        (0, ("", ""), None, True),
+        (3, ("", ""), None, True),
+        (-12, ("", ""), None, True),
+        (30, ("", ""), -900, True),
+        (59, ("2", "2"), None, True),
+        (30, ("1", "2"), None, False),
+        (120, ("", ""), None, False),
+        (45, ("", ""), 10, False),
+        (600, ("", ""), None, False),
+    ],
+)
+def test_one_failure_told_twice_is_one(seconds, attempts, started, same) -> None:  # type: ignore[no-untyped-def]
+    known = Candidate("inc_1", attempts[0], T, True, 3, T, T + timedelta(minutes=5))
+    began = None if started is None else T + timedelta(seconds=started)
+    found = for_failure([known], attempts[1], T + timedelta(seconds=seconds), T, began)
+    assert found == ("inc_1" if same else None)
+
+
+def test_names_that_no_node_has_are_left_out_and_named() -> None:
+    body = {"job_id": "1", "nodes": ["n1", "n2\nn3", "n\x1b[31m", "", "n4"]}
+    found = failure_from(body)
+    assert found.facts["nodes"] == ["n1", "n4"]
+    (ignored,) = found.ignored
+    assert ignored.field == "nodes"
+    assert "'n2\\nn3'" in ignored.why
+    assert failure_from({"job_id": "1", "nodes": ["n1", "n4"]}).ignored == ()
+
+
+def test_the_age_is_said_with_or_without_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for said, hours in (("6", 6), ("6h", 6), ("90m", 1.5), ("2d", 48), ("3600s", 1)):
+        assert Settings(act_max_age=said).act_max_age == hours
+    monkeypatch.setenv("TRIAGE_ACT_MAX_AGE", "soon")
+    with pytest.raises(UsageError, match=r"(?i)act_max_age"):
+        load_settings()
