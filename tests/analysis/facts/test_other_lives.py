@@ -60,7 +60,7 @@ def test_started_again_while_the_job_lived(before: bool, reset: str, tmp_path: P
 
     The wait began at 900 s."""
     lines = [*steps(megatron, 400, 30, 600), *watchdogs(1500)]
-    fault, start = (100, 200) if before else (895, 1030)
+    fault, start = (-2000, -900) if before else (895, 1030)
     kernel = [XID.format(at(fault)), RESETS[reset].format(at(start))]
     told = answer(tmp_path, lines, {"n2": kernel}, exit_code=1)
     assert (culprits(told) == ["n2"]) == (not before), told.verdict.summary

@@ -16,6 +16,7 @@ import numpy as np
 
 from triage.analysis.facts.stop import (
     AFTER_S,
+    CLOCKS_APART_S,
     DAY_S,
     IN_FLIGHT_S,
     JOB_KINDS,
@@ -38,8 +39,6 @@ GUESSED_NS: Final = 1800 * SECOND
 # Schedulers say that a job began when its nodes begin to be prepared.
 BEGAN_SLACK_S: Final = 60
 NO_ZONE_S: Final = 14 * 3600
-# A machine that boots has joined a job, and the job its ranks, no sooner than this.
-JOINED_S: Final = 300
 # What is printed within this of the first failing line came with it.
 AT_ONCE_S: Final = 5
 
@@ -155,12 +154,11 @@ def is_before(row: Evidence, began: int) -> bool:
 
 
 def lived_at(began: int | None, start: int | None, moved_ns: int | None) -> int | None:
-    """A time at which the job ran for certain: it began, moved, or had begun to wait long after a
-    machine can have joined it.
+    """A time at which the job ran for certain, by the clock of any node: it began, or moved or
+    began to wait somewhat later.
     """
-    waited = None if start is None else start - JOINED_S * SECOND
-    known = [ns for ns in (began, moved_ns, waited) if ns is not None]
-    return max(known, default=None)
+    seen = [ns - CLOCKS_APART_S * SECOND for ns in (moved_ns, start) if ns is not None]
+    return max([*seen, *([began] if began is not None else [])], default=None)
 
 
 def is_long_before(row: Evidence, alive_ns: int | None) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from triage.analysis.facts.attempts import AttemptStart, last_attempts
 from triage.analysis.facts.stop import (
     AFTER_S,
+    CLOCKS_APART_S,
     FAILING,
     MOST_SLACK_S,
     SECOND,
@@ -201,7 +202,7 @@ class Clock:
         if not alike and row.error_ns > MOST_SLACK_S * SECOND:
             return False
         same = row.node is not None and row.node == self.node
-        least_s = AFTER_S if same else MOST_SLACK_S
+        least_s = AFTER_S if same else CLOCKS_APART_S
         return (row.last_at_ns or row.at_ns) < ns - least_s * SECOND
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "ABOUT_THE_STOP",
     "AFTER_S",
     "BEFORE_S",
+    "CLOCKS_APART_S",
     "DAY_S",
     "EARLIER",
     "FAILING",
@@ -45,6 +46,8 @@ BEFORE_S: Final = 90
 AFTER_S: Final = 15
 # ... by a clock that is known to this; one that is known worse may be hours off.
 MOST_SLACK_S: Final = 300
+# Clocks of two nodes that nothing compares may be so far apart.
+CLOCKS_APART_S: Final = 900
 # An operation is issued before it runs, often by a step: what breaks it comes behind its issue.
 IN_FLIGHT_S: Final = 60
 # ... an ailing part may say so this long before; what is older belongs to another day's trouble.
@@ -141,7 +144,8 @@ class Stop:
         before = before_s if self.known else TIMEOUT_S
         if not self.known and self.moved_ns is not None and self.moved_ns < early:
             # It had not stopped when it moved.
-            before = min(before, before_s + (early - self.moved_ns) // SECOND)
+            moved_s = (early - self.moved_ns) // SECOND
+            before = min(before, before_s + CLOCKS_APART_S + moved_s)
         if at_ns > early + self.after_s * SECOND + slack:
             given_up = self.given_up_ns
             if given_up is not None and at_ns > given_up + AFTER_S * SECOND + slack:
