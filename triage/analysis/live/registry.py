@@ -10,6 +10,7 @@ from triage.analysis.live.detectors.disagreement import Disagree
 from triage.analysis.live.detectors.held_process import HeldProcess
 from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.live.detectors.odd_stack import OddStack
+from triage.analysis.live.detectors.odd_wait import OddWait
 from triage.analysis.live.detectors.out_of_step import OutOfStep
 from triage.analysis.live.detectors.set_up import SetUp
 from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
@@ -24,6 +25,7 @@ __all__ = ["LIVE_DETECTORS", "claims_of_looks"]
 LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     OddStack(),
     SilentProcess(),
+    OddWait(),
     AlikeStacks(),
     HeldProcess(),
     ShortestKernel(),

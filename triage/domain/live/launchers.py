@@ -1,9 +1,9 @@
-"""Programs that start ranks and wait for them: their stacks say nothing of the job."""
+"""Programs that start ranks and wait for them, or help: their stacks say nothing of the job."""
 
 import re
 from typing import Final
 
-__all__ = ["is_launcher"]
+__all__ = ["is_helper", "is_launcher"]
 
 # "torchrun --nproc-per-node 8 train.py", "/opt/venv/bin/python -m torch.distributed.run ...",
 # "srun --ntasks 16 python train.py", "ray::IDLE", "/usr/bin/python3 /opt/bin/accelerate launch ..."
@@ -19,6 +19,15 @@ MODULE: Final = re.compile(
 # An actor of Ray runs the job ("ray::TrainWorker.step"); these wait for it.
 RAY: Final = re.compile(r"ray::IDLE|ray::_wrapper|.*/ray/(?:_private|dashboard|autoscaler)/\S+\.py")
 INTERPRETER: Final = re.compile(r"(?:\S*/)?python[\d.]*(?:\s+-[uBEsSOIqbv]+)*\s+")
+# "python .../torch/_inductor/compile_worker/__main__.py --workers=32", "python -m wandb service",
+# "python -c from multiprocessing.resource_tracker import main;main(9)", "wandb-core", "ptxas ..."
+HELPER: Final = re.compile(
+    r"\S*torch/_inductor/compile_worker/|-m\s+torch\._inductor\.compile_worker\b"
+    r"|-c\s+['\"]?from multiprocessing\.(?:resource_tracker|semaphore_tracker|forkserver) import"
+    r"|-m\s+(?:wandb|tensorboard|mlflow|torch\.utils\.tensorboard)\b"
+    r"|(?:\S*/)?(?:wandb|wandb-core|wandb-service|gpu_stats|tensorboard|mlflow|ptxas|cicc|nvcc|py-spy"
+    r"|jupyter(?:-lab|-notebook|-server)?)(?:\s|\(|$)"
+)
 # Beyond it a command line is data.
 LOOKED_AT: Final = 4096
 
@@ -38,3 +47,14 @@ def is_launcher(command: str | None) -> bool:
         return False
     program = text[interpreter.end() :]
     return PROGRAM.match(program) is not None or MODULE.match(program) is not None
+
+
+def is_helper(command: str | None) -> bool:
+    """Whether a command line is that of a process which works for ranks and is none itself:
+    compile workers, multiprocessing's trackers, services of loggers, compilers.
+    """
+    if not command:
+        return False
+    text = command[:LOOKED_AT].strip()
+    interpreter = INTERPRETER.match(text)
+    return HELPER.match(text if interpreter is None else text[interpreter.end() :]) is not None

@@ -10,6 +10,7 @@ from typing import Final
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.jobs import looks_move
 from triage.analysis.live.stacks.grouping import StackClass, classes_of, split
+from triage.analysis.live.stacks.odd_waits import odd_waits
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.words import frame_text
@@ -53,14 +54,20 @@ class AlikeStacks:
         picture = case.picture
         telling = picture.telling
         waiting, outside = split(picture)
-        if looks_move(case) or outside or len(telling) < LEAST or len(waiting) < len(telling):
+        if (
+            looks_move(case)
+            or outside
+            or odd_waits(picture)
+            or len(telling) < LEAST
+            or len(waiting) < len(telling)
+        ):
             return
         classes = classes_of(telling)
         twice = all(one.stands for one in classes)
         meets = all(one.point in MEETS for one in classes)
         count = len(telling)
         places = " or ".join(place_text(one) for one in classes[:MAX_PLACES])
-        absent = absent_of(case, picture)
+        absent = num_absent(case, picture)
         those = "none of these hosts" if absent else "no host"
         summary = f"all {count} ranks wait {places}: {those} is at fault"
         if len(classes) > 1:
@@ -70,7 +77,7 @@ class AlikeStacks:
             )
         alike = (TWO_LOOKS if twice else ONE_LOOK) - 0.1 * (len(classes) > 1)
         if absent:
-            summary += f"; of {len(absent)} ranks there is no stack"
+            summary += f"; of {absent} rank{'s' * (absent != 1)} there is no stack"
         yield Finding(
             detector=NAME,
             # A job that runs well looks the same for the blink of an eye.
@@ -103,11 +110,11 @@ def place_text(one: StackClass) -> str:
     return f"{AT.get(one.point, 'at one line')}{at}"
 
 
-def absent_of(case: LiveCase, picture: StackPicture) -> list[int]:
-    """The ranks of the job of which there is no stack."""
-    world = case.world_size or case.fleet.world_size
+def num_absent(case: LiveCase, picture: StackPicture) -> int:
+    """Of how many ranks of the job there is no stack; where no rank is known, by processes."""
+    world = case.world_size or case.fleet.world_size or 0
     seen = {one.rank for one in picture.ranks}
-    return [rank for rank in range(world or 0) if rank not in seen]
+    return max(world - (len(picture.ranks) if None in seen else len(seen)), 0)
 
 
 def reasons(classes: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:

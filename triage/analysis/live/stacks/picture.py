@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from triage.analysis.live.stacks.helpers import helps
 from triage.analysis.live.stacks.launchers import launches
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
@@ -110,6 +111,8 @@ class Gathered:
             node = names.node_of(process, look)
             if launches(process, threads):
                 self.launchers.add((node, process.pid))
+                continue
+            if helps(process, threads):
                 continue
             parent = process.parent_pid
             if is_worker(threads):

@@ -176,6 +176,24 @@ RULES: Final = (
     native(P.CHECKPOINT, r"^f(?:data)?sync$"),
     native(P.SLEEP, r"nanosleep$|^u?sleep$|^time_sleep$", inner=True),
 )  # fmt: skip
+# Calls of Python itself, as a debugger without its own commands for Python shows them: below them
+# stands the C library, which everything waits in.
+OF_PYTHON: Final = (
+    native(
+        P.LOCK,
+        r"^(?:PyThread_acquire_lock|r?lock_PyThread_acquire|rlock_acquire|acquire_timed|_?PyMutex_Lock"
+        r"|_?PySemaphore_Wait|_PyParkingLot_Park|simplequeue_get|_queue_SimpleQueue_get"
+        r"|thread_PyThread_join|ThreadHandle_join|select_(?:e?poll|select))",
+    ),
+    native(P.NETWORK, r"^(?:sock_(?:recv|send|connect|accept)|_ssl__SSLSocket|internal_connect)"),
+    native(P.SUBPROCESS, r"^os_(?:waitpid|wait4|waitid|system)"),
+    native(
+        P.FILES,
+        r"^(?:os_(?:read|pread|write|open|l?stat|scandir|listdir|ftruncate)"
+        r"|_io_\w{1,40}_(?:read|readinto|readall|readline|write|flush)|_io_open)",
+    ),
+    native(P.SLEEP, r"^(?:pysleep|time_sleep)$"),
+)
 PYTHON_RULES: Final = tuple(one for one in RULES if not one.native)
 NATIVE_RULES: Final = tuple(one for one in RULES if one.native)
 # Of the kernel: "nfs_wait_bit_killable", "rpc_wait_bit_killable", "ptlrpc_queue_wait", "ll_fsync"
@@ -222,10 +240,19 @@ def point_of(frames: Sequence[StackFrame]) -> PointFound:
     if inner is not None:
         return PointFound(inner[0], inner[1], own or frames[inner[1]])
     if own is None and all(frame.native for frame in frames):
-        return PointFound(ProgramPoint.UNKNOWN, None, frames[0])
+        return held_by_python(frames) or PointFound(ProgramPoint.UNKNOWN, None, frames[0])
     dispatches = DISPATCHES.match(short_file(frames[0].filename)) is not None
     point = ProgramPoint.DISPATCH if dispatches else ProgramPoint.CODE
     return PointFound(point, None, own or frames[0])
+
+
+def held_by_python(frames: Sequence[StackFrame]) -> PointFound | None:
+    """What a thread of which no frame of Python is shown waits for in a call of Python's own."""
+    for at, frame in enumerate(frames):
+        for rule in OF_PYTHON:
+            if rule.fits(called(frame), ""):
+                return PointFound(rule.point, at, frame)
+    return None
 
 
 def rule_of(frame: StackFrame) -> PointRule | None:

@@ -1,15 +1,16 @@
 """Where one rank stands in one look: the deciding thread of its process, and who holds it up.
 
 Of a process with many threads the main one decides, but where it is in the backward pass, which
-runs in a thread of its own. What a rank waits for in its own process (the thread that holds the
-interpreter's lock) or beside it (its data-loader worker) is named instead of the wait.
+runs in a thread of its own, and where it only waits for the thread that trains. What a rank waits
+for in its own process (the thread that holds the interpreter's lock) or beside it (its data-loader
+worker) is named instead of the wait.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import called, is_library, own_frames
+from triage.analysis.live.stacks.normalise import called, is_library, own_frames, short_file
 from triage.analysis.live.stacks.program_points import (
     KERNEL_STORAGE,
     VAGUE,
@@ -21,7 +22,7 @@ from triage.analysis.live.stacks.program_points import (
 from triage.domain.live.look import Tool
 from triage.domain.live.stack import StackFrame, ThreadStack
 
-__all__ = ["RankStack", "Worker", "is_worker", "rank_stack", "worker_of"]
+__all__ = ["RankStack", "Worker", "is_worker", "main_thread", "rank_stack", "worker_of"]
 
 OF_A_WORKER: Final = "_worker_loop"
 # The debug server's own threads answer the question that made the stack.
@@ -115,9 +116,63 @@ def main_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
     return threads[0] if len(threads) == 1 else None
 
 
+# Where a main thread waits for another one to be done: Ray Train, notebooks and executors run the
+# training in a thread of its own.
+FOR_A_THREAD: Final = {
+    "join": "threading.py",
+    "_wait_for_tstate_lock": "threading.py",
+    "result": "concurrent/futures/_base.py",
+}
+
+
+def says_nothing(thread: ThreadStack) -> bool:
+    """Whether a main thread stands in a library's own loop, or waits for another thread's end."""
+    frames = own_frames(thread.frames)
+    if point_of(frames).point not in OF_A_LOOP:
+        return False
+    own = next((at for at, one in enumerate(frames) if is_own(one)), None)
+    if own is None:
+        return any(not one.native for one in frames)
+    return any(
+        short_file(one.filename).endswith(FOR_A_THREAD.get(called(one), "\0"))
+        for one in frames[:own]
+    )
+
+
+def is_own(frame: StackFrame) -> bool:
+    return not is_library(frame) and frame.function != "<module>"
+
+
+OF_A_LOOP: Final = frozenset(
+    {ProgramPoint.CODE, ProgramPoint.IDLE, ProgramPoint.LOCK, ProgramPoint.NETWORK}
+)
+
+
+def training_thread(threads: Sequence[ThreadStack], main: ThreadStack) -> ThreadStack | None:
+    """The thread beside ``main`` that runs the job's own code: one that is named after it, else
+    one that waits for others or for its device, else the deepest.
+    """
+    own = [
+        thread
+        for thread in threads
+        if thread is not main and any(is_own(one) for one in own_frames(thread.frames))
+    ]
+
+    def worth(thread: ThreadStack) -> tuple[bool, bool, int]:
+        named = "train" in (thread.thread_name or "").lower()
+        waits = point_of(own_frames(thread.frames)).point in WAITS
+        return (named, waits, len(thread.frames))
+
+    return max(own, key=worth, default=None)
+
+
 def deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
-    """The main thread; in the backward pass the thread that runs it, where that waits."""
+    """The main thread, or the thread that runs the job's code where the main one says nothing; in
+    the backward pass the thread that runs it, where that waits.
+    """
     main = main_thread(threads)
+    if main is not None and says_nothing(main):
+        main = training_thread(threads, main) or main
     if main is None or not any(
         called(frame) == "_engine_run_backward" for frame in main.frames[:4]
     ):
@@ -167,7 +222,7 @@ def rank_stack(
     stack = RankStack(
         rank, node, thread.process.pid, tool, artifact, thread.line,
         point_of(frames), frames, thread.active, thread.state,
-        is_main=thread is main_thread(counted),
+        is_main=thread.is_main is not False,
     )  # fmt: skip
     if thread.state is not None:
         stack = with_state(stack)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from triage.analysis.live.stacks.normalise import called
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.look import Look, Tool
 from triage.domain.natural import natural
@@ -115,7 +116,7 @@ def tells_nothing(before: RankStack, now: RankStack) -> bool:
     """
     if not (before.is_main and now.is_main) or Tool.TRACEBACK in (before.tool, now.tool):
         return False
-    ends = [stack.frames[-1].function in ROOTS for stack in (before, now) if stack.frames]
+    ends = [called(stack.frames[-1]) in ROOTS for stack in (before, now) if stack.frames]
     return len(set(ends)) > 1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.domain.live.launchers import is_launcher
+from triage.domain.live.launchers import is_helper, is_launcher
 from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack
 
@@ -49,7 +49,7 @@ def ranks_of(processes: Iterable[Process], named: int | None) -> dict[Process, i
         if process.rank is None and stated is not None:
             found[process] = stated
     tops = [one for one in known if one.parent_pid not in by_pid or below_launcher(one, by_pid)]
-    tops = [one for one in tops if not is_launcher(one.command)]
+    tops = [one for one in tops if not (is_launcher(one.command) or is_helper(one.command))]
     if named is not None and len(tops) == 1 and tops[0].rank is None:
         found[tops[0]] = named
     for process in known:

@@ -1,0 +1,82 @@
+"""Odd wait: all ranks wait, nearly all at one place of the program and few at another.
+
+Who waits in another collective than all the others left one out, or went into one too many; which
+of both sides is wrong, stacks do not tell. The few are whom to look at.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.jobs import looks_move
+from triage.analysis.live.stacks.grouping import StackClass
+from triage.analysis.live.stacks.odd_waits import odd_waits
+from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.words import where_text, who
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.report import Because
+
+__all__ = ["OddWait"]
+
+NAME: Final = "stacks.odd_wait"
+ONE_LOOK: Final = 0.35
+TWO_LOOKS: Final = 0.55
+# A rank that was not looked at may be the one that all wait for.
+SOME_ABSENT: Final = 0.35
+MAX_REASONS: Final = 4
+
+
+class OddWait:
+    """One finding on the few ranks, possible at most.
+
+    Silent: where a rank stands outside any wait, where the job moves, and where ranks wait at
+    several places as groups of a job do.
+    """
+
+    name = NAME
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """The finding on ``case``."""
+        if looks_move(case):
+            return
+        classes = odd_waits(case.picture)
+        if not classes:
+            return
+        usual, *odd = classes
+        twice = all(one.stands for one in classes)
+        strength = TWO_LOOKS if twice else ONE_LOOK
+        if len(case.picture.ranks) < (case.world_size or case.fleet.world_size or 0):
+            strength = min(strength, SOME_ABSENT)
+        ranks = tuple(sorted(rank for one in odd for rank in one.ranks))
+        nodes = () if ranks else tuple(sorted({node for one in odd for node in one.nodes}))
+        example = odd[0].example
+        where = f"waits {where_text(example)}, and not where the others do"
+        both = all(one.point is ProgramPoint.COLLECTIVE for one in classes)
+        yield Finding(
+            detector=NAME,
+            kind=VerdictKind.DESYNC if twice else VerdictKind.INCONCLUSIVE,
+            category=Category.COLLECTIVE_MISMATCH if both else Category.HOST_STALL,
+            ranks=ranks,
+            nodes=nodes,
+            strength=strength,
+            role=Role.POSSIBLE,
+            summary=where if ranks or nodes else f"{who(example)} {where}",
+            because=tuple(reasons(usual, odd, twice=twice)),
+            explained_by=ANY_CAUSE,
+            of_looks=True,
+            of_a_moment=not twice,
+            advice="compare the way of those ranks through the program with that of the others",
+            one_of=len(odd) > 1,
+        )
+
+
+def reasons(usual: StackClass, odd: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
+    looked = " in two looks" if twice else ""
+    for one in odd:
+        for stack in one.stacks[:MAX_REASONS]:
+            text = f"{who(stack)} waits{looked} {where_text(stack)}"
+            yield Because(NAME, text, stack.artifact, stack.line)
+    stack = usual.example
+    text = f"{len(usual.stacks)} others wait{looked} {where_text(stack)}"
+    yield Because(NAME, text, stack.artifact, stack.line)
