@@ -302,7 +302,7 @@ def only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -
         return None if more else node
     told = [row for row in everything if row.node is not None]
     hosts = {name_in(fleet.aliases, row.node or "") or row.node or "" for row in told}
-    if named or len(hosts | fleet.seated) != 1:
+    if named or len(hosts) != 1 or fleet.seated - hosts:
         return None
     spoken = any(names_its_host(row) and row.pid is not None for row in told)
     highest = max((row.rank for row in everything if row.rank is not None), default=0)

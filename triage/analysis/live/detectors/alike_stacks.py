@@ -77,7 +77,7 @@ class AlikeStacks:
             )
         alike = (TWO_LOOKS if twice else ONE_LOOK) - 0.1 * (len(classes) > 1)
         if absent:
-            summary += f"; of {absent} rank{'s' * (absent != 1)} there is no stack"
+            summary += f"; of {absent} ranks there is no stack"
         yield Finding(
             detector=NAME,
             # A job that runs well looks the same for the blink of an eye.

@@ -1,6 +1,7 @@
 """Files that hold nothing but stacks, as looks: one for each time that the tool was run."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP
@@ -12,6 +13,7 @@ from triage.parsers.live.file_names import pid_in_name, rank_of_name, stamp_of_n
 from triage.parsers.live.stacks.cuda_gdb import cuda_gdb_stacks
 from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
 from triage.parsers.live.stacks.gdb import gdb_stacks
+from triage.parsers.live.stacks.headings import sections_of
 from triage.parsers.live.stacks.lines import lines_of
 from triage.parsers.live.stacks.proc_files import proc_stacks
 from triage.parsers.live.stacks.processes import with_ranks
@@ -38,7 +40,7 @@ MAX_ROUNDS: Final = 720
 
 def py_spy_looks(text: str, artifact: str) -> list[Look]:
     """The text of ``py-spy dump``, of one process or many, once or several times."""
-    stacks = py_spy_stacks(lines_of(text), UNKNOWN_PROCESS)
+    stacks = of_sections(text, UNKNOWN_PROCESS, py_spy_stacks)
     last = text.rpartition("\n")[2]
     cut = last.startswith("    ") and not last.rstrip().endswith(")")
     return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), CUT if cut else None)
@@ -49,7 +51,17 @@ def faulthandler_looks(text: str, artifact: str) -> list[Look]:
     process = Process(pid=pid_in_name(artifact))
     last = text.rpartition("\n")[2].strip()
     whole = not last or last.endswith(("<module>", "<no Python frame>", "_bootstrap"))
-    rounds = faulthandler_rounds(lines_of(text), process, whole=whole)
+    sections = sections_of(lines_of(text), process)
+    rounds: list[list[ThreadStack]] = []
+    times: Counter[Process] = Counter()
+    for one in sections:
+        ends_well = whole or one is not sections[-1]
+        for dump in faulthandler_rounds(one.lines, one.process, one.first, ends_well):
+            # Dumps of several processes below headings are of one look.
+            number = times[one.process]
+            times[one.process] += 1
+            rounds += [[]] * (number + 1 - len(rounds))
+            rounds[number] = [*rounds[number], *dump]
     return looks_of_stacks(artifact, Tool.FAULTHANDLER, rounds, None if whole else CUT)
 
 
@@ -62,13 +74,13 @@ def py_spy_json_looks(text: str, artifact: str) -> list[Look]:
 def python_traceback_looks(text: str, artifact: str) -> list[Look]:
     """All threads of one process, each as Python prints a traceback."""
     process = Process(pid=pid_in_name(artifact))
-    stacks = python_traceback_stacks(lines_of(text), process)
+    stacks = of_sections(text, process, python_traceback_stacks)
     return looks_of_stacks(artifact, Tool.TRACEBACK, in_rounds(stacks))
 
 
 def gdb_looks(text: str, artifact: str) -> list[Look]:
     """Backtraces of all threads of one process or core file, or of several."""
-    stacks = gdb_stacks(lines_of(text), UNKNOWN_PROCESS)
+    stacks = of_sections(text, UNKNOWN_PROCESS, gdb_stacks)
     return looks_of_stacks(artifact, Tool.GDB, in_rounds(stacks))
 
 
@@ -87,12 +99,23 @@ def proc_looks(text: str, artifact: str) -> list[Look]:
     return looks_of_stacks(artifact, Tool.PROC, in_rounds(stacks))
 
 
+def of_sections(
+    text: str, process: Process, read: Callable[[Sequence[str], Process, int], list[ThreadStack]]
+) -> list[ThreadStack]:
+    """The stacks below each heading that says whose they are, of all headings of a file."""
+    return [
+        stack
+        for one in sections_of(lines_of(text), process)
+        for stack in read(one.lines, one.process, one.first)
+    ]
+
+
 def in_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:
     """Stacks parted where a thread is seen again: the tool was run once more."""
     rounds: list[list[ThreadStack]] = []
-    seen: set[tuple[int | None, int | None]] = set()
+    seen: set[tuple[object, ...]] = set()
     for one in stacks:
-        thread = (one.process.pid, one.thread_id)
+        thread = (one.process.rank, one.process.host, one.process.pid, one.thread_id)
         if not rounds or thread in seen:
             rounds.append([])
             seen = set()
