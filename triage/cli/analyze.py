@@ -1,5 +1,6 @@
 """``triage analyze``: files in, the answer out."""
 
+from triage.cli.interrupt import stopped_at_once
 from triage.cli.options import (
     Format,
     JobFile,
@@ -30,7 +31,7 @@ Examples:
 
 \b
 Exit status: 0 analysed, whatever was found;
-2 wrong usage or nothing readable.
+2 wrong usage or nothing readable; 130 interrupted by Ctrl-C.
 """
 
 
@@ -48,8 +49,8 @@ def analyze(
     if output is not None:
         check_folder(output)
 
-    from triage.report import analyze as run
+    with stopped_at_once(), reading() as progress:
+        from triage.report import analyze as run
 
-    with reading() as progress:
         report = run(inputs, job=job, at=at, progress=progress, signatures=signatures)
     emit(rendered(report.answer, format_, top, to_file=output is not None), output)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from triage.cli.interrupt import stopped_at_once
 from triage.cli.options import (
     JobFile,
     Paths,
@@ -53,9 +54,9 @@ def explain(
     """Explain the answer on ``paths``; ``HELP`` is what people read of it."""
     inputs = existing(paths, job)
 
-    from triage.report import explain as run
+    with stopped_at_once(), reading() as progress:
+        from triage.report import explain as run
 
-    with reading() as progress:
         explanation = run(inputs, job=job, at=at, progress=progress, signatures=signatures)
 
     from triage.render.terminal import explained

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from triage.cli.interrupt import stopped_at_once
 from triage.cli.options import Paths, Signatures, existing
 from triage.cli.output import emit
 from triage.render.words.clean import cells, encodable, one_line
@@ -56,15 +57,16 @@ def parse(
     """Print the rows of ``paths``; ``HELP`` is what people read of it."""
     inputs = existing(paths)
 
-    from triage.report import read_rows
+    with stopped_at_once():
+        from triage.report import read_rows
 
-    rows = read_rows(inputs, signatures=signatures)
-    if format_ is RowFormat.TEXT:
-        _emit_in_pieces(_text_lines(rows))
-        return
-    from triage.render.data.wire import encode_line
+        rows = read_rows(inputs, signatures=signatures)
+        if format_ is RowFormat.TEXT:
+            _emit_in_pieces(_text_lines(rows))
+            return
+        from triage.render.data.wire import encode_line
 
-    _emit_in_pieces(map(encode_line, rows))
+        _emit_in_pieces(map(encode_line, rows))
 
 
 def _emit_in_pieces(lines: Iterable[bytes]) -> None:
