@@ -16,10 +16,12 @@ from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.placement.topology import Placement
 from triage.analysis.progress import health_of
 from triage.analysis.progress.pace import seconds
-from triage.analysis.waiting.case import Case, timestamp
+from triage.analysis.waiting.case import Case, ranks_wait, timestamp
+from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.progress import Health, JobProgress, ProgressPoint, SlowRank
+from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Because, Suspect, Verdict, Victims
 
 __all__ = ["nothing_named"]
@@ -180,7 +182,7 @@ def healthy(summary: str, confidence: float) -> Verdict:
 
 
 def of_dumps(case: Case, coverage: float) -> Verdict:
-    """Nobody is stuck and nobody is late."""
+    """Nobody is stuck and nobody is late. That is health where the dumps show work that ended."""
     num_dumps = len(case.snapshot.digests)
     if case.moving and not case.in_flight:
         return undecided(
@@ -188,13 +190,31 @@ def of_dumps(case: Case, coverage: float) -> Verdict:
             " take them again, all at once."
         )
     if coverage < 0.5:
-        return nothing_in_dumps(num_dumps, f"only {coverage:.0%} of the expected ranks left a dump")
+        return nothing_in_dumps(case, f"only {coverage:.0%} of the expected ranks left a dump")
+    worked = sum(map(has_worked, case.snapshot.digests))
+    if 2 * worked < num_dumps:
+        return undecided(
+            f"No sign of a fault was found, and none of health: of {num_dumps} dumps {worked} show"
+            " an operation that ended. What the job did was not seen; bring whole dumps, or logs."
+        )
+    if case.in_flight and not case.live.proved:
+        return undecided(
+            f"No sign of a fault was found: in {num_dumps} dumps what is unfinished looks like that"
+            f" of a running job ({case.live.reasons[0]}), which does not prove that it runs."
+            " Whether it moved since was not seen: take dumps again, 30 s apart."
+        )
     doing = (
         "what is unfinished was only just issued" if case.in_flight else "all work issued is done"
     )
     return healthy(
         f"No rank is stuck or late: in {num_dumps} dumps {doing}.", 0.9 * (0.5 + 0.5 * coverage)
     )
+
+
+def has_worked(digest: RankDigest) -> bool:
+    """Whether a dump shows that an operation has ended."""
+    counted = any((row.completed or 0) > 0 for row in digest.counters)
+    return counted or digest.history.any_finished
 
 
 PACE_UNSEEN: Final = "Its pace was not seen: that takes its log, or dumps with timing."
@@ -226,11 +246,34 @@ def of_stacks(stacks: StackPicture, *, job_moves: bool) -> Verdict | None:
     )
 
 
-def nothing_in_dumps(num_dumps: int, why: str) -> Verdict:
+def nothing_in_dumps(case: Case, why: str) -> Verdict:
+    """That the dumps name nobody, with what they show and ``why`` that is not enough."""
+    num_dumps = len(case.snapshot.digests)
     return undecided(
-        f"In {num_dumps} dumps every operation is done and no rank is late, but {why}:"
-        " look at the logs of the processes."
+        f"In {num_dumps} dumps {what_waits(case)}, but {why}: look at the logs of the processes."
     )
+
+
+def what_waits(case: Case) -> str:
+    """What is unfinished in the dumps, in a clause."""
+    places = [
+        place
+        for place in case.graph.places
+        if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P) and not case.in_flight
+    ]
+    if not places:
+        if case.in_flight:
+            return "what is unfinished was only just issued"
+        if case.moving:
+            return "ranks contradict each other, as those of a job that still moved"
+        if cut := sum(digest.partial is not None for digest in case.snapshot.digests):
+            return f"({cut} of them cut) no rank is seen to wait"
+        return "every operation is done and no rank is late"
+    most = max(places, key=lambda place: len(place.waiting))
+    text = f"{ranks_wait(len(most.waiting))} in {case.place_text(most)}"
+    if most.absent:
+        text += f" for {len(most.absent)} that left no dump"
+    return text + " and none is named"
 
 
 # What a course that was seen, an end in order, and no more than silence are worth.
@@ -283,7 +326,7 @@ def unattributed(case: Case | None, evidence: Sequence[Evidence], stop: Stop) ->
         )
     failing = any(row.kind in JOB_KINDS and row.role is not EvidenceRole.NOISE for row in evidence)
     if case is not None and not failing:
-        return nothing_in_dumps(len(case.snapshot.digests), "the job is said to have failed")
+        return nothing_in_dumps(case, "the job stopped" if stop.seen else "job.json says it failed")
     kind = VerdictKind.HANG if timed_out(evidence) else VerdictKind.INCONCLUSIVE
     if kind is VerdictKind.INCONCLUSIVE and failing:
         kind = VerdictKind.CRASH

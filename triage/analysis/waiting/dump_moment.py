@@ -16,6 +16,7 @@ from triage.domain.rank_digest import (
     MISSING,
     P2P,
     RETIRED_BIT,
+    S_FINISHED,
     Past,
     RankDigest,
     Unit,
@@ -130,11 +131,18 @@ def usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int:
 
 
 def retired_unfinished(digest: RankDigest) -> bool:
-    """Whether the watchdog has given up an operation that is not finished.
+    """Whether the watchdog has given up a collective that is not finished.
 
-    Gloo records no ends: there what is retired has ended.
+    Gloo records no ends: there what is retired has ended. So it is where operations that later
+    ones of their group have outlived are retired without an end: these are retired at their issue.
     """
-    return not digest.eventless and bool((digest.pending.flags & RETIRED_BIT).any())
+    pending = digest.pending
+    retired = (pending.flags & (RETIRED_BIT | P2P)) == RETIRED_BIT
+    if digest.eventless or not retired.any():
+        return False
+    finished = digest.streams.values[pending.stream, S_FINISHED]
+    ends = retired & (finished != MISSING)
+    return bool(ends.any()) and not bool((ends & (pending.seq <= finished)).any())
 
 
 def counters_lag(snapshot: Snapshot, index: int) -> bool:

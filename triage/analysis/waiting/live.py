@@ -126,7 +126,9 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
             pulls.append(pull)
         elif stuck is not None and counters_lag(snapshot, index):
             behind.append(rank)
-    pause = max((pull.pause_ns for pull in pulls), default=0)
+    # A pause of the job is one of all ranks; a clock that was set is one of a node.
+    pauses = sorted(pull.pause_ns for pull in pulls)
+    pause = pauses[len(pauses) // 2] if pauses else 0
     long = [pull for pull in pulls if pull.waits_long(pause)]
     # A clock that was set while a rank waits makes one wait long, and not most of them.
     if long and 2 * len(long) >= sum(not pull.ended for pull in pulls):
@@ -160,7 +162,8 @@ def contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
         for rank, digest in zip(snapshot.ranks, snapshot.digests, strict=True)
         if digest.last_created_ns is not None
     }
-    others = [ns for rank, ns in ends.items() if rank not in snapshot.apart]
+    # Where every rank contradicts others, none of them is the odd one.
+    others = [ns for rank, ns in ends.items() if rank not in snapshot.apart] or list(ends.values())
     if not snapshot.apart or not others:
         return
     middle = int(np.median(others))

@@ -321,7 +321,9 @@ class Decoder:
             return names, True
         silent = bool(len(entries)) and not (entries[:, col.STATE] > 0).any()
         no_stamps = silent and not (entries[:, col.COMPLETED] != rd.MISSING).any()
-        return names, no_stamps and bool((entries[:, col.RETIRED] == 1).any())
+        # NCCL always records how an operation ends: what is retired without it was given up.
+        no_events = no_stamps and backends != {"nccl"}
+        return names, no_events and bool((entries[:, col.RETIRED] == 1).any())
 
     def reduce(self, entries: NDArray[np.int64], names: dict[int, OpName], eventless: bool) -> None:
         """Streams and units of the entries."""
