@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -198,6 +198,7 @@ def analyze(
         weighed = weigh_incident(dumps, logs, facts, at)
         require_usable(weighed, logs)
         answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
+        answer = with_next_step(answer, weighed)
     return Report(answer, Sources(weighed, dumps, logs, tuple(inputs.refused)))
 
 
@@ -284,7 +285,17 @@ def study_of(
     if nothing_usable(weighed, logs):
         num_files += len(refused)
         answer = answer_of_nothing(answer, num_files, answer.coverage.unreadable, facts.starts)
+    answer = with_next_step(answer, weighed)
     return Study(Report(answer), tuple(dated_row(row) for row in weighed.rows))
+
+
+def with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
+    """``answer`` with what to do now, which the lines that its cause rests on may tell."""
+    from triage.analysis.restart.cause import stop_cause
+    from triage.render.words.next_step import next_step_of
+
+    step = next_step_of(answer, stop_cause(weighed.joined).signatures)
+    return replace(answer, next_step=step)
 
 
 def own_from(signatures: str | Path | None) -> "OwnSignatures":

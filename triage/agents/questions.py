@@ -21,7 +21,9 @@ from triage.agents.fields import (
 )
 from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.domain.counts import count
+from triage.domain.report_wire import answer_of_report as answer_in
 from triage.errors import NotFound
+from triage.render.words.next_step import next_step_of
 
 __all__ = [
     "answer_of_report",
@@ -75,6 +77,7 @@ def answer_of_report(
         restart=restart,
         evidence=evidence_of(suspects, MAX_REASONS, quotes),
         coverage=coverage,
+        commands=commands_of(report),
         hangs_on=[
             shapes.Dependence(
                 without=SOURCES.get(one["source"], "another source"),
@@ -86,6 +89,25 @@ def answer_of_report(
         ],
         untrusted_log_text=quotes.shown(),
     )
+
+
+def commands_of(report: Wire | None) -> list[shapes.Command]:
+    """What to type, made anew without a name of the report: ``NODE`` is the first suspect's node
+    and ``JOB`` the job.
+    """
+    if report is None:
+        return []
+    suspects = [
+        {**one, "node": "NODE" if one["node"] else None, "gpus": [], "because": []}
+        for one in report["suspects"]
+    ]
+    verdict = {**report["verdict"], "cordon": ["NODE"] if report["verdict"]["cordon"] else []}
+    known = {"schema": report["schema"], "job": {**report["job"], "job_id": "JOB"}}
+    answer = answer_in({**known, "verdict": verdict, "suspects": suspects})
+    return [
+        shapes.Command(where=one.where, command=one.command, why=one.why)
+        for one in next_step_of(answer).commands
+    ]
 
 
 def summary_of(

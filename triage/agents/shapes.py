@@ -248,6 +248,14 @@ class Wanted(Shape):
     rank: int | None
 
 
+class Command(Shape):
+    """One line for a person to type: at a suspect's `NODE`, `any` of the job's, or `login`."""
+
+    where: str
+    command: str
+    why: str
+
+
 class JobAnswer(ShortAnswer):
     """What stopped a job. Without an incident the answer is of files."""
 
@@ -257,6 +265,7 @@ class JobAnswer(ShortAnswer):
     restart: Restart | None = Field(description="restart, restart_without, stop or wait.")
     evidence: list[Evidence] = Field(description=REASONS)
     coverage: Coverage | None
+    commands: list[Command] = Field(description="For a person to type; none of them was run.")
     hangs_on: list[Dependence] = Field(
         description="Without each source: the answer stands, place_stands or falls."
     )

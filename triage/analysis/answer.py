@@ -45,6 +45,7 @@ from triage.analysis.registry import claims_of_detectors
 from triage.analysis.restart.cause import stop_cause
 from triage.analysis.restart.decide import restart_of
 from triage.analysis.slow.slow_job import slow_job
+from triage.analysis.symptoms import symptoms_of
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.waiting import picture
 from triage.analysis.waiting.case import Case
@@ -214,6 +215,11 @@ def answer_of(
     lacks = missing_of(weighed, logs)
     world_size = view.membership.world_size if view is not None else None
     num_nodes = len(weighed.nodes) or None
+    collectives = (
+        picture.collectives_at_frontier(case, decision.heard)
+        if case
+        else collectives_of_watchdogs(weighed.watchdogs, decision.heard)
+    )
     return Answer(
         job=JobFacts(
             facts.job_id,
@@ -226,11 +232,7 @@ def answer_of(
         coverage=coverage_of(
             view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes]
         ),
-        collectives=(
-            picture.collectives_at_frontier(case, decision.heard)
-            if case
-            else collectives_of_watchdogs(weighed.watchdogs, decision.heard)
-        ),
+        collectives=collectives,
         ranks=picture.rank_states(case, decision.heard) if case else (),
         waits=picture.condense(case, decision.heard) if case else Waits(),
         timeline=timeline(weighed.dated.evidence, decision.suspects, weighed.stop),
@@ -241,6 +243,15 @@ def answer_of(
         slow_job=None if case is None else slow_of(case, world_size),
         restart=restart_of(
             decision.verdict, suspects, num_nodes, stop_cause(weighed.joined), facts.starts
+        ),
+        symptoms=symptoms_of(
+            decision.verdict,
+            suspects,
+            weighed.dated.evidence,
+            weighed.watchdogs,
+            collectives,
+            weighed.progress,
+            weighed.stop,
         ),
     )
 

@@ -159,8 +159,8 @@ def _run(arguments: list[str]) -> int:
     try:
         status = app(arguments, prog_name="triage", standalone_mode=False)
     except TriageError as error:
-        hint = getattr(error, "hint", "")
-        return _say(f"{error}: {hint}" if hint else str(error), 2)
+        text, hint = str(error), getattr(error, "hint", "")
+        return _say(f"{text}: {hint}" if hint and hint not in text else text, 2)
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", 130)
     except SystemExit as error:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from triage.domain.category import LLAMA3_ROW, Action, Category, Role, VerdictKind
 from triage.domain.file_kind import FileKind
+from triage.domain.next_step import NextStep, Symptom
 from triage.domain.progress import ChangeKind, JobProgress
 from triage.domain.restart import Restart
 from triage.domain.slow import SlowJob
@@ -287,6 +288,10 @@ class Answer(WireForm):
     """What makes a job slow that moves, by the durations of its dumps."""
     restart: Restart | None = None
     """Whether to start the job again; None of one that did not stop."""
+    next_step: NextStep | None = None
+    """What to do now; None of an answer on its way, and of an older release."""
+    symptoms: tuple[Symptom, ...] = ()
+    """What was seen first, where no cause is known."""
 
     @property
     def schema(self) -> Literal["triage.report/1"]:
@@ -304,7 +309,11 @@ class Answer(WireForm):
         stacks = {"stacks": [one.to_dict() for one in self.stacks]} if self.stacks else {}
         slow = {} if self.slow_job is None else {"slow": self.slow_job.to_dict()}
         restart = {} if self.restart is None else {"restart": self.restart.to_dict()}
-        return {**as_wire(self), **restart, **slow, **self.course(), **wanted, **stacks}
+        step = {} if self.next_step is None else {"next_step": self.next_step.to_dict()}
+        seen = [one.to_dict() for one in self.symptoms]
+        symptoms = {"symptoms": seen} if seen else {}
+        first = {**as_wire(self), **step, **symptoms, **restart}
+        return {**first, **slow, **self.course(), **wanted, **stacks}
 
     def course(self) -> dict[str, Any]:
         """How the job moved, where its logs tell it; ``slow`` where its steps became slower."""

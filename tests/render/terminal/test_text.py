@@ -83,7 +83,7 @@ def test_healthy_has_no_suspect():
 
 def test_order_of_the_parts():
     text = render(answers.culprit())
-    titles = ["Suspects", "Victims", "Collectives in question", "Coverage", "Next step"]
+    titles = ["Next step", "Suspects", "Victims", "Collectives in question", "Coverage"]
     places = [text.index(f"\n{title}") for title in titles]
     assert places == sorted(places)
 

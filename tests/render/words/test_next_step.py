@@ -1,18 +1,22 @@
 """Next step: a sentence for each action, and commands that are safe to paste."""
 
+import shlex
 from dataclasses import replace
 
 import pytest
 
 from tests.render import answers
 from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.next_step import NextCommand
 from triage.domain.report import Because, Missing
+from triage.render.words.commands import ADVICE, LOOKS
 from triage.render.words.next_step import (
-    _INSPECTIONS,
     MAX_INSPECTED,
     cordon_commands,
     inspection_commands,
     next_step,
+    next_step_of,
+    shell_line,
 )
 
 
@@ -180,8 +184,115 @@ def test_what_is_cordoned_or_only_reached_is_not_looked_at():
     assert inspection_commands(replace(reached, suspects=(suspect,))) == ()
 
 
-def test_a_fault_of_the_code_asks_for_no_look():
-    assert inspection_commands(possible(Category.SOFTWARE_USER)) == ()
+def test_a_fault_of_the_code_is_looked_at_where_it_is_told():
+    """Issue 27: every verdict that names a place ends with a command to type there."""
+    assert inspection_commands(possible(Category.SOFTWARE_USER)) == (
+        "sed -n 792,822p ./nodes/n3/kernel.log",
+        "ssh n3 sudo dmesg -T | tail -n 50",
+    )
+
+
+@pytest.mark.parametrize("category", sorted(set(Category) - {Category.NONE}))
+def test_a_place_is_never_left_without_a_command(category):
+    (first, *_) = next_step_of(possible(category)).commands
+    assert first.where in ("n3", "any")
+    assert first.why
+
+
+@pytest.mark.parametrize("category", [Category.HOST_STALL, Category.COLLECTIVE_MISMATCH])
+def test_the_stacks_of_the_rank_that_is_waited_for(category):
+    (line, *_) = inspection_commands(possible(category))
+    ssh, node, quoted = shlex.split(line)
+    assert (ssh, node) == ("ssh", "n3")
+    assert '"^RANK=27$"' in quoted
+    assert "py-spy dump" in quoted
+
+
+def test_a_rank_without_a_node_is_found_first():
+    whole = possible(Category.HOST_STALL)
+    suspects = tuple(replace(one, node=None) for one in whole.suspects)
+    commands = next_step_of(replace(whole, suspects=suspects)).commands
+    assert {one.where for one in commands} == {"any"}
+    assert commands[0].command == 'sudo grep -lz "^RANK=27$" /proc/[0-9]*/environ'
+
+
+@pytest.mark.parametrize(
+    "artifact",
+    [
+        "x;reboot",
+        "a b.log",
+        "../../etc/passwd",
+        "-rf",
+        "$(id).log",
+        "a\nb",
+        "`id`",
+        "b.log.gz",
+        None,
+    ],
+)
+def test_no_command_names_a_strange_file(artifact):
+    whole = possible(Category.SOFTWARE_USER)
+    reason = Because("job.python", "KeyError", artifact, 3)
+    suspects = tuple(replace(one, because=(reason,)) for one in whole.suspects)
+    assert inspection_commands(replace(whole, suspects=suspects)) == (
+        "ssh n3 sudo dmesg -T | tail -n 50",
+    )
+
+
+def test_nobody_named_says_what_to_collect():
+    whole = replace(possible(), suspects=(), missing=Missing(kernel_logs=True, dumps=True))
+    commands = next_step_of(whole).commands
+    assert [one.where for one in commands] == ["any", "any", "login"]
+    assert commands[-1].command.startswith("sacct -j 4711 ")
+
+
+def test_a_healthy_job_has_nothing_to_type():
+    assert next_step_of(answers.healthy()).commands == ()
+
+
+@pytest.mark.parametrize("signature", sorted(ADVICE))
+def test_a_line_that_says_more_than_its_category(signature):
+    whole = possible(Category.DEPENDENCY)
+    verdict = replace(whole.verdict, category=Category.DEPENDENCY, action=Action.FIX_CODE)
+    step = next_step_of(replace(whole, verdict=verdict), ["job.other", signature])
+    assert step.text.startswith(ADVICE[signature].text)
+    assert "a restart alone" not in step.text
+    # What the category says, where nothing tells more.
+    assert "a restart alone" in next_step_of(replace(whole, verdict=verdict), ["job.other"]).text
+
+
+def test_shell_lines_are_quoted_once():
+    assert shell_line(NextCommand("n3", "ibstat", "")) == "ssh n3 ibstat"
+    assert shell_line(NextCommand("any", "a 'b'", "")) == "a 'b'"
+    assert shlex.split(shell_line(NextCommand("n3", "a 'b' $c", ""))) == ["ssh", "n3", "a 'b' $c"]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "words"),
+    [(0.72, "a cordon asks for 0.9, and this is 0.72"), (0.99, "only its place in its log")],
+)
+def test_says_why_a_node_is_not_under_cordon(confidence, words):
+    whole = answers.culprit()
+    verdict = replace(whole.verdict, cordon=(), confidence=confidence)
+    assert words in next_step(replace(whole, verdict=verdict))
+
+
+def test_lines_without_a_time_are_why():
+    whole = answers.culprit()
+    undated = tuple(
+        replace(one, because=tuple(replace(reason, at=None) for reason in one.because))
+        for one in whole.suspects
+    )
+    verdict = replace(whole.verdict, cordon=(), confidence=0.99)
+    assert "no clock dates" in next_step(replace(whole, verdict=verdict, suspects=undated))
+
+
+def test_no_node_is_drained_that_nobody_knows():
+    whole = answers.culprit()
+    verdict = replace(whole.verdict, cordon=())
+    sentence = next_step(replace(whole, verdict=verdict, suspects=()))
+    assert sentence.startswith("Find out on which node it was")
+    assert "Drain" not in sentence
 
 
 def test_looks_are_few():
@@ -195,7 +306,8 @@ def test_no_look_at_a_strange_node(node):
 
 
 def test_a_look_changes_nothing():
-    told = " ".join(look for every in _INSPECTIONS.values() for look in every)
+    every = [*LOOKS.values(), *(advice.looks for advice in ADVICE.values())]
+    told = " ".join(look.command for looks in every for look in looks)
     for word in ("reset", "reboot", "update", "cordon", "clear", "restart", " rm ", ">", ";"):
         assert word not in told
 

@@ -267,10 +267,20 @@ def verdict_of_rows(
         category=category,
         confidence=top.probability if is_named else min(1 - top.probability, MOST_OF_UNSAID),
         summary=summary_of(cause, suspects, victims, is_named=is_named),
-        action=action_of(cause, role) if is_named else Action.INVESTIGATE,
+        action=action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
         cordon=cordoned(top, suspects, category, placement),
         at=timestamp(first or stop.start_ns or stop.end_ns),
     )
+
+
+# What is done to a node.
+TO_A_NODE: Final = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.DRAIN_NODE})
+
+
+def action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Action:
+    """The next step for a cause; nothing is done to a node that nobody knows."""
+    action = action_of(cause, role)
+    return Action.INVESTIGATE if action in TO_A_NODE and not suspects else action
 
 
 def verdict_of_claims(

@@ -95,6 +95,9 @@ EXCEPTIONS: Final[Mapping[str, Policy]] = {
     "nvidia.version_mismatch": OF_A_NODE,
     "slurm.prolog_failed": OF_A_NODE,
     "gpu_tool.no_devices": OF_A_NODE,
+    "gpu_tool.container_devices": Policy(
+        RESTART, 3, "A container that lost its devices has them again when it is made anew"
+    ),
     "cuda.no_device": OF_A_NODE,
     "cuda.init_error": OF_A_NODE,
     "python.nvml": OF_A_NODE,

@@ -29,6 +29,7 @@ from triage.api.requests.values import (
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
+from triage.domain.next_step import NextStep, Symptom
 from triage.domain.report import Answer, StandingRanks, Suspect, WantedFile
 from triage.domain.restart import Restart
 from triage.domain.states import IncidentState
@@ -133,6 +134,12 @@ REPORT = shape(
     Answer,
     restart=NotRequired[
         Annotated[Restart, "Whether to start the job again; absent where nothing stopped it."]
+    ],
+    next_step=NotRequired[
+        Annotated[NextStep, "What to do now; absent from answers of releases before 0.3."]
+    ],
+    symptoms=NotRequired[
+        Annotated[tuple[Symptom, ...], "What was seen first; absent where a cause is known."]
     ],
     stacks=NotRequired[
         Annotated[tuple[StandingRanks, ...], "Where ranks stand; absent where no stack was read."]

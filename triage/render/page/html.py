@@ -15,6 +15,7 @@ from triage.render.page.sections import (
     scroll,
     section,
     suspects,
+    symptoms,
     verdict,
     victims,
 )
@@ -33,8 +34,8 @@ _HINT = "Point at a square to see its rank; the table above has them all."
 def render(answer: Answer, *, top: int | None = None) -> str:
     """One self-contained page, with a newline at the end.
 
-    Order: verdict, suspects with their reasons, coverage, next step, then the pictures,
-    the time line first.
+    Order: verdict, next step, what was seen first, suspects with their reasons, coverage, then the
+    pictures, the time line first.
     ``top`` is the number of suspects shown (50 when None).
     """
     title = one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}", 120)
@@ -55,10 +56,11 @@ def render(answer: Answer, *, top: int | None = None) -> str:
             "main",
             None,
             el("header", None, verdict(answer)),
+            next_steps(answer),
+            symptoms(answer.symptoms),
             suspects(answer.suspects, top),
             victims(answer.victims),
             coverage(answer.coverage),
-            next_steps(answer),
             _timeline(answer),
             _progress(answer),
             _waits(answer.waits),

@@ -12,7 +12,7 @@ from triage.render.pictures.markup import Html, constant, el, table
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
 from triage.render.words.moments import timeline_rows
-from triage.render.words.next_step import next_step
+from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
 
 __all__ = ["fragment", "html_table"]
@@ -40,9 +40,14 @@ def fragment(answer: Answer, *notes: str) -> str:
             _suspects(shown) if shown else el("p", None, "No suspects."),
             el("p", None, f"and {left:,} more in .suspects") if left > 0 else None,
             el("p", None, el("b", None, "Next step: "), next_step(answer)),
+            _to_paste((*cordon_commands(answer), *inspection_commands(answer))),
             _picture(answer),
         )
     )
+
+
+def _to_paste(lines: Sequence[str]) -> Html | None:
+    return el("pre", None, "\n".join(lines)) if lines else None
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Html:

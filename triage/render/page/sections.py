@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from triage.domain.counts import count
+from triage.domain.next_step import Symptom
 from triage.domain.report import (
     Answer,
     Because,
@@ -16,6 +17,7 @@ from triage.domain.report import (
 from triage.render.pictures.markup import Html, column_heads, constant, el, join, table
 from triage.render.words.answer import cause, coverage_facts, victims_text
 from triage.render.words.belief import belief
+from triage.render.words.clean import one_line
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
 from triage.render.words.restart import restart_text
@@ -29,6 +31,7 @@ __all__ = [
     "scroll",
     "section",
     "suspects",
+    "symptoms",
     "verdict",
     "victims",
 ]
@@ -181,6 +184,28 @@ def next_steps(answer: Answer) -> Html:
         _to_paste(cordon_commands(answer)),
         el("p", {"class": "soft"}, "To look, without changing anything:") if harmless else NOTHING,
         _to_paste(harmless),
+    )
+
+
+def symptoms(seen: Sequence[Symptom]) -> Html:
+    """What was seen first where no cause is known, a row each."""
+    if not seen:
+        return NOTHING
+    names = ("Rank", "Operation", "Group", "Ranks that say it", "Line")
+    return section("Seen first", scroll(table(names, map(_symptom, seen))))
+
+
+def _symptom(one: Symptom) -> Html:
+    place = "" if one.artifact is None else f" [{one.artifact}:{one.line}]"
+    number = "" if one.seq_id is None else f" #{one.seq_id}"
+    return el(
+        "tr",
+        None,
+        el("th", {"scope": "row"}, "" if one.rank is None else str(one.rank)),
+        el("td", None, f"{one.op or ''}{number}"),
+        el("td", None, one.pg or ""),
+        el("td", None, str(one.num_ranks or "")),
+        el("td", {"class": "mono"}, f"{one_line(one.text, 400)}{place}"),
     )
 
 

@@ -1,7 +1,7 @@
 """Text: an Answer for people on a terminal, the answer first.
 
-Order: verdict, suspects with their reasons, time line, victims, collectives, coverage,
-next step.
+Order: verdict, next step, what was seen first, suspects with their reasons, time line, victims,
+collectives, coverage.
 Plain ASCII of our own; what comes from the input is cleaned and wrapped.
 """
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from triage.domain.category import Role
 from triage.domain.counts import count
+from triage.domain.next_step import ANYWHERE, LOGIN, Symptom
 from triage.domain.report import (
     Answer,
     Because,
@@ -24,7 +25,7 @@ from triage.render.words.answer import cause, coverage_facts, victims_text
 from triage.render.words.belief import belief
 from triage.render.words.clean import cells, cut, one_line
 from triage.render.words.moments import MARKS, TimelineRow, days, doubt, relative, timeline_rows
-from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
+from triage.render.words.next_step import cordon_commands, next_step, shell_line, step_of
 from triage.render.words.ranges import condense, condense_names, name_ranks
 from triage.render.words.restart import restart_text
 from triage.render.words.stacks import stack_lines
@@ -76,13 +77,14 @@ def render(answer: Answer, *, colour: bool = False, width: int = 80, top: int | 
     width = max(width, 40)
     sections = (
         _verdict(answer, width),
+        _next_step(answer, width),
+        _symptoms(answer.symptoms, width),
         _suspects(answer.suspects, width, DEFAULT_TOP if top is None else top),
         _timeline(answer, width),
         _victims(answer, width),
         _stacks(answer, width),
         _collectives(answer.collectives, width),
         _coverage(answer.coverage, width),
-        _next_step(answer, width),
     )
     return as_text(sections, colour=colour)
 
@@ -271,10 +273,37 @@ def _next_step(answer: Answer, width: int) -> list[Line]:
     lines = [Line("Next step", BOLD), *item(next_step(answer), width, first="  ")]
     for command in cordon_commands(answer):
         lines += map(Line, _continued(command, width))
-    if inspection_commands(answer):
+    changing = set(cordon_commands(answer))
+    looks = [one for one in step_of(answer).commands if shell_line(one) not in changing]
+    if looks:
         lines.append(Line("  To look, without changing anything:"))
-    for command in inspection_commands(answer):
-        lines += map(Line, _continued(command, width))
+    for look in looks:
+        if look.where in (ANYWHERE, LOGIN):
+            comment = wrap(clean(look.why), width, first="    # ", rest="    # ")
+            lines += [Line(text, DIM) for text in comment]
+        lines += map(Line, _continued(shell_line(look), width))
+    return lines
+
+
+def _symptoms(symptoms: Sequence[Symptom], width: int) -> list[Line]:
+    """What was seen first where no cause is known, each with the line that says it."""
+    if not symptoms:
+        return []
+    lines = [Line("Seen first", BOLD)]
+    for one in symptoms:
+        facts = [] if one.rank is None else [f"rank {one.rank}"]
+        facts += [clean(one.node)] if one.node is not None else []
+        facts += [one_line(one.op, 32)] if one.op is not None else []
+        facts += [f"number {one.seq_id}"] if one.seq_id is not None else []
+        facts += [one_line(one.pg, 40)] if one.pg is not None else []
+        facts += [f"{count(one.num_ranks, 'rank')} say it"] if one.num_ranks > 1 else []
+        if facts:
+            lines += item(", ".join(facts), width)
+        lines += item(clean(one.text), width, first="    " if facts else "  - ")
+        if one.artifact is not None:
+            place = f"{clean(one.artifact)}:{one.line}" if one.line else clean(one.artifact)
+            when = "" if one.at is None else f" at {iso_utc(one.at)}"
+            lines += item(f"[{place}{when}]", width, DIM, first="    ")
     return lines
 
 

@@ -2,20 +2,34 @@
 
 Commands are printed and never run. Node names come from logs, so a command names a
 node only when the name is a plain host name. What changes a node is offered for
-cordoned nodes alone; what only looks, for the suspects that are not convicted.
+cordoned nodes alone; what only looks (`commands.py`), for all other suspects. Where nobody is
+named, the commands collect what was not there to be read.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.category import SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.hosts import is_host_name
-from triage.domain.report import Answer, Missing, Suspect
+from triage.domain.next_step import ANYWHERE, LOGIN, NextCommand, NextStep
+from triage.domain.report import Answer, Because, Missing, Suspect
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
+from triage.render.words.commands import ADVICE, FIND_RANK, LOOKS, Advice, LookCommand
 from triage.render.words.ranges import condense, condense_names, name_ranks
 
-__all__ = ["MAX_COMMANDS", "cordon_commands", "inspection_commands", "next_step", "what_is_missing"]
+__all__ = [
+    "MAX_COMMANDS",
+    "cordon_commands",
+    "inspection_commands",
+    "next_step",
+    "next_step_of",
+    "shell_line",
+    "step_of",
+    "what_is_missing",
+]
 
 _PLAIN_JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 # 0000:5d:00 as reports have it, or with the function.
@@ -27,6 +41,19 @@ _PORT = re.compile(r"\b(?:mlx[45]_|bnxt_re|irdma|efa_?|roce|hfi1_)[0-9]{1,3}(?:[
 MAX_COMMANDS = 8
 MAX_INSPECTED = 3
 _MAX_PORTS = 4
+_MOST = 3 * MAX_COMMANDS
+# What a shell would read before ssh hands it on; a pipe may as well run here.
+_NEEDS_QUOTES = re.compile(r"[\"'$*?<>;&()\[\]{}!`\\]")
+# A file below the folder that was analysed, in letters that no shell reads.
+_PLAIN_PATH = re.compile(
+    r"(?!-|.*\.\.)(?:[\w.@+-]{1,128}/){0,8}[\w.@+-]{1,128}(?<!\.gz)(?<!\.zst)", re.ASCII
+)
+_LINES_BEFORE, _LINES_BEHIND = 20, 10
+_OF_A_NODE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.DRAIN_NODE})
+# The error itself says what to mend.
+_TELLS_ITSELF = SOFTWARE | {Category.NUMERICAL, Category.DEPENDENCY, Category.GPU_OOM}
+# From here on a cordon is asked for, where a line says so that may.
+_CORDONED: Final = 0.9
 
 _STEP = {
     Action.NONE: "Nothing to do.",
@@ -37,45 +64,46 @@ _STEP = {
     Action.DRAIN_NODE: "Drain{where}, then restart the job without it.",
     Action.CHECK_NETWORK: "Check links, NICs and switch ports{where} before the next start.",
     Action.CHECK_STORAGE: "Check the file system and the checkpoint store before the next start.",
-    Action.INVESTIGATE: "Look at{where}: the reasons above say what is known of it.",
+    Action.INVESTIGATE: "LookCommand at{where}: its reasons say what is known of it.",
 }
 
 _FIX = {
     Category.GPU_OOM: "Let the job ask for less GPU memory before the next start;",
     Category.HOST_OOM: "Let the job ask for less host memory, or find what else takes it;",
     Category.DEPENDENCY: "Set driver, image, versions or settings right before the next start;",
-    Category.NUMERICAL: "Look at data, precision and learning rate before the next start;",
+    Category.NUMERICAL: "LookCommand at data, precision and learning rate before the next start;",
 }
 """How code is fixed where that is more than an error in it."""
 
-_XID = "sudo dmesg -T | grep -i xid"
-_SEL = "sudo ipmitool sel list"
-_ECC = "nvidia-smi -q -d ECC,ROW_REMAPPER"
-_INSPECTIONS: Mapping[Category, tuple[str, ...]] = {
-    Category.GPU: (_XID,),
-    Category.GPU_HBM: (_XID, _ECC),
-    Category.GPU_SRAM: (_XID, _ECC),
-    Category.GPU_GSP: (_XID,),
-    Category.GPU_THERMAL: ("nvidia-smi -q -d TEMPERATURE,PERFORMANCE",),
-    Category.NVLINK: (_XID, "nvidia-smi nvlink -e"),
-    Category.SDC: (_XID, _ECC),
-    Category.NIC: ("ibstat", "sudo dmesg -T | grep -i link"),
-    Category.NETWORK: ("ibstat", "sudo dmesg -T | grep -i link"),
-    Category.SSD: ("sudo dmesg -T | grep -i nvme",),
-    Category.POWER: (_SEL,),
-    Category.CHASSIS: (_SEL, _XID),
-    Category.IO_BOARD: ("sudo dmesg -T | grep -i pcie", _SEL),
-    Category.CPU: (_SEL, "sudo dmesg -T | grep -i mce"),
-    Category.HOST_MEMORY: (_SEL, "sudo dmesg -T | grep -i edac"),
-    Category.HOST_OOM: ("sudo dmesg -T | grep -i oom",),
-    Category.STORAGE: ("df -hT",),
-    Category.NCCL_TIMEOUT: ("sudo dmesg -T | tail -n 50",),
-}
-"""Commands to inspect a node that is suspected of a category; none of them changes it."""
+
+def step_of(answer: Answer) -> NextStep:
+    """The next step that the answer carries; made of it where an older release left it out."""
+    return answer.next_step or next_step_of(answer)
 
 
 def next_step(answer: Answer) -> str:
     """One or two sentences: the verdict's action, where, and what would make it surer."""
+    return step_of(answer).text
+
+
+def next_step_of(answer: Answer, signatures: Sequence[str] = ()) -> NextStep:
+    """The sentences and the commands of an answer; ``signatures`` are those of the lines that its
+    cause rests on, the telling ones first.
+    """
+    advice = _advice(answer, signatures)
+    commands = [*_cordons(answer), *_looks(answer, advice)]
+    if not answer.suspects and answer.verdict.kind is not VerdictKind.HEALTHY:
+        commands += _collecting(answer)
+    return NextStep(_sentences(answer, advice), tuple(dict.fromkeys(commands))[:_MOST])
+
+
+def _advice(answer: Answer, signatures: Sequence[str]) -> Advice | None:
+    if answer.verdict.category not in (Category.DEPENDENCY, Category.HOST_OOM):
+        return None
+    return next((ADVICE[one] for one in signatures if one in ADVICE), None)
+
+
+def _sentences(answer: Answer, advice: Advice | None) -> str:
     best = _best_suspects(answer)
     nodes = answer.verdict.cordon or tuple(s.node for s in best if s.node is not None)
     ranks = [rank for suspect in best for rank in suspect.ranks]
@@ -84,9 +112,14 @@ def next_step(answer: Answer) -> str:
         where = f" {condense_names(map(_named, nodes), max_chars=48)}"
     elif ranks:
         where = f" of {name_ranks(ranks, max_chars=48)}"
+    if advice is not None:
+        return f"{advice.text}{_surer(answer)}"
     if answer.verdict.action is Action.CHECK_NETWORK:
         where = _connection(best) or where
     gpus = [gpu for suspect in best for gpu in suspect.gpus]
+    if answer.verdict.action in _OF_A_NODE and not where:
+        found = "Find out on which node it was (a job.json with the nodes, or the node's own log)"
+        return f"{found}: what failed is known, and where is not.{_surer(answer)}"
     if answer.verdict.action is Action.INVESTIGATE and not where:
         return f"No node is named, so none has to leave the pool on this.{_surer(answer)}"
     if answer.verdict.action is Action.FIX_CODE and answer.verdict.category in _FIX:
@@ -96,7 +129,7 @@ def next_step(answer: Answer) -> str:
         where=_joined(answer.verdict.action, where),
         gpus=f" {', '.join(one_line(gpu, 40) for gpu in gpus)}" if 0 < len(gpus) <= 2 else "",
     )
-    return f"{step}{_caution(answer)}{_surer(answer)}"
+    return f"{step}{_caution(answer, best)}{_surer(answer)}"
 
 
 def cordon_commands(answer: Answer) -> tuple[str, ...]:
@@ -105,37 +138,123 @@ def cordon_commands(answer: Answer) -> tuple[str, ...]:
     A node that only wants a reboot is rebooted, and a GPU that only wants a reset is
     reset once its node is drained.
     """
+    return tuple(map(shell_line, _cordons(answer)))
+
+
+def inspection_commands(answer: Answer) -> tuple[str, ...]:
+    """Commands that change nothing: they look at suspects which are not taken out, or collect what
+    was not there; empty without any.
+    """
+    changing = _cordons(answer)
+    return tuple(shell_line(one) for one in step_of(answer).commands if one not in changing)
+
+
+def shell_line(command: NextCommand) -> str:
+    """A command as it is pasted where one reaches all nodes by ssh."""
+    if not is_host_name(command.where) or command.where in (ANYWHERE, LOGIN):
+        return command.command
+    quoted = shlex.quote(command.command) if _NEEDS_QUOTES.search(command.command) else None
+    return f"ssh {command.where} {quoted or command.command}"
+
+
+def _cordons(answer: Answer) -> list[NextCommand]:
     nodes = [node for node in answer.verdict.cordon if is_host_name(node)]
     if not nodes or len(nodes) > MAX_COMMANDS or len(nodes) < len(answer.verdict.cordon):
-        return ()
+        return []
     job = answer.job.job_id or ""
     label = job if _PLAIN_JOB.fullmatch(job) else "job"
     verdict = answer.verdict
     reason = f"triage:{label}:{verdict.category}:{belief(verdict.confidence)}"
     of = {suspect.node: suspect for suspect in reversed(answer.suspects)}
     slurm = [_slurm(node, of.get(node), verdict.action, reason) for node in nodes]
-    resets = [reset for node in nodes for reset in _resets(node, of.get(node), verdict.action)]
-    return (*slurm, *(f"kubectl cordon {node}" for node in nodes), *resets)
+    taken_out = "takes the node out of the pool"
+    return [
+        *(NextCommand(LOGIN, line, f"{taken_out} (Slurm)") for line in slurm),
+        *(
+            NextCommand(LOGIN, f"kubectl cordon {node}", f"{taken_out} (Kubernetes)")
+            for node in nodes
+        ),
+        *(reset for node in nodes for reset in _resets(node, of.get(node), verdict.action)),
+    ]
 
 
-def inspection_commands(answer: Answer) -> tuple[str, ...]:
-    """Commands that only look at suspects which are not taken out; empty without any."""
+def _looks(answer: Answer, advice: Advice | None) -> Iterator[NextCommand]:
+    """What to look at of the first suspects that are not taken out."""
     wanted = [
         suspect
         for suspect in answer.suspects
         if suspect.role is not Role.AFFECTED
-        and suspect.node is not None
-        and is_host_name(suspect.node)
-        and suspect.node not in answer.verdict.cordon
-        and suspect.category in _INSPECTIONS
+        and (suspect.node is None or suspect.node not in answer.verdict.cordon)
     ]
-    return tuple(
-        dict.fromkeys(
-            f"ssh {suspect.node} {inspection}"
-            for suspect in wanted[:MAX_INSPECTED]
-            for inspection in _INSPECTIONS[suspect.category]
+    for suspect in wanted[:MAX_INSPECTED]:
+        of_cause = advice is not None and suspect.category is answer.verdict.category
+        looks = advice.looks if of_cause and advice is not None else LOOKS[suspect.category]
+        yield from _looks_at(suspect, looks)
+
+
+def _looks_at(suspect: Suspect, looks: Sequence[LookCommand]) -> Iterator[NextCommand]:
+    """The commands of one place: on its node, else wherever its rank is found."""
+    rank = suspect.ranks[0] if suspect.ranks else None
+    if suspect.node is not None and is_host_name(suspect.node):
+        where = suspect.node
+    elif rank is not None and suspect.node is None:
+        where = ANYWHERE
+        yield NextCommand(where, _filled(FIND_RANK.command, rank), _filled(FIND_RANK.why, rank))
+    else:
+        return
+    error = _error_shown(suspect) if suspect.category in _TELLS_ITSELF else None
+    if error is not None:
+        yield error
+    for look in looks:
+        if look.of_rank and rank is None:
+            continue
+        at = ANYWHERE if look.anywhere else where
+        yield NextCommand(at, _filled(look.command, rank), _filled(look.why, rank))
+
+
+def _filled(text: str, rank: int | None) -> str:
+    return text.replace("{rank}", str(rank))
+
+
+def _error_shown(suspect: Suspect) -> NextCommand | None:
+    """The lines about the first line of a log that accuses; None where none is told."""
+
+    def is_told(one: Because) -> bool:
+        return one.line is not None and _PLAIN_PATH.fullmatch(one.artifact or "") is not None
+
+    reason = next(filter(is_told, suspect.because), None)
+    if reason is None or reason.line is None:
+        return None
+    first, last = max(reason.line - _LINES_BEFORE, 1), reason.line + _LINES_BEHIND
+    line = f"sed -n {first},{last}p ./{reason.artifact}"
+    return NextCommand(ANYWHERE, line, "the lines about the error, in the folder that was analysed")
+
+
+def _collecting(answer: Answer) -> Iterator[NextCommand]:
+    """What to collect where nobody is named."""
+    missing = answer.missing
+    if missing.kernel_logs or missing.kernel_logs_of:
+        yield NextCommand(
+            ANYWHERE,
+            "sudo dmesg -T > kernel-$(hostname -s).log",
+            "on each node of the job: its kernel log, for the next analysis",
         )
-    )
+    if missing.dumps or missing.dumps_of or answer.coverage.ranks_without_dump:
+        yield NextCommand(
+            ANYWHERE,
+            "ls -l /tmp/*_trace_rank_* ~/.cache/torch/*_trace_rank_*",
+            "on each node of the job, as its user: the flight-recorder dumps that PyTorch wrote",
+        )
+    job = answer.job.job_id or ""
+    if _PLAIN_JOB.fullmatch(job):
+        columns = "JobID,State,ExitCode,NodeList,End"
+        yield NextCommand(
+            LOGIN, f"sacct -j {job} --format={columns}", "how its steps ended (Slurm)"
+        )
+    elif not missing.kernel_logs:
+        yield NextCommand(
+            ANYWHERE, "sudo dmesg -T | tail -n 50", "on each node: what the kernel said"
+        )
 
 
 def what_is_missing(missing: Missing) -> tuple[str, ...]:
@@ -165,14 +284,15 @@ def _slurm(node: str, suspect: Suspect | None, otherwise: Action, reason: str) -
     return f"scontrol update nodename={node} state=drain reason={reason}"
 
 
-def _resets(node: str, suspect: Suspect | None, otherwise: Action) -> Iterator[str]:
+def _resets(node: str, suspect: Suspect | None, otherwise: Action) -> Iterator[NextCommand]:
     action = otherwise if suspect is None else suspect.action
     if suspect is None or action is not Action.RESET_GPU:
         return
     for gpu in suspect.gpus:
         if _BUS_ID.fullmatch(gpu):
             bus_id = gpu if "." in gpu else f"{gpu}.0"
-            yield f"ssh {node} sudo nvidia-smi --gpu-reset -i {bus_id}"
+            line = f"sudo nvidia-smi --gpu-reset -i {bus_id}"
+            yield NextCommand(node, line, "resets the GPU, once its node is drained")
 
 
 def _best_suspects(answer: Answer) -> tuple[Suspect, ...]:
@@ -217,10 +337,20 @@ def _joined(action: Action, where: str) -> str:
     return where
 
 
-def _caution(answer: Answer) -> str:
-    if answer.verdict.action is Action.DRAIN_NODE and not answer.verdict.cordon:
-        return " Confirm it first: no node is named as surely as a cordon asks for (0.9)."
-    return ""
+def _caution(answer: Answer, best: Sequence[Suspect]) -> str:
+    """Why a node that is to be drained is not under cordon."""
+    if answer.verdict.action is not Action.DRAIN_NODE or answer.verdict.cordon:
+        return ""
+    sure = answer.verdict.confidence
+    if round(sure, 4) < _CORDONED:
+        return f" Confirm it first: a cordon asks for {_CORDONED}, and this is {belief(sure)}."
+    if all(one.node is None for one in best):
+        return " Find its node first: nothing tells where that rank runs."
+    if not any(is_host_name(one.node or "") for one in best):
+        return " Find the node first: what is named is no name of a host."
+    if not any(reason.at is not None for one in best for reason in one.because):
+        return " Confirm it first: no clock dates the lines that name it to the stop."
+    return " Confirm it first: only its place in its log dates it to the stop."
 
 
 def _surer(answer: Answer) -> str:

@@ -7,8 +7,8 @@ and ``Not Active`` never does. A power cap is in force on many a busy GPU: weak.
 import re
 from collections.abc import Sequence
 
-from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind, Trait
+from triage.domain.category import Action, Category
+from triage.domain.evidence import OWN_ACTION, Blame, Kind, Trait
 from triage.signatures.family import Family
 from triage.signatures.host.agent_words import gpu_fields, part_of_reason
 from triage.signatures.signature import Reading, Scope
@@ -205,10 +205,22 @@ TOOLS.root(
     read=lost,
 )
 TOOLS.root(
+    "container_devices",
+    r"Failed to initialize NVML: Unknown Error",
+    literals=("failed to initialize nvml: unknown error",),
+    matches=("Failed to initialize NVML: Unknown Error",),
+    near_misses=("Failed to initialize NVML: Driver/library version mismatch",),
+    category=Category.DEPENDENCY,
+    also=(Category.IO_BOARD, Category.GPU),
+    weak=True,
+    # The container lost its devices, and a new one has them.
+    read=lambda _match, _after: Reading(fields={OWN_ACTION: Action.RESTART_JOB}),
+)
+TOOLS.root(
     "no_devices",
-    r"No devices were found|Failed to initialize NVML: Unknown Error",
-    literals=("no devices were found", "failed to initialize nvml: unknown error"),
-    matches=("No devices were found", "Failed to initialize NVML: Unknown Error"),
+    r"No devices were found",
+    literals=("no devices were found",),
+    matches=("No devices were found",),
     near_misses=("no device files were found",),
     category=Category.DEPENDENCY,
     also=(Category.IO_BOARD, Category.GPU),

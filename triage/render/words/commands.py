@@ -1,0 +1,167 @@
+"""What to type at a place, for each cause: one table.
+
+A command only looks, unless it stands in `next_step.cordon_commands`. ``{rank}`` is the first rank
+of the suspect, a number; nothing else of the input goes into a command but the name of a node, and
+only a plain host name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from triage.domain.category import Category
+
+__all__ = ["ADVICE", "FIND_RANK", "LOOKS", "Advice", "LookCommand"]
+
+
+@dataclass(frozen=True, slots=True)
+class LookCommand:
+    """A command that changes nothing, and what it shows. ``of_rank`` needs a rank to be known;
+    ``anywhere`` is not typed on the suspect's node.
+    """
+
+    command: str
+    why: str
+    of_rank: bool = False
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a line says that its category does not: the step in a sentence, and what to look at."""
+
+    text: str
+    looks: tuple[LookCommand, ...]
+
+
+FIND_RANK: Final = LookCommand(
+    'sudo grep -lz "^RANK={rank}$" /proc/[0-9]*/environ',
+    "prints a line on the node where rank {rank} runs, with its process",
+    of_rank=True,
+)
+RANK_STACKS: Final = LookCommand(
+    'sudo grep -lz "^RANK={rank}$" /proc/[0-9]*/environ | cut -d/ -f3'
+    " | xargs -rn1 sudo py-spy dump --pid",
+    "where rank {rank} and its workers stand, while the job is still there",
+    of_rank=True,
+)
+STACKS: Final = LookCommand(
+    "nvidia-smi --query-compute-apps=pid --format=csv,noheader | xargs -rn1 sudo py-spy dump --pid",
+    "where each process stands, while the job is still there",
+)
+BLOCKED: Final = LookCommand(
+    'ps -eo pid,stat,wchan:30,args | grep " D"', "processes that wait for a disk or file server"
+)
+LAST_WORDS: Final = LookCommand("sudo dmesg -T | tail -n 50", "what the kernel said last")
+XID: Final = LookCommand("sudo dmesg -T | grep -i xid", "what the driver says of its GPUs")
+SEL: Final = LookCommand("sudo ipmitool sel list", "what the board controller recorded")
+ECC: Final = LookCommand(
+    "nvidia-smi -q -d ECC,ROW_REMAPPER", "errors of memory, and rows to be remapped"
+)
+PORTS: Final = LookCommand("ibstat", "state and speed of its ports")
+LINK_WORDS: Final = LookCommand("sudo dmesg -T | grep -i link", "links that went down")
+PACE: Final = LookCommand(
+    "nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE", "GPUs that throttle, and why"
+)
+LOAD: Final = LookCommand("top -bn1 | head -n 20", "what else runs on the host")
+CORES: Final = LookCommand("coredumpctl list --since yesterday", "processes that crashed there")
+UPS: Final = LookCommand("last -x -n 8", "when it was shut down and came up")
+DISKS: Final = LookCommand("df -hT", "file systems, and how full they are")
+SHARED_MEMORY: Final = LookCommand(
+    "df -h /dev/shm", "size of the shared memory of the container or host"
+)
+LOCKED_MEMORY: Final = LookCommand(
+    "ulimit -l",
+    "typed in the job's own environment (batch script, container): it has to say unlimited",
+    anywhere=True,
+)
+DETAIL: Final = LookCommand(
+    "export TORCH_DISTRIBUTED_DEBUG=DETAIL",
+    "for the next start: the first operation that differs then names the ranks",
+    anywhere=True,
+)
+
+LOOKS: Final[Mapping[Category, tuple[LookCommand, ...]]] = {
+    Category.GPU: (XID,),
+    Category.GPU_HBM: (XID, ECC),
+    Category.GPU_SRAM: (XID, ECC),
+    Category.GPU_GSP: (XID,),
+    Category.GPU_THERMAL: (
+        LookCommand(
+            "nvidia-smi -q -d TEMPERATURE,PERFORMANCE", "how hot its GPUs are, and who throttles"
+        ),
+    ),
+    Category.NVLINK: (XID, LookCommand("nvidia-smi nvlink -e", "errors of each NVLink")),
+    Category.SDC: (XID, ECC),
+    Category.NIC: (PORTS, LINK_WORDS),
+    Category.NETWORK: (PORTS, LINK_WORDS),
+    Category.SSD: (
+        LookCommand("sudo dmesg -T | grep -i nvme", "what the kernel says of its disks"),
+    ),
+    Category.POWER: (
+        SEL,
+        LookCommand("nvidia-smi -q -d PERFORMANCE,POWER", "GPUs whose power is cut"),
+    ),
+    Category.CHASSIS: (SEL, XID),
+    Category.IO_BOARD: (
+        LookCommand("sudo dmesg -T | grep -i pcie", "errors of the PCIe path"),
+        SEL,
+    ),
+    Category.CPU: (SEL, LookCommand("sudo dmesg -T | grep -i mce", "machine checks")),
+    Category.HOST_MEMORY: (
+        SEL,
+        LookCommand("sudo dmesg -T | grep -i edac", "errors of memory modules"),
+    ),
+    Category.HOST_MAINTENANCE: (UPS,),
+    Category.SOFTWARE_USER: (LAST_WORDS,),
+    Category.SOFTWARE_FRAMEWORK: (CORES, LAST_WORDS),
+    Category.COLLECTIVE_MISMATCH: (RANK_STACKS, DETAIL),
+    Category.HOST_STALL: (RANK_STACKS, BLOCKED),
+    Category.GPU_OOM: (
+        LookCommand(
+            "nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv",
+            "who holds memory of its GPUs",
+        ),
+    ),
+    Category.HOST_OOM: (
+        LookCommand("sudo dmesg -T | grep -i oom", "whom the kernel killed for memory"),
+    ),
+    Category.NUMERICAL: (ECC,),
+    Category.DEPENDENCY: (LookCommand("nvidia-smi", "versions of driver and CUDA, and all GPUs"),),
+    Category.STORAGE: (DISKS, BLOCKED),
+    Category.NCCL_TIMEOUT: (LAST_WORDS, STACKS),
+    Category.STRAGGLER: (PACE, LOAD),
+    Category.NONE: (),
+}
+"""What to look at on a node that is suspected of a category; none of it changes the node."""
+
+SHM: Final = Advice(
+    "Give the container more shared memory before the next start (--shm-size or --ipc=host; in"
+    " Kubernetes an emptyDir of medium Memory at /dev/shm): with the same size it fills up again.",
+    (SHARED_MEMORY,),
+)
+LOCKED: Final = Advice(
+    "Let the job lock as much memory as it needs before the next start (ulimit -l unlimited; for"
+    " containers --ulimit memlock=-1): with the same limit it stops again.",
+    (LOCKED_MEMORY,),
+)
+DEVICES_LOST: Final = Advice(
+    "Start the job in a new container: the old one lost its devices, as when systemd is reloaded,"
+    " and nothing has to be fixed in the job.",
+    (
+        LookCommand("nvidia-smi -L", "on the node, outside of the container: all GPUs answer"),
+        LookCommand(
+            "sudo journalctl -t systemd --since today | grep -i reload",
+            "when systemd was reloaded",
+        ),
+    ),
+)
+
+ADVICE: Final[Mapping[str, Advice]] = {
+    "nccl.shared_memory": SHM,
+    "python.shared_memory": SHM,
+    "storage.shared_memory": SHM,
+    "nccl.verbs_call": LOCKED,
+    "gpu_tool.container_devices": DEVICES_LOST,
+}
+"""By the signature of the line that the cause rests on, where a category holds several kinds."""
