@@ -6,7 +6,12 @@ place; "to wrong" are flips of what was right. Innocents are nodes that are conv
 a change and were not before. Broken are the answers that did not keep what the law says.
 
     python -m benchmarks.flips --generator own|recorded|DIR [--count 40] [--seed 1]
-        [--only NAME,...] [--ids ID,...] [--show] [--jobs 2] [--out FILE]
+        [--only NAME,...] [--draws 1] [--ids ID,...] [--show] [--jobs 2] [--out FILE]
+
+Wrong maps of ranks and logs in other nodes' folders, 10,000 of them, act upon no sound node:
+
+    python -m benchmarks.flips --count 100 --draws 20
+        --only other-map,moved-log,copied-log,exchanged-logs,other-spelling
 """
 
 import argparse
@@ -62,6 +67,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="names of transformations, by commas")
+    parser.add_argument("--draws", type=int, default=1, help="times that each change is drawn")
     parser.add_argument("--ids", default="", help="incidents, by commas")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="what flipped, before and after")
@@ -81,7 +87,7 @@ def worked(share: tuple[argparse.Namespace, int]) -> list[Flip]:
         return [
             one
             for case in cases_of(source)
-            for one in flips_of(case, answerer, options.only, options.seed)
+            for one in flips_of(case, answerer, options.only, options.seed, options.draws)
         ]
 
 

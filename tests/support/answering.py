@@ -20,7 +20,9 @@ __all__ = ["AnswerSummary", "Answerer"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerSummary:
-    """An answer in short; ``convicted`` are nodes, or "rank N" where no node is known."""
+    """An answer in short; ``convicted`` are nodes, or "rank N" where no node is known, ``left_out``
+    those without which the job is to start again.
+    """
 
     kind: str
     category: str
@@ -29,6 +31,7 @@ class AnswerSummary:
     role: str | None
     convicted: tuple[str, ...]
     cordon: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         first = f"{self.role} {self.node}" if self.role else "nobody"
@@ -78,6 +81,7 @@ class Answerer:
             str(verdict.kind), str(verdict.category), verdict.confidence,
             None if first is None else first.node or f"rank {first.ranks[0]}",
             None if first is None else str(first.role), convicted, tuple(verdict.cordon),
+            () if answer.restart is None else tuple(answer.restart.exclude),
         )  # fmt: skip
 
     def with_rows(self, case: Case) -> Incident:

@@ -46,8 +46,10 @@ def right(case: Case, said: AnswerSummary) -> bool:
     return not said.convicted
 
 
-def flips_of(case: Case, answerer: Answerer, names: Sequence[str], seed: int) -> Iterator[Flip]:
-    """The dumps alone first, then one flip per transformation that applies."""
+def flips_of(
+    case: Case, answerer: Answerer, names: Sequence[str], seed: int, draws: int = 1
+) -> Iterator[Flip]:
+    """The dumps alone first, then ``draws`` flips per transformation that applies."""
     answerer.forget()
     incident = answerer.with_rows(case)
     before = answerer.said(incident.files)
@@ -57,11 +59,12 @@ def flips_of(case: Case, answerer: Answerer, names: Sequence[str], seed: int) ->
         yield flip(case, DUMPS, before, by_dumps, ())
     for name in names:
         change = named(name)
-        other = changed(change, case.id, incident, seed)
-        if other is not None:
-            after = answerer.said(other.files)
-            lost = broken(change.keeps, before, after, by_dumps, case)
-            yield flip(case, name, before, after, lost)
+        for draw in range(draws):
+            other = changed(change, case.id, incident, seed + 1000 * draw)
+            if other is not None:
+                after = answerer.said(other.files)
+                lost = broken(change.keeps, before, after, by_dumps, case)
+                yield flip(case, name, before, after, lost)
 
 
 def changed(change: Transformation, name: str, incident: Incident, seed: int) -> Incident | None:
@@ -92,6 +95,13 @@ def new_innocents(case: Case, before: AnswerSummary, after: AnswerSummary) -> tu
     )
 
 
+def sound_acts(case: Case, before: AnswerSummary, after: AnswerSummary) -> set[str]:
+    """The sound nodes that are cordoned or left out after a change, and were not before."""
+    known = {*before.cordon, *before.left_out}
+    return {one for one in (*after.cordon, *after.left_out)
+            if one not in known and not is_guilty(case, one)}  # fmt: skip
+
+
 def broken(
     keeps: Collection[Keep], before: AnswerSummary, after: AnswerSummary,
     by_dumps: AnswerSummary | None, case: Case,
@@ -104,6 +114,7 @@ def broken(
         Keep.CATEGORY: after.category != before.category,
         Keep.CONFIDENCE: abs(after.confidence - before.confidence) > NEAR + 1e-9,
         Keep.NO_INNOCENT: bool(new_innocents(case, before, after)),
+        Keep.NO_SOUND_ACT: bool(sound_acts(case, before, after)),
         Keep.PROVED_NODE: proved and after.node != before.node,
     }
     return tuple(str(one) for one in Keep if one in keeps and lost[one])

@@ -18,6 +18,7 @@ class Keep(StrEnum):
     CATEGORY = "category"
     CONFIDENCE = "confidence"  # within 0.05
     NO_INNOCENT = "no_innocent"  # whoever was not convicted before is not convicted now
+    NO_SOUND_ACT = "no_sound_act"  # no sound node is cordoned or left out that was not before
     PROVED_NODE = "proved_node"  # the node, where the dumps alone name it
 
 

@@ -118,6 +118,8 @@ def rests_on_numbers(cause: Hypothesis, placement: Placement) -> bool:
 
 def is_placed(row: Evidence, placement: Placement) -> bool:
     """Whether a line names its node, or its rank is known to be there."""
+    if row.node is None:
+        return False
     return BY_RANK not in row.fields or row.rank is None or placement.is_seen(row.rank)
 
 

@@ -20,6 +20,7 @@ from triage.analysis.placement.identity import (
     with_worker_fields,
 )
 from triage.domain.evidence import (
+    ACTOR,
     BY_FILE,
     BY_RANK,
     HOST_AMONG_SEVERAL,
@@ -97,7 +98,8 @@ def with_node_of_file(
     others = speaking.get(row.artifact, set())
     if BY_FILE in row.fields and row.node is not None:
         own = fleet.node_of_address(row.node) or row.node
-        if "address" in row.fields and fleet.node_of_address(row.fields["address"]) != own:
+        address = row.fields.get("address") if ACTOR in row.fields else None
+        if address is not None and fleet.node_of_address(address) != own:
             return without_its_file(row)  # a driver prints the address of another machine's process
         is_alone = others <= {own} and row.artifact not in fleet.gathered
         if is_alone or row.kind in KERNEL_KINDS or not others:

@@ -18,7 +18,7 @@ from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.host_names import canonical, name_in, plain_host, with_pods
 from triage.analysis.placement.order_of_nodes import fill_by_names, fill_by_order, told_per_node
 from triage.analysis.placement.world_ranks import world_of_looks, world_ranks
-from triage.domain.evidence import BY_FILE, Evidence, Kind
+from triage.domain.evidence import ACTOR, BY_FILE, Evidence, Kind
 from triage.domain.job import Job
 from triage.domain.live.look import Look
 
@@ -108,14 +108,14 @@ class Claims:
         self.source: dict[int, str] = {}
         self.contradicted: Counter[tuple[str, str]] = Counter()
         self.example: dict[tuple[str, str], str] = {}
-        self.doubtful: set[int] = set()
+        self.doubtful: set[str] = set()
         self.seen: set[int] = set()
 
     def add(self, rank: int, value: str, source: str) -> None:
         believed = self.value.setdefault(rank, value)
         first = self.source.setdefault(rank, source)
         if believed != value:
-            self.doubtful.add(rank)
+            self.doubtful |= {believed, value}
         elif source != MAP:
             self.seen.add(rank)
         if believed != value and first != source:
@@ -161,7 +161,8 @@ class SeatClaims:
         names, listed = self.names, {plain_host(node) for node in sure}
         for row in rows:
             address = row.fields.get("address")
-            if address is not None and row.node is not None and BY_FILE not in row.fields:
+            of_another = ACTOR in row.fields and BY_FILE in row.fields
+            if address is not None and row.node is not None and not of_another:
                 host = plain_host(address)
                 # A log may call its node by the address alone, which then stands for itself.
                 if names.get(host, host) == host and host not in listed:
@@ -278,7 +279,12 @@ def resolve(
         layout = common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
     fleet = placement_of(claims, job, world, layout)
     fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
-    fleet.seen = frozenset(claims.nodes.seen - claims.nodes.doubtful)
+    # Where one rank is said to sit on two nodes, who sits on either is not sure.
+    fleet.seen = frozenset(
+        rank
+        for rank in claims.nodes.seen
+        if fleet.node_by_rank.get(rank) not in claims.nodes.doubtful
+    )
     fleet.gathered = gathered
     fleet.only_node = only_node(fleet, job, everything)
     return fleet
