@@ -20,6 +20,7 @@ from triage.errors import UsageError
 __all__ = ["FROM_FILES", "Settings", "Weekday", "load_settings"]
 
 MIB = 1 << 20
+BROKERS: Final = ("memory", "redis", "rediss", "amqp", "amqps", "pyamqp", "sentinel")
 UNIT_HOURS: Final = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0}
 # May stand in a file of their own, as schedulers of containers and systemd hand secrets out.
 FROM_FILES: Final = (
@@ -259,6 +260,16 @@ class Settings(BaseSettings):
         """A comma list as a tuple."""
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("broker_url")
+    @classmethod
+    def check_broker(cls, value: str) -> str:
+        """A broker of a kind that can be talked to."""
+        scheme = value.partition(":")[0].lower()
+        if scheme not in BROKERS:
+            known = ", ".join(f"{one}://" for one in BROKERS)
+            raise ValueError(f"a broker of this kind is not known; it begins with one of {known}")
         return value
 
     @field_validator("act_max_age", mode="before")
