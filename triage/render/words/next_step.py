@@ -64,14 +64,14 @@ _STEP = {
     Action.DRAIN_NODE: "Drain{where}, then restart the job without it.",
     Action.CHECK_NETWORK: "Check links, NICs and switch ports{where} before the next start.",
     Action.CHECK_STORAGE: "Check the file system and the checkpoint store before the next start.",
-    Action.INVESTIGATE: "LookCommand at{where}: its reasons say what is known of it.",
+    Action.INVESTIGATE: "Look at{where}: its reasons say what is known of it.",
 }
 
 _FIX = {
     Category.GPU_OOM: "Let the job ask for less GPU memory before the next start;",
     Category.HOST_OOM: "Let the job ask for less host memory, or find what else takes it;",
     Category.DEPENDENCY: "Set driver, image, versions or settings right before the next start;",
-    Category.NUMERICAL: "LookCommand at data, precision and learning rate before the next start;",
+    Category.NUMERICAL: "Look at data, precision and learning rate before the next start;",
 }
 """How code is fixed where that is more than an error in it."""
 
