@@ -9,6 +9,7 @@ from tests.render import answers
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.next_step import NextCommand
 from triage.domain.report import Because, Missing
+from triage.domain.slow import SlowCause, SlowJob, SlowPart
 from triage.render.words.commands import ADVICE, LOOKS
 from triage.render.words.next_step import (
     MAX_INSPECTED,
@@ -355,3 +356,14 @@ def test_a_strange_node_is_asked_for_on_one_clean_line():
     sentence = next_step(whole)
     assert sentence.isprintable()
     assert len(sentence) < 400
+
+
+def test_a_slow_job_is_never_told_that_nothing_is_to_be_done():
+    text = "all ranks wait for their hosts: 210 ms a step"
+    part = SlowPart(SlowCause.INPUT_BOUND, (), 210.0, 0.3, 57.6, text)
+    whole = replace(answers.healthy(), slow_job=SlowJob(700.0, 1.43, 8, (part,)))
+    sentence = next_step(whole)
+    assert text in sentence
+    assert "slow" in sentence
+    assert "Nothing to do" not in sentence
+    assert next_step(answers.healthy()) == "Nothing to do."

@@ -125,6 +125,9 @@ def _sentences(answer: Answer, advice: Advice | None) -> str:
     if answer.verdict.action is Action.FIX_CODE and answer.verdict.category in _FIX:
         again = "a restart alone will stop again."
         return f"{_FIX[answer.verdict.category]} {again}{_surer(answer)}"
+    if answer.verdict.action is Action.NONE and answer.slow_job is not None:
+        first = one_line(answer.slow_job.parts[0].text, 120)
+        return f"Nothing stopped, but the job is slow: begin with its dearest part ({first})."
     step = _STEP[answer.verdict.action].format(
         where=_joined(answer.verdict.action, where),
         gpus=f" {', '.join(one_line(gpu, 40) for gpu in gpus)}" if 0 < len(gpus) <= 2 else "",
