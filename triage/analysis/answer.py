@@ -51,11 +51,12 @@ from triage.analysis.waiting import picture
 from triage.analysis.waiting.case import Case
 from triage.analysis.watchdogs.claims import claims_of_watchdogs, collectives_of_watchdogs
 from triage.analysis.watchdogs.positions import GroupPositions, positions_of
+from triage.domain.category import Action
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 from triage.domain.job import Job
 from triage.domain.progress import JobProgress
-from triage.domain.report import Answer, JobFacts, Missing, Refused, Waits
+from triage.domain.report import Answer, JobFacts, Missing, Refused, Verdict, Waits
 from triage.domain.slow import SlowJob
 from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.dump_set import DumpSet
@@ -220,13 +221,15 @@ def answer_of(
         if case
         else collectives_of_watchdogs(weighed.watchdogs, decision.heard)
     )
+    slow = None if case is None else slow_of(case, world_size)
+    verdict = decision.verdict if slow is None else with_slowness(decision.verdict, slow)
     return Answer(
         job=JobFacts(
             facts.job_id,
             world_size or facts.world_size or weighed.dated.fleet.world_size,
             num_nodes,
         ),
-        verdict=decision.verdict,
+        verdict=verdict,
         suspects=suspects,
         victims=decision.victims,
         coverage=coverage_of(
@@ -240,12 +243,10 @@ def answer_of(
         progress=weighed.progress,
         stacks=classes_for_report(weighed.stacks),
         wanted=wanted_files(case, lacks, suspects, weighed.dated.fleet),
-        slow_job=None if case is None else slow_of(case, world_size),
-        restart=restart_of(
-            decision.verdict, suspects, num_nodes, stop_cause(weighed.joined), facts.starts
-        ),
+        slow_job=slow,
+        restart=restart_of(verdict, suspects, num_nodes, stop_cause(weighed.joined), facts.starts),
         symptoms=symptoms_of(
-            decision.verdict,
+            verdict,
             suspects,
             weighed.dated.evidence,
             weighed.watchdogs,
@@ -261,6 +262,14 @@ def slow_of(case: Case, world_size: int | None) -> SlowJob | None:
     if case.moving or (case.graph.places and not case.in_flight):
         return None
     return slow_job(case.snapshot, world_size or 0)
+
+
+def with_slowness(verdict: Verdict, slow: SlowJob) -> Verdict:
+    """The verdict on a job that is slow: well is not all that there is to say of it."""
+    if verdict.action is not Action.NONE:
+        return verdict
+    summary = f"{verdict.summary} It is slow all the same: {slow.parts[0].text}."
+    return replace(verdict, summary=summary, action=Action.INVESTIGATE)
 
 
 def missing_of(weighed: Weighing, logs: LogSet) -> Missing:
