@@ -9,8 +9,8 @@ from typing import Final
 from triage.analysis.registry import claims_of_detectors
 from triage.analysis.snapshots.build_snapshot import build_snapshot
 from triage.analysis.snapshots.consistency import set_apart
-from triage.analysis.snapshots.groups import Membership, resolve_groups
-from triage.analysis.snapshots.selection import Selection, default_ranks, select
+from triage.analysis.snapshots.groups import Membership, default_ranks, resolve_groups
+from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.snapshots.worlds import place_text, sets_by_world, shares_ranks
 from triage.analysis.waiting.case import Case, build_case
 from triage.analysis.waiting.live import ranks_text
@@ -74,8 +74,8 @@ def view_dumps(
         if view is not None:
             views.append((state_of(view.case), world, replace(view, has_map=has_map)))
     views.sort(key=lambda one: (one[0].weight, ended_at(one[1]), len(one[1])), reverse=True)
-    said = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
-    view = replace(views[0][2], worlds=said, is_ambiguous=is_ambiguous) if views else None
+    sentences = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
+    view = replace(views[0][2], worlds=sentences, is_ambiguous=is_ambiguous) if views else None
     return view, (*unused, *late)
 
 

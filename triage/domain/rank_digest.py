@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from triage.domain.arrays import I64
 
 __all__ = [
+    "ANY_SOURCE",
     "COALESCED",
     "FINISHED",
+    "ISSUED_ALONE",
     "MEMBER_FIELDS",
     "MISSING",
     "M_OWN",
@@ -84,6 +86,7 @@ COALESCED: Final = 8
 RETIRED_BIT: Final = 16
 UNEVEN: Final = 32  # member sizes may differ by right
 ROOTED_BIT: Final = 64
+ISSUED_ALONE: Final = 128  # retired when it was issued: whether it ended is not recorded
 # Above the bits: after how many ms the operation's own watchdog gives it up; 0 where nothing says.
 TIMEOUT_SHIFT: Final = 8
 
@@ -219,6 +222,9 @@ class Units(Table):
 
     def __getitem__(self, row: int) -> Unit:
         return Unit._make(self.values[row].tolist())
+
+
+ANY_SOURCE: Final = -2  # the peer of a receive from whoever sends
 
 
 class Member(NamedTuple):

@@ -38,7 +38,7 @@ MAX_DESCRIPTION: Final = 4096
 MAX_ROWS: Final = 1 << 16
 MAX_NOTES: Final = 16
 MAX_FRAMES: Final = 64
-MAX_FLAGS: Final = 127
+MAX_FLAGS: Final = 255
 SEND_RAW: Final = "send the dump itself"
 
 

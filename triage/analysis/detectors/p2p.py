@@ -101,7 +101,8 @@ def whole(case: Case, channel: Channel) -> bool:
 
 
 def unmet(channel: Channel) -> bool:
-    return not channel.matched and not channel.later and channel.peer_has_dump
+    known = channel.peer_has_dump and not channel.any_source
+    return not channel.matched and not channel.later and known
 
 
 def blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | None]:

@@ -21,7 +21,7 @@ from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.progress import Health, JobProgress, ProgressPoint, SlowRank
-from triage.domain.rank_digest import RankDigest
+from triage.domain.rank_digest import ISSUED_ALONE, RankDigest
 from triage.domain.report import Because, Suspect, Verdict, Victims
 
 __all__ = ["nothing_named"]
@@ -191,6 +191,8 @@ def of_dumps(case: Case, coverage: float) -> Verdict:
         )
     if coverage < 0.5:
         return nothing_in_dumps(case, f"only {coverage:.0%} of the expected ranks left a dump")
+    if tells_no_end(case):
+        return only_issues(num_dumps)
     worked = sum(map(has_worked, case.snapshot.digests))
     if 2 * worked < num_dumps:
         return undecided(
@@ -243,6 +245,22 @@ def of_stacks(stacks: StackPicture, *, job_moves: bool) -> Verdict | None:
         f"The stacks of {ranks} rank{'s' * (ranks != 1)} name nobody: no rank stands apart from"
         " ranks that wait. Look twice, 30 s apart, at all ranks; bring flight-recorder dumps, NCCL"
         " RAS or logs."
+    )
+
+
+def tells_no_end(case: Case) -> bool:
+    """Whether the dumps record what was issued alone, as a hook does that hears of no ends."""
+    digests = case.snapshot.digests
+    return any(digest.last_unit is not None for digest in digests) and all(
+        digest.last_unit is None or digest.last_unit.flags & ISSUED_ALONE for digest in digests
+    )
+
+
+def only_issues(num_dumps: int) -> Verdict:
+    return undecided(
+        f"In {num_dumps} dumps stands what was issued, and of nothing whether it ended: all ranks"
+        " issued the same, so that nobody stands apart. Look at their stacks, at NCCL RAS and at"
+        " the logs of the processes."
     )
 
 
@@ -326,6 +344,8 @@ def unattributed(case: Case | None, evidence: Sequence[Evidence], stop: Stop) ->
         )
     failing = any(row.kind in JOB_KINDS and row.role is not EvidenceRole.NOISE for row in evidence)
     if case is not None and not failing:
+        if tells_no_end(case):
+            return only_issues(len(case.snapshot.digests))
         return nothing_in_dumps(case, "the job stopped" if stop.seen else "job.json says it failed")
     kind = VerdictKind.HANG if timed_out(evidence) else VerdictKind.INCONCLUSIVE
     if kind is VerdictKind.INCONCLUSIVE and failing:

@@ -8,7 +8,12 @@ import numpy as np
 
 from triage.analysis.snapshots.groups import Membership
 from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot, Stuck
-from triage.analysis.snapshots.stuck import break_gloo, prefer_shared_places, stuck_in
+from triage.analysis.snapshots.stuck import (
+    break_gloo,
+    prefer_shared_places,
+    stop_at_what_peers_lack,
+    stuck_in,
+)
 from triage.domain.arrays import Flags
 from triage.domain.job import Job
 from triage.domain.rank_digest import (
@@ -61,6 +66,7 @@ def build_snapshot(
         snapshot.stuck.append(known.setdefault(stuck, stuck))
     prefer_shared_places(snapshot)
     break_gloo(snapshot)
+    stop_at_what_peers_lack(snapshot)
     return snapshot
 
 
@@ -170,13 +176,11 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest, carry_rooted: Set[i
     groups = snapshot.membership.stream_groups[index]
     filled = set()
     for stream, group in zip(digest.streams, groups, strict=True):
-        if group < 0:
-            continue
-        row = snapshot.row(group, rank)
+        counter = counters.pop(str(stream.pg_id), None)
+        row = snapshot.row(group, rank) if group >= 0 else -1
         if row < 0:
             continue
         filled.add(group)
-        counter = counters.pop(str(stream.pg_id), None)
         mixed = bool(snapshot.has_p2p[row])
         issued = int(snapshot.issued[row])
         if counter is not None and not mixed:

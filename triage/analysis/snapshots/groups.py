@@ -5,13 +5,13 @@ formats) they are inferred: the ranks whose entries carry the name, completed
 with ranks that left no dump where the group's known size has a hole.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from triage.domain.rank_digest import MISSING, RankDigest
+from triage.domain.rank_digest import MISSING, RankDigest, Stream
 
-__all__ = ["Group", "Membership", "resolve_groups"]
+__all__ = ["Group", "Membership", "default_ranks", "numbered_within", "resolve_groups"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +72,10 @@ def resolve_groups(
 ) -> Membership:
     """Groups of all ranks; ``told_world`` is the world size that job.json names."""
     builder = Builder()
-    listed = listed_groups(digests, builder)
+    within = numbered_within(digests)
+    listed = listed_groups(digests, builder, within)
     world = default_world(builder.groups)
+    place_within(digests, ranks, listed, builder, within)
     orphans = unlisted_streams(digests, ranks, listed)
     notes = []
     inferred: dict[tuple[str, str], int] = {}
@@ -87,14 +89,80 @@ def resolve_groups(
             "the dumps' group tables are empty: members were inferred from the names and ranks"
             " seen in entries"
         )
+    renewed = begun_anew(digests)
     stream_groups = [
-        groups_of_streams(digest, rows, inferred, builder)
+        groups_of_streams(digest, rows, inferred, builder, renewed)
         for digest, rows in zip(digests, listed, strict=True)
     ]
+    if renewed:
+        notes.append(
+            "a process group was set up anew in running processes: what was issued in the one"
+            " before it is not compared"
+        )
     return Membership(builder.groups, stream_groups, listed, world, notes)
 
 
-def listed_groups(digests: Sequence[RankDigest], builder: Builder) -> list[dict[str, int]]:
+def numbered_within(digests: Sequence[RankDigest]) -> frozenset[str]:
+    """The kinds of groups whose tables list ranks within the group, as a hook writes them.
+
+    More ranks list such a group than it has members, and each list counts from 0.
+    """
+    writers: dict[str, set[int]] = {}
+    sizes: dict[str, set[int]] = {}
+    for digest in digests:
+        world = len(default_ranks(digest) or ())
+        for row in digest.groups:
+            if not row.ranks or not row.desc or len(row.ranks) >= world:
+                continue
+            counted = row.ranks[0] == 0 and row.ranks[-1] == len(row.ranks) - 1
+            sizes.setdefault(row.desc, set()).add(len(row.ranks) if counted else 0)
+            writers.setdefault(row.desc, set()).add(digest.rank)
+    return frozenset(
+        desc
+        for desc, lengths in sizes.items()
+        if 0 not in lengths and len(writers[desc]) > max(lengths)
+    )
+
+
+def place_within(
+    digests: Sequence[RankDigest],
+    ranks: Sequence[int],
+    listed: Sequence[dict[str, int]],
+    builder: Builder,
+    within: frozenset[str],
+) -> None:
+    """Give groups that are listed by ranks within them the ranks of those who list them."""
+    orphans: Orphans = {}
+    for digest, rank in zip(digests, ranks, strict=True):
+        for row in digest.groups:
+            if row.desc in within and row.ranks:
+                seen, size = orphans.get((row.name, row.desc), ([], 0))
+                seen.append(rank)
+                orphans[row.name, row.desc] = (seen, max(size, len(row.ranks)))
+    if not orphans:
+        return
+    world = expected_ranks(default_world(builder.groups), None, ranks, orphans)
+    found = {
+        key: builder.group(*key, members, inferred=True)
+        for key, members in infer_members(orphans, world).items()
+    }
+    for digest, rows in zip(digests, listed, strict=True):
+        for row in digest.groups:
+            if (row.name, row.desc) in found:
+                rows[row.name] = found[row.name, row.desc]
+
+
+def default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
+    """The members of the default group as this dump lists them."""
+    for row in digest.groups:
+        if row.desc == "default_pg" and row.ranks:
+            return row.ranks
+    return None
+
+
+def listed_groups(
+    digests: Sequence[RankDigest], builder: Builder, within: frozenset[str]
+) -> list[dict[str, int]]:
     """Per digest, the groups that its table lists: name -> group."""
     listed: list[dict[str, int]] = []
     # Dumps of one job share the tuples of rank lists, so a row is looked up by
@@ -102,8 +170,10 @@ def listed_groups(digests: Sequence[RankDigest], builder: Builder) -> list[dict[
     seen: dict[tuple[str, int], int] = {}
     for digest in digests:
         rows = {}
+        # A row without a name is what a recorder wrote before it knew the group.
+        named = any(row.name for row in digest.groups)
         for row in digest.groups:
-            if row.ranks:
+            if row.ranks and row.desc not in within and (row.name or not named):
                 quick = (row.name, id(row.ranks))
                 index = seen.get(quick)
                 if index is None:
@@ -118,17 +188,76 @@ def groups_of_streams(
     listed: Mapping[str, int],
     inferred: Mapping[tuple[str, str], int],
     builder: Builder,
+    renewed: Mapping[str, int],
 ) -> tuple[int, ...]:
-    """The group of each stream of a dump; -1 where it cannot be told."""
-    groups = []
+    """The group of each stream of a dump; -1 where it cannot be told, or is over."""
+    groups: list[int] = []
     shared = names_of_several(digest)
+    over = set(streams_that_are_over(digest, renewed))
     for k, (name, desc) in enumerate(digest.stream_names):
         key = stream_key(digest, k, name, desc)
-        index = listed.get(key[0], inferred.get(key, -1))
+        index = nth_group(listed, int(digest.streams.pg_id[k])) if name == "" else -1
+        if index < 0:
+            index = listed.get(key[0], inferred.get(key, -1))
         if name in shared and index >= 0 and desc != builder.groups[index].desc:
             index = builder.twin(index, desc or "")
-        groups.append(index)
+        groups.append(-1 if k in over else index)
+    rows = list(digest.streams)
+    for k, index in enumerate(groups):
+        # Two recorders of one group count apart; the one that tells no ends stands beside.
+        if index >= 0 and groups.count(index) > 1 and is_issued_alone(rows[k]):
+            groups[k] = builder.twin(index, f"{builder.groups[index].desc} (as dispatched)")
     return tuple(groups)
+
+
+def is_issued_alone(stream: Stream) -> bool:
+    """Whether of a stream's collectives nothing tells whether they ended."""
+    known = stream.finished != MISSING or stream.pending != MISSING
+    return stream.last != MISSING and not known
+
+
+def nth_group(listed: Mapping[str, int], pg_id: int) -> int:
+    """The group with this place in the order in which a process made its groups; -1 where the
+    names, which are counted up, do not tell the order.
+    """
+    names = [name for name in listed if name]
+    if not 0 <= pg_id < len(names) or not all(name.isdecimal() for name in names):
+        return -1
+    return listed[sorted(names, key=int)[pg_id]]
+
+
+def streams_by_name(digest: RankDigest) -> dict[str, list[int]]:
+    """The streams of each named group, in the order in which their records begin."""
+    found: dict[str, list[int]] = {}
+    for k, (name, desc) in enumerate(digest.stream_names):
+        if name:
+            found.setdefault(f"{name} {desc}", []).append(k)
+    return found
+
+
+def begun_anew(digests: Sequence[RankDigest]) -> dict[str, int]:
+    """Names under which processes set up a group anew, and when the newest one began, ns."""
+    began: dict[str, int] = {}
+    for digest in digests:
+        for name, streams in streams_by_name(digest).items():
+            if len(streams) > 1:
+                past = digest.history.read()
+                created = past.created[past.stream == streams[-1]]
+                if len(created):
+                    first = int(created.min())
+                    began[name] = min(began.get(name, first), first)
+    return began
+
+
+def streams_that_are_over(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:
+    """Streams of groups that were set up anew since, by this process or by its peers."""
+    for name, streams in streams_by_name(digest).items():
+        yield from streams[:-1]
+        if name in renewed and len(streams) == 1:
+            past = digest.history.read()
+            created = past.created[past.stream == streams[0]]
+            if len(created) and int(created.max()) < renewed[name]:
+                yield streams[0]
 
 
 def names_of_several(digest: RankDigest) -> set[str]:
@@ -168,7 +297,9 @@ def unlisted_streams(
     for digest, rank, rows in zip(digests, ranks, listed, strict=True):
         for k, (name, desc) in enumerate(digest.stream_names):
             key = stream_key(digest, k, name, desc)
-            if key[0] in rows:
+            if key[0] in rows or (
+                name == "" and nth_group(rows, int(digest.streams.pg_id[k])) >= 0
+            ):
                 continue
             # Without names, only the default group's id means the same everywhere.
             if name is None and key[0] != "0":

@@ -7,10 +7,11 @@ unfinished sends of one rank against the unfinished receives of its peer.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.snapshots.snapshot import Snapshot, Stuck
+from triage.domain.rank_digest import ANY_SOURCE
 
 __all__ = ["Channel", "channels"]
 
@@ -32,6 +33,8 @@ class Channel:
     later: bool
     peer_has_dump: bool
     same_size: bool | None
+    any_source: bool = False
+    """Whether the peer is one of all that may send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ def channels(snapshot: Snapshot) -> list[Channel]:
         rank = int(snapshot.ranks[index])
         if stuck is not None and stuck.p2p and rank not in snapshot.apart:
             ends[rank] = list(ends_of(snapshot, index, stuck.group))
+    name_sources(snapshot, ends)
     pairs = []
     for rank in sorted(ends):  # a copy: peers are added on the way
         stuck = snapshot.stuck_of(rank)
@@ -58,6 +62,9 @@ def channels(snapshot: Snapshot) -> list[Channel]:
         for end in ends[rank]:
             if end.unit != stuck.row:
                 continue
+            if end.peer == ANY_SOURCE:
+                pairs += may_send(snapshot, rank, stuck)
+                continue
             place = order[end.send, end.peer]
             order[end.send, end.peer] += 1
             theirs = ends.get(end.peer)
@@ -65,6 +72,41 @@ def channels(snapshot: Snapshot) -> list[Channel]:
                 theirs = ends[end.peer] = elsewhere(snapshot, end.peer, stuck.group)
             pairs.append(match(snapshot, rank, stuck, end, place, theirs))
     return pairs
+
+
+def name_sources(snapshot: Snapshot, ends: dict[int, list[End]]) -> None:
+    """Give receives from any source the rank that sends to them, where one stands in that."""
+    senders: dict[tuple[int, int], list[int]] = {}
+    for rank, own in ends.items():
+        stuck = snapshot.stuck_of(rank)
+        for end in own if stuck is not None else ():
+            if end.send and stuck is not None:
+                senders.setdefault((end.peer, stuck.group), []).append(rank)
+    for rank, own in ends.items():
+        stuck = snapshot.stuck_of(rank)
+        waiting = senders.get((rank, stuck.group), []) if stuck is not None else []
+        for place, end in enumerate(own):
+            if end.peer == ANY_SOURCE and waiting:
+                own[place] = replace(end, peer=waiting.pop(0))
+
+
+def may_send(snapshot: Snapshot, rank: int, stuck: Stuck) -> list[Channel]:
+    """A receive from any source, of which nobody stands in the send: any member may be it."""
+    return [
+        Channel(
+            rank=rank,
+            peer=peer,
+            group=stuck.group,
+            send=False,
+            matched=False,
+            later=False,
+            peer_has_dump=peer in snapshot.index_of,
+            same_size=None,
+            any_source=True,
+        )
+        for peer in snapshot.groups[stuck.group].ranks[:MAX_SOURCES]
+        if peer != rank
+    ]
 
 
 def elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[End]:
@@ -82,13 +124,15 @@ def ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[End]:
     for member in sorted(digest.members, key=lambda member: member.unit):
         if groups[int(digest.pending.stream[member.unit])] != number:
             continue
-        peer = group.global_rank(member.peer)
+        peer = ANY_SOURCE if member.peer == ANY_SOURCE else group.global_rank(member.peer)
         own = group.global_rank(member.own)
         if peer is None or (own is not None and own != int(snapshot.ranks[index])):
             continue
         yield End(member.unit, bool(member.send), peer, member.sig)
 
 
+# Of a group, so many may be whom a receive from any source waits for.
+MAX_SOURCES: Final = 64
 # A pair that sent so often in this order does not stand still for the order.
 STEADY_SEQ: Final = 16
 

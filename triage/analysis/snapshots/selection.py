@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from triage.analysis.snapshots.groups import default_ranks, numbered_within
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.parsers.flight_recorder.naming import shape_of
 
-__all__ = ["Selection", "default_ranks", "select"]
+__all__ = ["Selection", "select"]
 
 SHOWN = 6
 
@@ -35,8 +36,9 @@ def select(digests: Sequence[RankDigest]) -> Selection:
     by_rank: dict[int, list[RankDigest]] = {}
     sets: dict[int, frozenset[int]] = {}
     homeless: list[UnplacedDump] = []
+    within = numbered_within(ours)
     for digest in ours:
-        rank = placed(digest, sets)
+        rank = placed(digest, sets, within)
         if isinstance(rank, UnplacedDump):
             homeless.append(rank)
         else:
@@ -100,14 +102,6 @@ def same_dump(digest: RankDigest, other: RankDigest) -> bool:
     )
 
 
-def default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
-    """The members of the default group as this dump lists them."""
-    for row in digest.groups:
-        if row.desc == "default_pg" and row.ranks:
-            return row.ranks
-    return None
-
-
 def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:
     """The dumps whose default group most dumps share; the later one on a tie."""
     # Dumps of one job share one tuple, so it is counted by identity first: hashing
@@ -146,10 +140,16 @@ def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDiges
     return kept
 
 
-def smallest_common(digest: RankDigest, sets: dict[int, frozenset[int]]) -> frozenset[int] | None:
+def smallest_common(
+    digest: RankDigest, sets: dict[int, frozenset[int]], within: frozenset[str]
+) -> frozenset[int] | None:
     """The ranks that all groups of a dump have in common: the writer is one of them."""
     common: frozenset[int] | None = None
-    rows = [row.ranks for row in digest.groups if row.ranks and len(row.ranks) > 1]
+    rows = [
+        row.ranks
+        for row in digest.groups
+        if row.ranks and len(row.ranks) > 1 and row.desc not in within and row.name
+    ]
     for ranks in sorted(rows, key=len):
         members = sets.get(id(ranks))
         if members is None:
@@ -169,9 +169,13 @@ class UnplacedDump:
     why: str
 
 
-def placed(digest: RankDigest, sets: dict[int, frozenset[int]]) -> int | UnplacedDump:
-    """The rank of a dump: its file name's, checked against the groups it lists."""
-    members = smallest_common(digest, sets)
+def placed(
+    digest: RankDigest, sets: dict[int, frozenset[int]], within: frozenset[str]
+) -> int | UnplacedDump:
+    """The rank of a dump: its file name's, checked against the groups it lists; not against
+    those of the kinds ``within``, whose lists count from 0 in each group.
+    """
+    members = smallest_common(digest, sets, within)
     named = digest.rank if digest.rank >= 0 else None
     if named is None:
         return UnplacedDump(digest, members, "no rank in its name")

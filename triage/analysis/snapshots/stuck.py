@@ -7,8 +7,10 @@ wrapped. Gloo retires an operation whose peer has gone, and its rank is stuck th
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from triage.analysis.snapshots.snapshot import NOTHING, Snapshot, Stuck
-from triage.domain.rank_digest import P2P, RankDigest
+from triage.domain.rank_digest import ISSUED_ALONE, P2P, RankDigest
 
 __all__ = ["break_gloo", "prefer_shared_places", "stuck_in"]
 
@@ -140,6 +142,35 @@ def break_gloo(snapshot: Snapshot) -> None:
         behind = (snapshot.issued[rows] >= 0) & (snapshot.issued[rows] < last.seq)
         if behind.any() or (absent.any() and not finished_elsewhere(snapshot, index)):
             snapshot.stuck[index] = Stuck(group, last.seq, p2p=False, broken=True)
+
+
+def stop_at_what_peers_lack(snapshot: Snapshot) -> None:
+    """Where nothing tells what ended, a rank stands in the first collective that it issued and a
+    member whose record is whole did not.
+    """
+    for index, digest in enumerate(snapshot.digests):
+        if snapshot.stuck[index] is not None or digest.pending_total:
+            continue
+        groups = snapshot.membership.stream_groups[index]
+        past = digest.history.read()
+        silent = (past.flags & (ISSUED_ALONE | P2P)) == ISSUED_ALONE
+        least = np.array([least_issued(snapshot, group) for group in groups], np.int64)
+        if not len(least):
+            continue
+        lacking = np.flatnonzero(silent & (past.seq > least[past.stream]))
+        if len(lacking):
+            row = int(lacking[0])
+            place = Stuck(groups[int(past.stream[row])], int(past.seq[row]), p2p=False, broken=True)
+            snapshot.stuck[index] = place
+
+
+def least_issued(snapshot: Snapshot, group: int) -> int:
+    """The number up to which every member that is known has issued the collectives of a group."""
+    if group < 0:
+        return NOTHING
+    issued = snapshot.issued[snapshot.rows(group)]
+    known = issued[issued >= 0]
+    return int(known.min()) if len(known) else NOTHING
 
 
 def finished_elsewhere(snapshot: Snapshot, index: int) -> bool:

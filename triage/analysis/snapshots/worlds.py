@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.snapshots.selection import default_ranks
+from triage.analysis.snapshots.groups import default_ranks
 from triage.domain.rank_digest import RankDigest
 from triage.parsers.flight_recorder.naming import prefixes_of
 

@@ -43,6 +43,7 @@ __all__ = [
     "FIELDS",
     "IS_P2P",
     "NAME",
+    "OP_ID",
     "P2P_SEQ",
     "PG_DESC",
     "PG_ID",

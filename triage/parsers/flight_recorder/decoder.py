@@ -263,12 +263,13 @@ class Decoder:
         walked = self.walked
         count = int(walked[col.OUT_ENTRIES])
         entries = self.entries[:count]
-        names, eventless = self.op_names(entries)
-        self.reduce(entries, names, eventless)
+        names, ends = self.op_names(entries)
+        eventless = bool(ends) and red.BY_STATE not in ends.values()
+        self.reduce(entries, names, ends)
         reduced = self.reduced
         num_units = int(reduced[red.OUT_UNITS])
         units = self.units[:num_units]
-        open_units = np.flatnonzero((units[:, rd.U_FLAGS] & rd.FINISHED) == 0)
+        open_units = np.flatnonzero((units[:, rd.U_FLAGS] & (rd.FINISHED | rd.ISSUED_ALONE)) == 0)
         kept = open_units[:PENDING_UNITS]
         recent = units[max(0, num_units - HISTORY_UNITS) :]
         streams = self.streams[: int(reduced[red.OUT_STREAMS])].copy()
@@ -283,7 +284,7 @@ class Decoder:
             version=self.optional_text(walked[col.OUT_VERSION]),
             comm_lib=self.optional_text(walked[col.OUT_COMM_LIB]),
             groups=self.group_rows(),
-            counters=self.counter_rows(),
+            counters=self.counter_rows(entries),
             stream_names=tuple(
                 (self.optional_text(row[rd.S_NAME]), self.optional_text(row[rd.S_DESC]))
                 for row in streams.tolist()
@@ -310,32 +311,40 @@ class Decoder:
             notes=self.oddities(),
         )
 
-    def op_names(self, entries: NDArray[np.int64]) -> tuple[dict[int, OpName], bool]:
-        """The distinct names of the dump, and whether its backend records no events."""
+    def op_names(self, entries: NDArray[np.int64]) -> tuple[dict[int, OpName], dict[int, int]]:
+        """The distinct names of the dump, and for each what tells that its operations ended.
+
+        A dump may hold what several recorders wrote. Gloo retires what ended and records no
+        events; a hook on other backends retires at issue where nobody tells it of ends.
+        """
         seen = np.zeros(int(self.scratch.out[ops.OUT_STRINGS]) + 1, np.bool_)
         seen[entries[:, col.NAME]] = True
         used = np.flatnonzero(seen).tolist()
         names = {index: parse_op_name(self.short_text(index)) for index in used}
-        backends = {name.backend for name in names.values()}
-        if backends == {"gloo"}:
-            return names, True
-        silent = bool(len(entries)) and not (entries[:, col.STATE] > 0).any()
-        no_stamps = silent and not (entries[:, col.COMPLETED] != rd.MISSING).any()
-        # NCCL always records how an operation ends: what is retired without it was given up.
-        no_events = no_stamps and backends != {"nccl"}
-        return names, no_events and bool((entries[:, col.RETIRED] == 1).any())
+        by_backend: dict[str, list[int]] = {}
+        for index, name in names.items():
+            by_backend.setdefault(name.backend, []).append(index)
+        ends: dict[int, int] = {}
+        for backend, indexes in by_backend.items():
+            rows = entries if len(by_backend) == 1 else of_names(entries, indexes)
+            ends |= dict.fromkeys(indexes, sign_of_ends(backend, rows))
+        return names, ends
 
-    def reduce(self, entries: NDArray[np.int64], names: dict[int, OpName], eventless: bool) -> None:
+    def reduce(
+        self, entries: NDArray[np.int64], names: dict[int, OpName], ends: dict[int, int]
+    ) -> None:
         """Streams and units of the entries."""
         size = int(self.scratch.out[ops.OUT_STRINGS]) + 1
         kinds = np.zeros(size, np.int8)
         uneven = np.zeros(size, np.int8)
+        sign = np.zeros(size, np.int8)
         own = np.full(size, -1, np.int32)
         peer = np.full(size, -1, np.int32)
         op_hash = np.zeros(size, np.int64)
         for index, name in names.items():
             kinds[index] = name.kind
             uneven[index] = name.uneven
+            sign[index] = ends[index]
             own[index] = name.own
             peer[index] = name.peer
             op_hash[index] = self.scratch.strings[index, 2]
@@ -350,7 +359,7 @@ class Decoder:
             own,
             peer,
             op_hash,
-            eventless,
+            sign,
             self.marks,
             self.newest,
             self.streams,
@@ -445,9 +454,16 @@ class Decoder:
             self.long.add(text, key, ranks)
         return ranks
 
-    def counter_rows(self) -> tuple[Counters, ...]:
-        """The rows of ``pg_status``."""
+    def counter_rows(self, entries: NDArray[np.int64]) -> tuple[Counters, ...]:
+        """The rows of ``pg_status``.
+
+        Not where a hook writes them: it counts from 0 what goes through the dispatcher, so that
+        its numbers fall behind those of the group.
+        """
         rows = self.status[: int(self.walked[col.OUT_STATUS])].tolist()
+        numbers = entries[:, col.OP_ID]
+        if ((numbers != rd.MISSING) & (numbers < entries[:, col.COLLECTIVE_SEQ])).any():
+            return ()
         return tuple(
             Counters(self.key_text(key), present(enqueued), present(started), present(completed))
             for key, enqueued, started, completed in rows
@@ -556,6 +572,23 @@ class Decoder:
         """What was odd in a dump that was read all the same."""
         version = self.optional_text(self.walked[col.OUT_VERSION])
         return oddities(version, self.walked, self.reduced, self.scratch.out)
+
+
+def of_names(entries: NDArray[np.int64], indexes: list[int]) -> NDArray[np.int64]:
+    """The entries with one of these names."""
+    return entries[np.isin(entries[:, col.NAME], indexes)]
+
+
+def sign_of_ends(backend: str, entries: NDArray[np.int64]) -> int:
+    """What tells that an operation of a backend ended, by all its ``entries``."""
+    if backend == "gloo":
+        return red.BY_RETIRING
+    spoken = (entries[:, col.STATE] > 0).any() or (entries[:, col.COMPLETED] != rd.MISSING).any()
+    retired = entries[:, col.RETIRED] == 1
+    # NCCL always records how an operation ends: what is retired without it was given up.
+    if spoken or backend == "nccl" or not retired.any():
+        return red.BY_STATE
+    return red.BY_NOTHING if retired.all() else red.BY_RETIRING
 
 
 def past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from triage.domain.rank_digest import ANY_SOURCE
 from triage.parsers.flight_recorder.reduce import (
     COLLECTIVE_CLOSER,
     P2P_CLOSER,
@@ -21,20 +22,24 @@ from triage.parsers.flight_recorder.reduce import (
 __all__ = ["OpName", "parse_op_name"]
 
 # "nccl:send 0->2", "gloo:all_reduce", "nccl:recv 3<-0"
-NAME = re.compile(r"([^:]{1,40}):(\S{1,120})(?: (\d{1,9})(->|<-)(\d{1,9}))?")
+NAME = re.compile(r"([^:]{1,40}):(\S{1,120})(?: (\d{1,9})(->|<-)(\d{1,9}|\?))?")
 # "ALLGATHER_coalesced": the closing entry of a coalesced block of collectives
 COLLECTIVE_BLOCK = re.compile(r"[A-Z][A-Z_]*_coalesced")
 ROOTED_OPS = frozenset(
     {"broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "scatter", "gather"}
 )
 # Members may pass different sizes by right: split sizes and roots.
-UNEVEN_OPS = re.compile(r"all_?to_?all|alltoall|scatter$|gather$|_v$|^reduce_scatter$|^all_gather$")
+UNEVEN_OPS = re.compile(
+    r"all_?to_?all|alltoall|scatter$|gather$|_v$|^reduce_scatter$|^all_gather$|^new_window$|^split$"
+)
 EVEN_OPS = frozenset({"_all_gather_base", "_reduce_scatter_base", "all_gather_into_tensor"})
 
 
 @dataclass(frozen=True, slots=True)
 class OpName:
-    """One parsed ``profiling_name``; ``own`` and ``peer`` are group ranks, -1 when absent."""
+    """One parsed ``profiling_name``; ``own`` and ``peer`` are group ranks, -1 when absent; of a
+    receive from whoever sends, the peer is ``ANY_SOURCE``.
+    """
 
     backend: str
     op: str
@@ -57,7 +62,9 @@ def parse_op_name(text: str) -> OpName:
         return OpName(backend, op, COLLECTIVE_CLOSER)
     if arrow is not None or op in ("send", "recv"):
         kind = RECV if arrow == "<-" or (arrow is None and op == "recv") else SEND
-        return OpName(backend, op, kind, int(own or -1), int(peer or -1))
+        return OpName(
+            backend, op, kind, int(own or -1), ANY_SOURCE if peer == "?" else int(peer or -1)
+        )
     if op in EVEN_OPS:
         return OpName(backend, op, SYNC)
     kind = ROOTED if op in ROOTED_OPS else SYNC

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from triage.domain.rank_digest import (
     COALESCED,
     FINISHED,
+    ISSUED_ALONE,
     M_OWN,
     M_PEER,
     M_SEND,
@@ -68,6 +69,9 @@ from triage.parsers.flight_recorder.columns import (
 from triage.parsers.flight_recorder.jit import Rows, Word, compiled, inlined
 
 __all__ = [
+    "BY_NOTHING",
+    "BY_RETIRING",
+    "BY_STATE",
     "COLLECTIVE_CLOSER",
     "K_CLOSER",
     "MAX_STREAMS",
@@ -90,6 +94,11 @@ SEND: Final = 2
 RECV: Final = 3
 P2P_CLOSER: Final = 4
 COLLECTIVE_CLOSER: Final = 5
+
+# What tells that an operation of a backend has ended (see ``reduce_entries``).
+BY_STATE: Final = 0
+BY_RETIRING: Final = 1
+BY_NOTHING: Final = 2
 
 # Scratch columns of an entry.
 K_STREAM: Final = 0
@@ -127,10 +136,8 @@ def stream_of(row: Rows, streams: Rows, count: int, last: int) -> int:
             continue
         if streams[k, S_NAME] != name:
             continue
-        # Without a name (formats before 2.0) the process-local id is all there is.
-        if name == MISSING and streams[k, S_PG_ID] != row[PG_ID]:
-            continue
-        if streams[k, S_DESC] == row[PG_DESC]:
+        # One name may be set up anew in a process, and a recorder may write no name at all.
+        if streams[k, S_DESC] == row[PG_DESC] and streams[k, S_PG_ID] == row[PG_ID]:
             return k
     return count
 
@@ -182,7 +189,7 @@ def reduce_entries(
     own: I32,
     peer: I32,
     op_hash: I64,
-    eventless: bool,
+    ends: I8,
     marks: Rows,
     newest: Rows,
     streams: Rows,
@@ -193,9 +200,9 @@ def reduce_entries(
     """Fill ``streams``, ``units`` (record order) and ``members`` from ``entries[:count]``.
 
     ``kinds``, ``uneven``, ``own``, ``peer`` and ``op_hash`` are indexed by the
-    name's string. ``eventless``: the backend records no events (gloo), so
-    ``retired`` is the only sign that an operation ended. ``marks`` and ``newest`` are
-    scratch space of one row per entry and per stream.
+    name's string, and so is ``ends``, what ``retired`` says: BY_STATE, nothing, for the state
+    says it; BY_RETIRING, that it ended; BY_NOTHING, that it was issued. ``marks`` and
+    ``newest`` are scratch space of one row per entry and per stream.
     """
     out[:] = 0
     out[OUT_FIRST_CREATED] = MISSING
@@ -310,10 +317,14 @@ def reduce_entries(
         if seq == MISSING or seq < 0 or seq >= np.int64(1) << MAX_SEQ_BITS:
             out[OUT_NO_SEQ] += 1
             continue
-        done = row[STATE] == 2 or (eventless and row[RETIRED] == 1)
+        retired = row[RETIRED] == 1
+        done = row[STATE] == 2 or (retired and ends[row[NAME]] == BY_RETIRING)
+        unknown = not done and retired and ends[row[NAME]] == BY_NOTHING
         flags = 0
         if done:
             flags |= FINISHED
+        if unknown:
+            flags |= ISSUED_ALONE
         if row[STATE] == 1:
             flags |= STARTED_BIT
         if p2p:
@@ -344,11 +355,11 @@ def reduce_entries(
         if p2p:
             if is_block:
                 s[S_P2P] += 1
-            if not done:
+            if not done and not unknown:
                 j = marks[i, K_BEFORE] if is_block else np.int64(i)
                 while j >= 0 and (j == i or marks[j, K_CLOSER] == i):
                     name = entries[j, NAME]
-                    if peer[name] >= 0 and num_members < len(members):
+                    if peer[name] != -1 and num_members < len(members):
                         members[num_members, M_UNIT] = num_units
                         members[num_members, M_SEND] = 1 if kinds[name] == SEND else 0
                         members[num_members, M_OWN] = own[name]
@@ -369,7 +380,7 @@ def reduce_entries(
                 s[S_FINISHED] = max(s[S_FINISHED], seq)
                 if kind != ROOTED:
                     s[S_DONE] = max(s[S_DONE], seq)
-            elif s[S_PENDING] == MISSING or seq < s[S_PENDING]:
+            elif not unknown and (s[S_PENDING] == MISSING or seq < s[S_PENDING]):
                 s[S_PENDING] = seq
         num_units += 1
     out[OUT_STREAMS] = num_streams
