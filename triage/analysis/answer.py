@@ -19,6 +19,7 @@ from triage.analysis.facts.of_the_job import (
     without_teardown,
 )
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
+from triage.analysis.facts.stated_time import stated
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Ranking, join
@@ -223,6 +224,8 @@ def answer_of(
     )
     slow = None if case is None else slow_of(case, world_size)
     verdict = decision.verdict if slow is None else with_slowness(decision.verdict, slow)
+    at, of_time = stated(verdict.at, weighed.dated.evidence, weighed.stop, facts.failed_at_ns)
+    verdict = replace(verdict, at=at)
     return Answer(
         job=JobFacts(
             facts.job_id,
@@ -233,7 +236,7 @@ def answer_of(
         suspects=suspects,
         victims=decision.victims,
         coverage=coverage_of(
-            view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes]
+            view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes, *of_time]
         ),
         collectives=collectives,
         ranks=picture.rank_states(case, decision.heard) if case else (),

@@ -102,9 +102,14 @@ def as_wire(value: object) -> dict[str, Any]:
 
 
 def iso_utc(at: datetime | None) -> str | None:
-    """``at`` as RFC 3339 text in UTC with milliseconds, None as None."""
+    """``at`` as RFC 3339 text in UTC with milliseconds, None as None.
+
+    A time without a zone is one of a place that nobody knows, and stays without ``Z``.
+    """
     if at is None:
         return None
+    if at.tzinfo is None:
+        return at.isoformat(timespec="milliseconds")
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

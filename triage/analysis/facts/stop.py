@@ -27,6 +27,7 @@ __all__ = [
     "JOB_KINDS",
     "MOST_SLACK_S",
     "NEAREST_FIRST",
+    "NO_ZONE_NS",
     "SECOND",
     "STALE_S",
     "TIMEOUT_S",
@@ -48,6 +49,8 @@ AFTER_S: Final = 15
 MOST_SLACK_S: Final = 300
 # Clocks of two nodes that nothing compares may be so far apart.
 CLOCKS_APART_S: Final = 900
+# What the time of a line is off by at most that prints no zone.
+NO_ZONE_NS: Final = 14 * 3600 * SECOND
 # An operation is issued before it runs, often by a step: what breaks it comes behind its issue.
 IN_FLIGHT_S: Final = 60
 # ... an ailing part may say so this long before; what is older belongs to another day's trouble.
@@ -141,6 +144,9 @@ class Stop:
         if early is None or late is None:
             return When.UNDATED
         slack = min(error_ns, MOST_SLACK_S * SECOND)
+        if min(error_ns, self.error_ns) >= NO_ZONE_NS:
+            # Neither prints its zone, so they are of one: what is unknown of both is the same.
+            slack = min(error_ns - NO_ZONE_NS, slack)
         before = before_s if self.known else TIMEOUT_S
         if not self.known and self.moved_ns is not None and self.moved_ns < early:
             # It had not stopped when it moved.

@@ -271,7 +271,7 @@ def verdict_of_rows(
         summary=summary_of(cause, suspects, victims, is_named=is_named),
         action=action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
         cordon=cordoned(top, suspects, category, placement),
-        at=timestamp(first or stop.start_ns or stop.end_ns),
+        at=timestamp(begun_at(first, stop)),
     )
 
 
@@ -283,6 +283,14 @@ def action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Act
     """The next step for a cause; nothing is done to a node that nobody knows."""
     action = action_of(cause, role)
     return Action.INVESTIGATE if action in TO_A_NODE and not suspects else action
+
+
+def begun_at(first: int | None, stop: Stop) -> int | None:
+    """When the stop began: with the first line of its cause, unless ranks failed before that."""
+    if first is None:
+        return stop.start_ns or stop.end_ns
+    earlier = stop.known and stop.start_ns is not None and stop.start_ns < first
+    return stop.start_ns if earlier else first
 
 
 def verdict_of_claims(
