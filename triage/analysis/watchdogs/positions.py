@@ -88,6 +88,7 @@ def positions_of(rows: Iterable[Evidence], world_size: int | None) -> list[Group
         lines = [one for one in lines if one.row.rank is not None]
         told = True
     with_groups(lines)
+    lines = without_counters_of_others(lines)
     by_group: dict[str, list[WatchdogLine]] = defaultdict(list)
     for one in lines:
         by_group[one.group].append(one)
@@ -143,6 +144,34 @@ def with_groups(lines: Sequence[WatchdogLine]) -> None:
             groups = named.get((one.rank, one.number), set())
             if len(groups) == 1:
                 (one.group,) = groups
+
+
+def without_counters_of_others(lines: Sequence[WatchdogLine]) -> list[WatchdogLine]:
+    """Lines without those whose counters are of another group than the one they name.
+
+    The default group's monitor passes on the signal to dump, and some versions print with it the
+    counters of the group whose watchdog gave up: those that hold the number it waits in.
+    """
+    waits: dict[int, set[tuple[str, int]]] = defaultdict(set)
+    for one in lines:
+        if one.number is not None:
+            waits[one.rank].add((one.group, one.number))
+    return [
+        one
+        for one in lines
+        if one.number is not None
+        or not any(
+            group != one.group and is_between(one.row.fields, number)
+            for group, number in waits[one.rank]
+        )
+    ]
+
+
+def is_between(fields: Mapping[str, str], number: int) -> bool:
+    """Whether ``number`` was issued and not finished by the counters of a line."""
+    enqueued = signed(fields.get("last_enqueued"), None)
+    completed = signed(fields.get("last_completed"), None)
+    return enqueued is not None and completed is not None and completed < number <= enqueued
 
 
 def is_one_group(name: str, lines: Sequence[WatchdogLine]) -> bool:
