@@ -11,7 +11,7 @@ from typing import Any
 import triage
 
 __all__ = [
-    "BUSES", "GROUP", "HOSTS", "at", "ended_by", "facts", "init_lines", "kernel", "node_of",
+    "BUSES", "DAY", "GROUP", "HOSTS", "at", "ended_by", "facts", "init_lines", "kernel", "node_of",
     "said", "steps", "traceback", "watchdogs", "write_folder",
 ]  # fmt: skip
 

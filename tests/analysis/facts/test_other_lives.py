@@ -110,3 +110,43 @@ def test_an_empty_slot_has_no_power_while_its_node_boots(
     _, _, logs, _, _ = gather([tmp_path], None)
     (row,) = (row for row in logs.evidence if row.signature == "pcie.hot_plug")
     assert str(row.role) == kind
+
+
+FAULT = (
+    "{}.000000+00:00 n2 kernel: NVRM: Xid (PCI:0000:1b:00): 13, pid='<unknown>', name=<unknown>,"
+    " Graphics SM Warp Exception on (GPC {}, TPC 1, SM 0): Illegal Instruction Parameter"
+)
+DAY_S = 86_400
+
+
+@pytest.mark.parametrize(
+    ("days", "places", "category"),
+    [
+        ((-3, -2, -1), (3, 3, 3), "gpu"),
+        ((-2, -1), (3, 3), "gpu"),
+        ((-3, -2, -1), (0, 5, 6), "software_user"),
+        ((-0.02, -0.01), (3, 3), "software_user"),
+        ((), (), "software_user"),
+    ],
+)
+def test_the_habit_of_one_place_of_a_chip(
+    days: tuple[float, ...], places: tuple[int, ...], category: str, tmp_path: Path
+) -> None:
+    """What the job outlived is the history of the GPU where it is of the same place, on other days;
+    within the hour a program may start again and fail as before.
+    """
+    lines = [*steps(megatron, 400, 30, 600), *watchdogs(1500)]
+    earlier = [
+        FAULT.format(at(895 + DAY_S * day), place) for day, place in zip(days, places, strict=True)
+    ]
+    kernel = [*earlier, FAULT.format(at(895), 3), FAULT.format(at(896), 3)]
+    told = answer(tmp_path, lines, {"n2": kernel}, exit_code=1)
+    assert (told.suspects[0].node, str(told.suspects[0].category)) == ("n2", category)
+
+
+def test_a_habit_that_was_not_shown_again(tmp_path: Path) -> None:
+    lines = [*steps(megatron, 400, 30, 600), *watchdogs(1500)]
+    kernel = [FAULT.format(at(895 - DAY_S * day), 3) for day in (4, 3, 2, 1)]
+    told = answer(tmp_path, lines, {"n2": kernel}, exit_code=1)
+    assert culprits(told) == []
+    assert told.verdict.cordon == ()

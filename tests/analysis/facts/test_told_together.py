@@ -6,7 +6,9 @@ import pytest
 
 from tests.support.job_folders import (
     BUSES,
+    DAY,
     HOSTS,
+    at,
     ended_by,
     facts,
     init_lines,
@@ -195,3 +197,43 @@ def test_a_bad_row_tells_which_memory(
 
     assert wire["verdict"]["category"] == part
     assert wire["verdict"]["cordon"] == ["cn03"]
+
+
+KILLED = (
+    "python3 invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0,"
+    " oom_score_adj=0",
+    "Out of memory: Killed process {} (python3) total-vm:1912345678kB, anon-rss:1012345678kB,"
+    " file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:2000000kB oom_score_adj:0",
+)
+
+
+@pytest.mark.parametrize("ahead_s", [-700.0, -270.0, 0.0, 45.0, 270.0])
+def test_a_process_is_killed_when_its_launcher_says_so(tmp_path: Path, ahead_s: float) -> None:
+    lines = [(ahead_s + k / 10, text.format(7009)) for k, text in enumerate(KILLED)]
+
+    wire = said(tmp_path, {**kernels(cn03=lines), "job.log": signalled(7009)}, facts())
+
+    assert ended_by(wire)[0] == ("cn03", [9], "host_oom")
+
+
+def test_the_kill_of_another_process_is_not_of_the_stop(tmp_path: Path) -> None:
+    lines = [(-270.0 + k / 10, text.format(6001)) for k, text in enumerate(KILLED)]
+
+    wire = said(tmp_path, {**kernels(cn03=lines), "job.log": signalled(7009)}, facts())
+
+    assert ("cn03", [9], "host_oom") not in ended_by(wire)
+
+
+def signalled(pid: int) -> list[str]:
+    """A job whose rank 9 is killed, as its launcher says."""
+    report = [
+        "Root Cause (first observed failure):",
+        "[0]:",
+        f"  time      : {DAY}_{at(0.0)[:8]}",
+        "  host      : cn03",
+        "  rank      : 9 (local_rank: 1)",
+        f"  exitcode  : -9 (pid: {pid})",
+        "  error_file: <N/A>",
+        f"  traceback : Signal 9 (SIGKILL) received by PID {pid}",
+    ]
+    return [*init_lines(), *steps(), *report, *watchdogs(rank for rank in range(16) if rank != 9)]

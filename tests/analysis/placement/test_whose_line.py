@@ -252,3 +252,24 @@ def test_a_map_that_the_processes_contradict_moves_nobody_out(tmp_path: Path) ->
     wire = said(tmp_path, {"train.log": lines}, facts(nodes=None, rank_to_node=swapped))
 
     assert not acted_on(wire)
+
+
+@pytest.mark.parametrize("prefix", ["", "[default2]:", "[rank6]: ", "[default2]:[rank6]: "])
+def test_a_suspect_has_no_rank_that_the_map_puts_elsewhere(tmp_path: Path, prefix: str) -> None:
+    """A launcher names its host itself; on which node its rank sits is said otherwise."""
+    swapped = {str(rank): node_of(15 - rank) for rank in range(16)}
+    right = {str(rank): node_of(rank) for rank in range(16)}
+    report = [
+        "Root Cause (first observed failure):", "[0]:", "  time      : 2026-09-17_10:00:01",
+        "  host      : cn02", "  rank      : 6 (local_rank: 2)", "  exitcode  : 1 (pid: 7006)",
+        "  error_file: <N/A>",
+    ]  # fmt: skip
+    lines = [*init_lines(range(4, 8)), *steps(), f"{prefix}{traceback(None, ECC)[-1]}", *report]
+    for name, homes in (("right", right), ("swapped", swapped)):
+        files = {**KERNELS, "nodes/cn02/train.log": lines}
+        suspects = ended_by(said(tmp_path / name, files, facts(rank_to_node=homes)))
+        assert suspects
+        for node, ranks, _ in suspects:
+            assert {homes[str(rank)] for rank in ranks} <= {node}
+        if name == "right":
+            assert suspects[0][:2] == ("cn02", [6])

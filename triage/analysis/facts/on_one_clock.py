@@ -20,6 +20,7 @@ from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.spread_of_nan import with_spread
 from triage.analysis.facts.told_together import (
     with_kernels_that_gave_up,
+    with_killed_processes,
     with_lost_servers,
     with_memory_that_failed,
 )
@@ -78,7 +79,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     rows = with_memory_that_failed(rows)
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
-    aligned = with_lost_servers(aligned, len(fleet.seated))
+    aligned = with_lost_servers(with_killed_processes(aligned), len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.facts.attempts import AttemptStart, last_attempts
+from triage.analysis.facts.chip_place import APPLICATION_XIDS, RUNS_APART_NS, chip_place
 from triage.analysis.facts.stop import (
     AFTER_S,
     CLOCKS_APART_S,
@@ -150,7 +151,7 @@ def mark_outlived(
         *note_of(told_attempts, "of an earlier attempt of the job: only the last one is judged"),
         *note_of(told_steps, "not why it stopped: the job went on for more than one step"),
     ]
-    return kept, notes
+    return with_habits(kept, rows), notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +253,33 @@ def outlived(row: Evidence) -> Evidence:
     is_over = row.role is EvidenceRole.CONSEQUENCE or row.category in GOT_OVER
     role = EvidenceRole.NOISE if is_over or row.kind is Kind.XID else row.role
     return replace(row, traits=traits, role=role)
+
+
+def with_habits(kept: Sequence[Evidence], rows: Sequence[Evidence]) -> list[Evidence]:
+    """``kept``, what was made of ``rows``; what one place of a chip said on other days, and says
+    again in what the job did not outlive, stays the history of that chip.
+    """
+    last: dict[tuple[object, ...], int] = {}
+    for row in kept:
+        if row.at_ns is not None and Trait.OUTLIVED not in row.traits:
+            spot = spot_on_a_chip(row)
+            if spot is not None:
+                last[spot] = max(last.get(spot, row.at_ns), row.at_ns)
+    whole = []
+    for row, before in zip(kept, rows, strict=True):
+        spot = spot_on_a_chip(row) if Trait.OUTLIVED in row.traits else None
+        if spot in last and row.at_ns is not None and last[spot] - row.at_ns > RUNS_APART_NS:
+            row = replace(row, role=before.role)
+        whole.append(row)
+    return whole
+
+
+def spot_on_a_chip(row: Evidence) -> tuple[object, ...] | None:
+    """The node, the GPU and the place on it that a program's fault names."""
+    if row.kind is not Kind.XID or row.code not in APPLICATION_XIDS or row.gpu is None:
+        return None
+    place = chip_place(row)
+    return None if place is None else (row.node, row.gpu, row.code, place)
 
 
 def note_of(rows: Sequence[Evidence], why: str) -> list[str]:

@@ -3,7 +3,8 @@
 A file server that does not answer is an everyday matter for one node, and an outage where all
 nodes of a job lose it at once and none finds it again. An error that a unit of the chip met is the
 memory's where the same GPU books a bad row of its memory beside it. And a kernel that gives up
-takes its node with it, whatever it says of the reason.
+takes its node with it, whatever it says of the reason. A process that a kernel killed ended when
+its launcher says that it did.
 """
 
 from collections import defaultdict
@@ -11,11 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.stop import SECOND
+from triage.analysis.facts.stop import AFTER_S, BEFORE_S, CLOCKS_APART_S, SECOND
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 
-__all__ = ["with_kernels_that_gave_up", "with_lost_servers", "with_memory_that_failed"]
+__all__ = [
+    "with_kernels_that_gave_up",
+    "with_killed_processes",
+    "with_lost_servers",
+    "with_memory_that_failed",
+]
 
 # Nodes that lose one server lose it within this.
 TOGETHER_NS: Final = 60 * SECOND
@@ -134,3 +140,45 @@ def with_kernels_that_gave_up(rows: Sequence[Evidence]) -> list[Evidence]:
         else row
         for row in rows
     ]
+
+
+# A kernel writes all of one kill within this.
+ONE_KILL_NS: Final = 5 * SECOND
+
+
+def with_killed_processes(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; a kernel's kill for want of memory by the clock of the launcher that tells of the
+    end of the same process: a process ends once, and clocks of two nodes may be minutes apart.
+    """
+    ended: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for row in rows:
+        tells = row.kind is Kind.ELASTIC and Trait.OUTLIVED not in row.traits
+        if tells and row.node is not None and row.pid is not None and row.at_ns is not None:
+            ended[row.node, row.pid].add(row.at_ns)
+    moves: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in rows:
+        if row.kind is Kind.OOM and row.node is not None and row.at_ns is not None:
+            ahead_ns = ahead_of_launcher(row.at_ns, ended.get((row.node, row.pid or 0), ()))
+            if ahead_ns is not None:
+                moves[row.node].append((row.at_ns, ahead_ns))
+    return [on_its_launchers_clock(row, moves.get(row.node or "", ())) for row in rows]
+
+
+def ahead_of_launcher(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
+    """How far a kernel's clock is ahead of a launcher's; None where they agree, or are no two
+    clocks of one moment.
+    """
+    ahead_ns = killed_ns - min(ended_ns, default=killed_ns)
+    agree = -BEFORE_S * SECOND <= ahead_ns <= AFTER_S * SECOND
+    return None if agree or abs(ahead_ns) > CLOCKS_APART_S * SECOND else ahead_ns
+
+
+def on_its_launchers_clock(row: Evidence, moves: Iterable[tuple[int, int]]) -> Evidence:
+    """A kernel's line about a kill at the time of the end that it brought about."""
+    if row.kind is not Kind.OOM or row.at_ns is None:
+        return row
+    for killed_ns, ahead_ns in moves:
+        if abs(row.at_ns - killed_ns) <= ONE_KILL_NS:
+            last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+            return row.dated(row.at_ns - ahead_ns, last_ns - ahead_ns, row.error_ns)
+    return row

@@ -239,7 +239,7 @@ def of_rows(
     for row in naming or rows:
         if row.gpu is not None:
             gpus.setdefault(row.gpu)
-        if row.rank is not None:
+        if row.rank is not None and may_sit_at(place, row.rank, placement):
             ranks.setdefault(row.rank)
         if row.gpu is not None and isinstance(place, AtNode):
             on_gpu = placement.rank_of_gpu(place.node, row.gpu)
@@ -254,6 +254,12 @@ def of_rows(
         ranks=tuple(ranks)[:64],
         gpus=tuple(gpus)[:16],
     )
+
+
+def may_sit_at(place: Place, rank: int, placement: Placement) -> bool:
+    """Whether the map of ranks that is believed puts a rank on no other node than the place."""
+    home = placement.node_of(rank)
+    return home is None or not isinstance(place, AtNode) or home == place.node
 
 
 def reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -> Place:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.chip_place import APPLICATION_XIDS, RUNS_APART_NS, chip_place
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
@@ -19,10 +20,6 @@ __all__ = ["with_proven_part"]
 LOST_TOGETHER_NS: Final = 10 * SECOND
 # This many of a node's GPUs hang on the chassis rather than on one of its boards.
 CHASSIS_GPUS: Final = 6
-# What bad code and a bad chip print alike.
-APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})
-# Faults further apart than this are not of one run of one program.
-RUNS_APART_NS: Final = 6 * 3600 * SECOND
 # Beside the GPU that repeats itself another one may have a fault of its own.
 MOST_AT_ONCE: Final = 2
 # As often as this the same place of a chip is no accident.
@@ -92,9 +89,3 @@ def repeats(now: Evidence, faults: Sequence[Evidence], stop: Stop) -> bool:
     apart = bool(times) and max(times) - min(times) > RUNS_APART_NS
     apart = apart or any(stop.of(row) is When.STALE for row in alike)
     return sum(row.count for row in alike) >= REPEATS and (apart or len(processes) > 1)
-
-
-def chip_place(row: Evidence) -> str | None:
-    """``GPC 7, TPC 7``: where on the chip a fault was, as far as the line says it."""
-    place = row.fields.get("place", "")
-    return ", ".join(place.split(", ")[:2]) or None
