@@ -13,10 +13,10 @@ SECOND = 1_000_000_000
 STOP = Stop(1000 * SECOND, 1600 * SECOND, known=True, trouble=True, job_seen=True)
 
 
-def row(signature: str, at_s: float | None = 1000, kind: Kind = Kind.THERMAL, **given) -> Evidence:
+def row(signature: str, at_s: float | None = 1000, kind: Kind = Kind.THERMAL, **values) -> Evidence:
     return Evidence(
         artifact="a", line=None, signature=signature, kind=kind, role=EvidenceRole.ROOT,
-        text="said", at_ns=None if at_s is None else int(at_s * SECOND), **given,
+        text="said", at_ns=None if at_s is None else int(at_s * SECOND), **values,
     )  # fmt: skip
 
 

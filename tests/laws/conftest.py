@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.seats import held_to_their_seats
+from tests.support.placed_suspects import suspects_held_to_placement
 
 
 @pytest.fixture(autouse=True)
 def suspects_sit_where_they_are_said_to() -> Iterator[None]:
     """A verdict that contradicts the placement in the same report fails its test."""
-    with held_to_their_seats():
+    with suspects_held_to_placement():
         yield

@@ -9,7 +9,7 @@ from typing import Any, Final
 from triage.domain.restart import EarlierEnd, EarlierStarts, restarts_in, seconds_in
 from triage.domain.standing import Prior
 
-__all__ = ["Job", "bus_id", "job_from_dict", "unreadable"]
+__all__ = ["Job", "bus_id", "job_from_dict", "seconds_of", "unreadable"]
 
 # "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
 BUS_ID = re.compile(

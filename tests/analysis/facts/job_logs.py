@@ -129,6 +129,6 @@ def answer(
     return triage.analyze(folder).answer
 
 
-def culprits(told: Answer) -> list[str | None]:
+def culprits(report: Answer) -> list[str | None]:
     """The nodes that are convicted."""
-    return [one.node for one in told.suspects if str(one.role) == "culprit"]
+    return [one.node for one in report.suspects if str(one.role) == "culprit"]

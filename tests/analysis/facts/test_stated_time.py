@@ -12,8 +12,8 @@ from triage.domain.wire import iso_utc
 ECC = "[rank5]: RuntimeError: CUDA error: uncorrectable ECC error encountered"
 
 
-def at_of(told: Answer) -> str | None:
-    return iso_utc(told.verdict.at)
+def at_of(report: Answer) -> str | None:
+    return iso_utc(report.verdict.at)
 
 
 def test_a_zone_that_nothing_tells(tmp_path: Path) -> None:

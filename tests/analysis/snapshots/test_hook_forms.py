@@ -131,7 +131,7 @@ FORMS = {
 ISSUES_ALONE = {"retired at issue"}
 
 
-def said_of(tmp_path: Path, kind: str, form: str, **given: Any) -> Answer:
+def said_of(tmp_path: Path, kind: str, form: str, **wishes: Any) -> Answer:
     folder = tmp_path / "job"
     # Gloo records no send or receive, so that a pipeline would hide who waits for whom.
     pipeline = (
@@ -139,7 +139,7 @@ def said_of(tmp_path: Path, kind: str, form: str, **given: Any) -> Answer:
         if FORMS[form] in (pushed, retired_at_issue, without_table, from_any_source)
         else {"pp": 1}
     )
-    simulate(kind, folder, **{**JOB, **pipeline, **given})
+    simulate(kind, folder, **{**JOB, **pipeline, **wishes})
     for path in sorted((folder / "fr").iterdir()):
         dump = pickle.loads(path.read_bytes())
         FORMS[form](dump)

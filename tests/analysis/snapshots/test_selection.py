@@ -13,10 +13,10 @@ from triage import analyze
 from triage.simulator import simulate
 
 
-def job(path: Path, **given: Any) -> Path:
+def job(path: Path, **wishes: Any) -> Path:
     """A job of which rank 3 stops; its folder of dumps."""
     wanted = {"ranks": 8, "tp": 2, "pp": 2, "seed": 4, "entries": 200, "culprit": 3, "frames": 0}
-    simulate("host-stall", path, **(wanted | given))
+    simulate("host-stall", path, **(wanted | wishes))
     return path / "fr"
 
 

@@ -29,8 +29,8 @@ def trainer_and_engines(folder: Path, kind: str = "device-stall") -> Path:
     return folder
 
 
-def notes_of(said: Answer) -> str:
-    return " ".join(said.coverage.notes)
+def notes_of(report: Answer) -> str:
+    return " ".join(report.coverage.notes)
 
 
 @pytest.mark.parametrize("kind", ["device-stall", "host-stall", "mismatch-op"])

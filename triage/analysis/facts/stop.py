@@ -35,6 +35,7 @@ __all__ = [
     "When",
     "at_its_own_stop",
     "ends_its_log",
+    "is_condition",
     "is_failing",
     "is_of_a_health_check",
     "of_a_process",

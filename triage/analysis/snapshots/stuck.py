@@ -12,7 +12,7 @@ import numpy as np
 from triage.analysis.snapshots.snapshot import NOTHING, Snapshot, Stuck
 from triage.domain.rank_digest import ISSUED_ALONE, P2P, RankDigest
 
-__all__ = ["break_gloo", "prefer_shared_places", "stuck_in"]
+__all__ = ["break_gloo", "prefer_shared_places", "stop_at_what_peers_lack", "stuck_in"]
 
 # Members of a group that are asked in which order they issued what is open.
 MAX_BESIDE: Final = 32

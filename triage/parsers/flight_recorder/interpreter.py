@@ -24,6 +24,7 @@ from triage.parsers.flight_recorder.jit import (
     checked,
     in_python,
     inlined,
+    reads_most,
     signed,
 )
 from triage.parsers.flight_recorder.long_texts import (
@@ -276,6 +277,7 @@ def only_zeros(buf: U8, start: int, end: int) -> bool:
     return True
 
 
+@reads_most
 @checked
 def interpret(
     buf: U8, size: int, max_text: int, max_depth: int,

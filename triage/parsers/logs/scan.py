@@ -20,6 +20,7 @@ from triage.parsers.flight_recorder.jit import (
     compile_if_more_than,
     compiled,
     inlined,
+    reads_most,
 )
 from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, HIT_SAME, HIT_STEP, SKIP, Automaton
 from triage.parsers.logs.coarse_keys import timeless_key, words_key
@@ -160,6 +161,7 @@ class Scanner:
 Array = Any
 
 
+@reads_most
 @compiled
 def scan(
     buf: Array, words: Array, filled: Word, cut: Word, max_line: Word, wrap: Word, templates: Word,

@@ -9,7 +9,7 @@ from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.placement.topology import Placement
 from triage.domain.report import Suspect
 
-__all__ = ["contradictions", "held_to_their_seats"]
+__all__ = ["contradictions", "suspects_held_to_placement"]
 
 
 def contradictions(suspects: Sequence[Suspect], placement: Placement) -> list[str]:
@@ -25,7 +25,7 @@ def contradictions(suspects: Sequence[Suspect], placement: Placement) -> list[st
 
 
 @contextmanager
-def held_to_their_seats() -> Iterator[None]:
+def suspects_held_to_placement() -> Iterator[None]:
     """Within it, an answer that contradicts who sits where is an error."""
     made = verdict.suspects_of
 
