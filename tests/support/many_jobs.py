@@ -189,15 +189,16 @@ def harmless_lines() -> list[str]:
 
 
 def fatal_lines() -> list[str]:
-    """Lines of programs that can be the origin of a stop."""
-    return lines_with((EvidenceRole.ROOT,))
+    """Lines of programs that end their process; what needs another source ends none by itself."""
+    return lines_with((EvidenceRole.ROOT,), weak=False)
 
 
-def lines_with(roles: tuple[EvidenceRole, ...]) -> list[str]:
+def lines_with(roles: tuple[EvidenceRole, ...], *, weak: bool = True) -> list[str]:
     return [
         line
         for one in all_signatures()
-        if one.role in roles and one.kind in ("python", "cuda", "nccl", "elastic", "oom")
+        if one.role in roles and one.kind in ("python", "cuda", "nccl", "elastic")
+        if weak or not one.weak
         for line in one.matches
         if line.isprintable()
     ]

@@ -115,3 +115,10 @@ def test_lines_a_little_out_of_order_are_of_one_boot() -> None:
 def test_a_log_taken_from_the_boot_behind_the_stop() -> None:
     rows = [up("dmesg", 1, 3 * SECOND_NS), up("dmesg", 2, HOUR), banner("syslog", 1, STOP + HOUR)]
     assert near(times(rows, KNOWN)[1], STOP + 2 * HOUR)
+
+
+def test_a_repeated_row_ends_no_boot() -> None:
+    """Its last line stands further down the log, behind lines of a lower uptime."""
+    repeated = replace(up("dmesg", 1, 2 * DAY), last_stamp=up("dmesg", 9, 3 * DAY).stamp)
+    rows = [both("dmesg", 0, STOP - 3 * DAY, 0), repeated, up("dmesg", 2, 2 * DAY + HOUR)]
+    assert near(times(rows, KNOWN)[2], STOP - DAY + HOUR)

@@ -76,16 +76,19 @@ def spans_of(
     """The boots in one log, by node and in the order of lines; ``rows`` stand in that order."""
     spans: list[BootSpan] = []
     current: dict[str | None, BootSpan] = {}
+    # By the first line of each row: the last one of a repeated row stands further down the log.
+    reached: dict[str | None, int] = {}
     for row in rows:
         uptime = row.stamp.uptime_ns
         if uptime is None:
             continue
         node, line = node_of(row), row.line or 0
         span = current.get(node)
-        again = span is not None and is_of_a_new_boot(row, uptime, span.last_ns)
-        if span is None or again:
+        if span is None or is_of_a_new_boot(row, uptime, reached[node]):
             span = current[node] = BootSpan(node, line, uptime)
             spans.append(span)
+            reached[node] = uptime
+        reached[node] = max(reached[node], uptime)
         span.last_ns = max(span.last_ns, uptime, row.last_stamp.uptime_ns or 0)
         span.rows.append(row)
         when = read(row.stamp)
