@@ -5,9 +5,10 @@
 Cases: a job log by signatures alone and with templates, at half and full size
 (linear?); the merged log of a job where all 16,384 ranks print progress and NCCL
 prints its channels ("harsh"); a kernel log of some GB and a tenth of it (memory
-flat?); both with 200 own signatures; a flood of one Xid (one row?); one kernel log for
-each of 2,048 nodes. Beside them, in the same run: drain3 where it is installed, and
-ripgrep, else GNU grep, with all literals. CPU seconds tell more than seconds where other work runs.
+flat?); both with 200 own signatures; a flood of one Xid (one row?); a flood of Xids, each
+another one; one kernel log for each of 2,048 nodes. Beside them, in the same run: drain3
+where it is installed, and ripgrep, else GNU grep, with all literals. CPU seconds tell more
+than seconds where other work runs.
 """
 
 import argparse
@@ -175,6 +176,17 @@ def flood(count: int) -> Iterator[str]:
         yield f"[{90_000 + number / 300:12.6f}] {xid_line(rng)}"
 
 
+def other_xids(count: int) -> Iterator[str]:
+    """Many Xids of many GPUs: hardly two lines say the same."""
+    rng = random.Random(11)
+    for number in range(count):
+        yield (
+            f"[{90_000 + number / 300:12.6f}] NVRM: Xid (PCI:0000:{rng.randrange(256):02x}:00):"
+            f" {rng.randrange(200)}, pid={rng.randrange(1000, 4_000_000)}, name=python3,"
+            f" Ch {rng.randrange(64):08x}, intr {rng.randrange(1 << 32):08x}."
+        )
+
+
 def measure(path: Path, how: str = "signatures", code: str = READ_CODE) -> dict[str, Any]:
     """Seconds, lines, rows and templates of one run in a process of its own."""
     command = [sys.executable, "-c", code, str(path), how]
@@ -250,6 +262,10 @@ def cases(folder: Path, options: argparse.Namespace) -> dict[str, Callable[[], d
             write_lines(folder / "flood" / "nodes" / "n3" / "kernel.log", flood(800_000))
         )
 
+    def distinct() -> dict[str, Any]:
+        path = folder / "xids" / "nodes" / "n3" / "kernel.log"
+        return measure(write_lines(path, other_xids(65_000)))
+
     return {
         "job log": lambda: measure(job(lines)),
         "job log with 200 own signatures": lambda: measure(job(lines), "own"),
@@ -263,6 +279,7 @@ def cases(folder: Path, options: argparse.Namespace) -> dict[str, Callable[[], d
         "kernel log with 200 own signatures": lambda: large(gigabytes / 2, "own"),
         "kernel log with templates": lambda: large(gigabytes / 2, "templates"),
         "800,000 times one Xid": repeated,
+        "flood of Xids": distinct,
         f"{options.nodes:,} kernel logs": fleet,
     }
 

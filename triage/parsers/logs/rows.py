@@ -138,11 +138,28 @@ class Following(Sequence[str]):
 
     def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
         if isinstance(index, slice) and index.start is None and index.stop is not None:
-            return self.upto(index.stop)
+            return FirstOf(self, index.stop)
         return self.upto(MAX_FOLLOWING)[index]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.upto(MAX_FOLLOWING))
+
+
+class FirstOf(Sequence[str]):
+    """The first ``most`` of the lines behind a line, which most signatures never look at."""
+
+    def __init__(self, following: Following, most: int) -> None:
+        self.following = following
+        self.most = most
+
+    def __len__(self) -> int:
+        return len(self.following.upto(self.most))
+
+    def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
+        return self.following.upto(self.most)[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.following.upto(self.most))
 
 
 def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
