@@ -50,7 +50,9 @@ PLACES = {
     "the analysis": "triage.analysis.answer.weigh_incident",
 }
 SCRIPT = """
-import importlib, sys, time
+import importlib, signal, sys, time
+# Whoever starts tests in the background has them ignore the interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def ready():
     sys.stderr.write("ready\\n"); sys.stderr.flush()
 {phase}

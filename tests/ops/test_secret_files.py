@@ -20,11 +20,13 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", FROM_FILES)
 def test_every_secret_may_come_from_a_file(name: str, tmp_path: Path, monkeypatch) -> None:
-    (tmp_path / "secret").write_text(f"  the-{name}\n\n")
+    # A broker's address is looked at when it is read.
+    value = f"redis://the-{name}" if name == "broker_url" else f"the-{name}"
+    (tmp_path / "secret").write_text(f"  {value}\n\n")
     monkeypatch.setenv(f"TRIAGE_{name.upper()}_FILE", str(tmp_path / "secret"))
     monkeypatch.setenv(f"TRIAGE_{name.upper()}", "")
 
-    assert getattr(load_settings(), name) == f"the-{name}"
+    assert getattr(load_settings(), name) == value
 
 
 def test_every_setting_that_sounds_like_a_secret_may() -> None:
