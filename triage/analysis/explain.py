@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from triage.analysis.answer import Weighing, missing_of, require_usable, weigh_incident, weigh_view
 from triage.analysis.facts.find_stop import begun_to_wait
+from triage.analysis.facts.stated_time import stated
 from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop
 from triage.analysis.joining.belief import Belief
 from triage.analysis.joining.bounds import BOUNDS, Bound
@@ -230,8 +231,9 @@ def explain(
     ranked, decision = weighed.joined.beliefs, weighed.joined.decision
     best = sorted((belief.log_odds for belief in ranked if belief.features), reverse=True)[:2]
     from_dumps = bool(ranked) and not ranked[0].hypothesis.rows
+    at, _ = stated(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
     return Explanation(
-        verdict=decision.verdict,
+        verdict=replace(decision.verdict, at=at),
         node=first_node(decision),
         from_dumps=from_dumps,
         stop=weighed.stop,
