@@ -34,6 +34,7 @@ BAD_ENDS: Final = tuple(sorted(
 class GeneratedJob:
     """A folder as ``triage analyze`` takes it, and what was done to it in a few words."""
 
+    number: int
     path: Path
     what: str
 
@@ -47,7 +48,7 @@ def generate(makers: tuple[Maker, ...], numbers: range, scratch: Path) -> Iterat
         path = scratch / f"{number:05d}"
         chance = random.Random(f"many-jobs/{number}")
         what = makers[number % len(makers)](chance, path)
-        yield GeneratedJob(path, f"{number}: {what}")
+        yield GeneratedJob(number, path, f"{number}: {what}")
 
 
 def dumps_of_a_healthy_job(chance: random.Random, path: Path) -> str:
