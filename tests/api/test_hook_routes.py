@@ -108,7 +108,7 @@ def test_the_same_failure_is_the_same_incident(service: Service) -> None:
     body = {"job_id": "same", "cluster": "a", "failed_at": "2026-11-21T03:14:15Z"}
     first, again = service.opened(**body), service.opened(**body)
     shifted = service.opened(**{**body, "failed_at": "2026-11-21T04:14:15.000+01:00"})
-    other = service.opened(**{**body, "failed_at": "2026-11-21T03:14:16Z"})
+    other = service.opened(**{**body, "failed_at": "2026-11-21T03:24:16Z"})
     assert first == again == shifted != other
 
 

@@ -9,14 +9,14 @@ from sqlalchemy import select, update
 
 from models import Action, Cluster, Incident, Node, Repair
 from tests.api.service import Service
-from tests.services.whole_jobs import GPU_LOST, INCIDENTS, files_of, tar_of
+from tests.services.whole_jobs import GPU_LOST, INCIDENTS, fresh_files_of, tar_of
 from tests.support.work import ReadersHere, do_all
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
 
-LOST = files_of(GPU_LOST)
-BUG = files_of(INCIDENTS / "logs-traceback-w16" / "files")
+LOST = fresh_files_of(GPU_LOST)
+BUG = fresh_files_of(INCIDENTS / "logs-traceback-w16" / "files")
 
 
 @pytest.fixture
@@ -46,11 +46,17 @@ def cordoned(service: Service, incident: str) -> str:
 
 
 def aged(service: Service, incident: str, by: timedelta) -> None:
-    """Let the incident have happened earlier."""
+    """Let the incident, and the failure that it is about, have happened earlier."""
     with service.ctx.database.writing() as session:
-        made = Incident.created_at
-        at: datetime = session.scalar(select(made).where(Incident.id == incident))
-        session.execute(update(Incident).where(Incident.id == incident).values(created_at=at - by))
+        made, told = session.execute(
+            select(Incident.created_at, Incident.verdict).where(Incident.id == incident)
+        ).one()
+        at = datetime.fromisoformat(told["at"]) - by
+        session.execute(
+            update(Incident)
+            .where(Incident.id == incident)
+            .values(created_at=made - by, verdict={**told, "at": f"{at.replace(tzinfo=None)}Z"})
+        )
 
 
 def test_the_job_starts_without_the_convicted_node(service: Service, cluster: str) -> None:
@@ -139,6 +145,7 @@ def test_a_bug_stops_the_job_for_a_day_and_leaves_nobody_out(
     service: Service, cluster: str
 ) -> None:
     incident = failed(service, "1", cluster, BUG)
+    aged(service, incident, timedelta(hours=12))  # its log may be hours ahead of now
 
     found = launch(service, "1", cluster, "&node=n1")
     assert (found["decision"], found["exclude"], found["may_join"]) == ("stop", [], False)

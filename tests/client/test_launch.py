@@ -8,10 +8,12 @@ import time
 
 import pytest
 
-from tests.client.conftest import JOB
+from tests.client.conftest import JOB as WHOLE
+from tests.services.whole_jobs import GPU_LOST, fresh_files_of
 from tests.workers.running import ROOT
 from triage.cli.main import main
 
+JOB = {**WHOLE, "job_id": "lost-yesterday"}
 POD = {"spec": {"template": {"spec": {"containers": []}}}}
 
 
@@ -27,6 +29,17 @@ def run(address, monkeypatch, capsys):
         return status, said.out, said.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def lost(client, tmp_path_factory):
+    """A job whose GPU was lost yesterday, answered."""
+    folder = tmp_path_factory.mktemp("fresh")
+    for name, data in fresh_files_of(GPU_LOST).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    opened = client.job_failed(JOB)
+    return client.wait(client.upload(folder, incident=opened).id, timeout_s=300)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_incidents_are_listed_once_each_newest_first(database, opened, late_s, l
     at = NOW + timedelta(days=1)
     made = [
         (at + timedelta(microseconds=s), opened(job_id, now=at + timedelta(microseconds=s),
-         failed_at=NOW + timedelta(seconds=k)))
+         failed_at=NOW + timedelta(minutes=2 * k)))
         for k, s in enumerate(late_s)
     ]  # fmt: skip
     more = iter(added_s)
@@ -152,7 +152,9 @@ def test_evidence_is_filtered_and_paged(database, unique, opened):
 )  # fmt: skip
 def test_incidents_are_filtered(database, unique, opened, asked, hits):
     made = {
-        name: opened(unique, failed_at=NOW + timedelta(seconds=k), now=NOW + timedelta(seconds=k))
+        name: opened(
+            unique, failed_at=NOW + timedelta(minutes=2 * k), now=NOW + timedelta(seconds=k)
+        )
         for k, name in enumerate("abc")
     }
     with database.writing() as session:
