@@ -2,21 +2,21 @@
 
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import select, update
 
 from models import Action, Cluster, Incident, Node, Repair
 from tests.api.service import Service
-from tests.services.whole_jobs import GPU_LOST, INCIDENTS, fresh_files_of, tar_of
+from tests.services.whole_jobs import GPU_LOST, INCIDENTS, files_of, fresh_files_of, tar_of
 from tests.support.work import ReadersHere, do_all
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
 
 LOST = fresh_files_of(GPU_LOST)
-BUG = fresh_files_of(INCIDENTS / "logs-traceback-w16" / "files")
+BUG = files_of(INCIDENTS / "logs-traceback-w16" / "files")
 
 
 @pytest.fixture
@@ -145,7 +145,8 @@ def test_a_bug_stops_the_job_for_a_day_and_leaves_nobody_out(
     service: Service, cluster: str
 ) -> None:
     incident = failed(service, "1", cluster, BUG)
-    aged(service, incident, timedelta(hours=12))  # its log may be hours ahead of now
+    # Its files are of a fixed day: let it be of the last hours.
+    aged(service, incident, datetime(2026, 11, 21, 12, tzinfo=UTC) - utc_now())
 
     found = launch(service, "1", cluster, "&node=n1")
     assert (found["decision"], found["exclude"], found["may_join"]) == ("stop", [], False)

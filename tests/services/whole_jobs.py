@@ -37,8 +37,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def fresh_files_of(folder: Path) -> dict[str, bytes]:
-    """The same but its dumps, with the days of its logs moved to the last day: nobody is left out of
-    a start for what failed long ago. They end before two in the morning.
+    """The same but its dumps, with the days of its logs moved to the last one: nobody is left out
+    of a start for what failed long ago. They end before two in the morning.
     """
     day = (datetime.now(UTC) - timedelta(hours=2)).strftime("%Y-%m-%d").encode()
     return {
