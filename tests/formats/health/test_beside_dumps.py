@@ -200,11 +200,13 @@ def test_a_quoted_xid_on_no_node_makes_no_cause(fabric):
 
 
 # Open: a node that a scheduler lost under the job is no stop where the line names a job's number.
-LOST = pytest.mark.xfail(strict=True, reason="a line about a job's number is taken for another's")
+NOT_SEEN = pytest.mark.xfail(
+    strict=True, reason="a line about a job's number is taken for another's"
+)
 
 
 @pytest.mark.parametrize(
-    ("days", "trouble"), [(-30, False), (-2, False), pytest.param(0, True, marks=LOST)]
+    ("days", "trouble"), [(-30, False), (-2, False), pytest.param(0, True, marks=NOT_SEEN)]
 )
 def test_a_schedulers_log_of_another_day_makes_no_stop_of_a_healthy_job(tmp_path, days, trouble):
     hang = Healthy(tmp_path / "job")
