@@ -8,12 +8,16 @@ import time
 
 import pytest
 
-from tests.client.conftest import JOB as WHOLE
 from tests.services.whole_jobs import GPU_LOST, fresh_files_of
 from tests.workers.running import ROOT
 from triage.cli.main import main
 
-JOB = {**WHOLE, "job_id": "lost-yesterday"}
+# On nodes of its own: what other tests list by node is not this.
+FRESH = {
+    name.replace("gpu-01", "gpu-09"): data.replace(b"gpu-01", b"gpu-09")
+    for name, data in fresh_files_of(GPU_LOST).items()
+}
+JOB = {**json.loads(FRESH["job.json"]), "job_id": "lost-today"}
 POD = {"spec": {"template": {"spec": {"containers": []}}}}
 
 
@@ -33,9 +37,9 @@ def run(address, monkeypatch, capsys):
 
 @pytest.fixture(scope="module")
 def lost(client, tmp_path_factory):
-    """A job whose GPU was lost yesterday, answered."""
+    """A job whose GPU was lost on the last day, answered."""
     folder = tmp_path_factory.mktemp("fresh")
-    for name, data in fresh_files_of(GPU_LOST).items():
+    for name, data in FRESH.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     opened = client.job_failed(JOB)
