@@ -262,16 +262,6 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("broker_url")
-    @classmethod
-    def check_broker(cls, value: str) -> str:
-        """A broker of a kind that can be talked to."""
-        scheme = value.partition(":")[0].lower()
-        if value and scheme not in BROKERS:  # an empty one stands beside TRIAGE_BROKER_URL_FILE
-            known = ", ".join(f"{one}://" for one in BROKERS)
-            raise ValueError(f"a broker of this kind is not known; it begins with one of {known}")
-        return value
-
     @field_validator("act_max_age", mode="before")
     @classmethod
     def read_hours(cls, value: object) -> object:
@@ -360,11 +350,22 @@ def load_settings(**given: object) -> Settings:
     file = read_file(os.environ.get("TRIAGE_CONFIG"))
     secrets = secrets_from_files(given_here, variable)
     try:
-        return Settings(**file).model_copy(update=secrets | checked(given))
+        settings = Settings(**file).model_copy(update=secrets | checked(given))
     except ValidationError as error:
         first = error.errors()[0]
         name = "TRIAGE_" + "_".join(str(part) for part in first["loc"]).upper()
         raise UsageError(f"{name}: {first['msg']}") from error
+    check_broker(settings.broker_url)
+    return settings
+
+
+def check_broker(url: str) -> None:
+    """Refuse a broker of a kind that cannot be talked to, wherever its address came from."""
+    if url.partition(":")[0].lower() not in BROKERS:
+        known = ", ".join(f"{one}://" for one in BROKERS)
+        raise UsageError(
+            "TRIAGE_BROKER_URL: a broker of this kind is not known; it begins with one of " + known
+        )
 
 
 def checked(given: dict[str, object]) -> dict[str, Any]:
