@@ -475,6 +475,24 @@ def test_a_hung_task_waits_for_what_its_frames_say(
 
 
 @pytest.mark.parametrize(
+    ("status", "harms"),
+    [
+        ("nvme nvme7: Abort status: 0x0", False),
+        ("nvme nvme7: Abort status: 0x0\r", False),
+        ("nvme nvme7: Abort status: 0x371", True),
+        ("nvme nvme6: Abort status: 0x0", True),
+        ("nvme nvme17: Abort status: 0x0", True),
+    ],
+)
+def test_a_command_that_the_disk_aborts_when_told_harms_nobody(status: str, *, harms: bool) -> None:
+    line = "nvme nvme7: I/O 33 QID 60 timeout, aborting"
+    between = "nvme nvme7: I/O 34 QID 61 timeout, aborting"
+    seen = see(line, (between, f"[ 12.3] {status}"))
+    assert seen is not None
+    assert (seen.role is EvidenceRole.ROOT) == harms
+
+
+@pytest.mark.parametrize(
     ("severity", "lines", "category", "grade", "weak"),
     [
         ("corrected", (" section_type: memory error",), Category.HOST_MEMORY, "corrected", True),

@@ -65,7 +65,7 @@ def steps(first: int = -300, last: int = 0, every: int = 10) -> list[str]:
 def traceback(rank: int | None, error: str, second: float = 0.5) -> list[str]:
     """A rank's last words."""
     before = "" if rank is None else f"[rank{rank}]: "
-    lines = ("Traceback (most recent call last):", '  File "/work/train.py", line 88, in <module>',
+    lines = ("Traceback (most recent call last):", '  File "/srv/train.py", line 88, in <module>',
              "    run()", error)  # fmt: skip
     return [f"[{DAY} {at(second)[:8]}] about to save nothing", *(before + line for line in lines)]
 

@@ -142,25 +142,22 @@ def new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
         for row in rows
         if row.signature == JOINED and row.pid is not None and row.line is not None
     ]
-    last: dict[object, int] = {}
+    # What each process of a seat printed first and last; last is the one that was heard last.
+    spans: dict[object, dict[int, tuple[int, int]]] = defaultdict(dict)
     for row in joined:
-        last[seat_of(row)] = row.pid or 0
-    if not last:
+        pid, line = row.pid or 0, row.line or 0
+        first, last = spans[seat_of(row)].pop(pid, (line, line))
+        spans[seat_of(row)][pid] = min(first, line), max(last, line)
+    if not spans:
         return
-    behind: dict[tuple[object, int], int] = {}
-    for row in joined:
-        behind[seat_of(row), row.pid or 0] = row.line or 0
-    changed = {
-        seat: max(line for (one, pid), line in behind.items() if one == seat and pid != newest)
-        for seat, newest in last.items()
-        if any(one == seat and pid != newest for one, pid in behind)
-    }
-    first_new = {
-        seat: min(row.line or 0 for row in joined if seat_of(row) == seat and row.pid == last[seat])
-        for seat in changed
-    }
-    moved = [seat for seat, line in changed.items() if line < first_new[seat]]
-    if not moved or len(moved) < MOST_NEW * len(last):
+    first_new, heard_before = {}, {}
+    for seat, lines in spans.items():
+        *before, newest = lines.values()
+        if before:
+            first_new[seat] = newest[0]
+            heard_before[seat] = max(last for _, last in before)
+    moved = [seat for seat, line in heard_before.items() if line < first_new[seat]]
+    if not moved or len(moved) < MOST_NEW * len(spans):
         return
     line = min(first_new[seat] for seat in moved)
     at_ns = next((row.at_ns for row in joined if row.line == line), None)

@@ -98,6 +98,9 @@ def find_stop(
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
         before = replace(before, loads=loads, begun_ns=began, lived_ns=lived)
         start = last_root(row for row in evidence if not before.is_of_another_life(row))
+        if failing and is_long_ago(start, newest):
+            # The job tells its failure without a clock: that is of the end of its logs.
+            start, end = None, newest
     by_lines = start is not None and start != stuck
     errors = [row.error_ns for row in failing if row.at_ns is not None]
     given_up = first_to_give_up(failing, start) or gave_up
@@ -165,6 +168,11 @@ def is_long_before(row: Evidence, alive_ns: int | None) -> bool:
     """Whether a line is of a day on which the job of the dumps had not failed: they go on after."""
     last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
     return alive_ns is not None and last_ns is not None and alive_ns - last_ns > DAY_S * SECOND
+
+
+def is_long_ago(ns: int | None, newest: int | None) -> bool:
+    """Whether the logs go on for more than a day behind a time."""
+    return ns is not None and newest is not None and newest - ns > DAY_S * SECOND
 
 
 def newest_of(

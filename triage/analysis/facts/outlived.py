@@ -5,11 +5,12 @@ A part that ailed may ail again, so what a line says of one stays a possible cau
 the stop. The same holds for what ended an earlier attempt in the same log.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from itertools import pairwise
+from typing import Final, cast
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from triage.analysis.facts.stop import (
     of_a_process,
 )
 from triage.analysis.progress.course import Course, course_of
+from triage.domain.arrays import F64
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -56,10 +58,45 @@ SHOWN_CHARACTERS: Final = 90
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The steps of one log: their lines, numbers and times (NaN where none is printed)."""
+    """The steps of one log: their lines, numbers and times (NaN where none is printed).
+
+    A run is a stretch of lines with one number, as many ranks print it. For each line: where its
+    run ends, and the newest time up to it, from it to the end of its run, and from it on.
+    """
 
     course: Course
     lines: Sequence[int]
+    run_ends: Sequence[int]
+    heard_ns: Sequence[float]
+    newest_of_run_ns: Sequence[float]
+    newest_behind_ns: Sequence[float]
+    num_dated: int
+    """Behind so many lines no clock dates one."""
+    only_ends_behind: bool
+    """Whether nothing fails behind the last of them but that processes ended."""
+
+    @classmethod
+    def read(cls, course: Course, beside: Sequence[Evidence]) -> "Track":
+        """The steps of one log, of which ``beside`` are the rows by line; what bears no time may
+        be the newest.
+        """
+        newest = np.where(np.isnan(course.ns), np.inf, course.ns)
+        bounds = [0, *(np.flatnonzero(np.diff(course.at)) + 1).tolist(), len(course.at)]
+        ends: list[int] = []
+        of_run: list[float] = []
+        for first, end in pairwise(bounds):
+            ends += [end] * (end - first)
+            of_run += latest_behind(newest[first:end])
+        return cls(
+            course,
+            [step.place.line for step in course.counted],
+            ends,
+            np.fmax.accumulate(course.ns).tolist(),
+            of_run,
+            latest_behind(newest),
+            int(np.flatnonzero(~np.isnan(course.ns)).max(initial=-1)) + 1,
+            only_ends(row for row in beside if (row.line or 0) >= course.counted[-1].place.line),
+        )
 
     def goes_on_behind(self, row: Evidence) -> bool:
         """Whether more than one step of this log stands behind a row of it.
@@ -68,31 +105,30 @@ class Track:
         """
         line = row.line or 0
         place = bisect_right(self.lines, line)
-        bound = self.time_at(row, place)
-        at, ns = self.course.at, self.course.ns
-        behind = [
-            k
-            for k in range(place, len(self.lines))
-            if bound is None or np.isnan(ns[k]) or ns[k] >= bound - SECOND
-        ]
+        since = self.time_at(row, place) - SECOND
+        at = self.course.at
         before = float(at[place - 1]) if place else None
-        steps = {float(at[k]) for k in behind} - {before}
-        if len(steps) >= MORE_THAN_ONE:
-            return True
-        if len(self.lines) < 2 or not steps:
+        steps: set[float | None] = set()
+        behind = place
+        while behind < len(self.lines) and self.newest_behind_ns[behind] >= since:
+            if self.newest_of_run_ns[behind] >= since:
+                steps.add(float(at[behind]))
+                if len(steps - {before}) >= MORE_THAN_ONE:
+                    return True
+            behind = self.run_ends[behind]
+        if len(self.lines) < 2 or not steps - {before}:
             return False
         first, last = self.course.counted[place - 1 if place else 0], self.course.counted[-1]
         lines = last.place.line - first.place.line
         share = (last.index - first.index) / lines if lines > 0 else 0.0
         return (last.place.line - line) * share >= SURELY_MANY
 
-    def time_at(self, row: Evidence, place: int) -> int | None:
+    def time_at(self, row: Evidence, place: int) -> float:
         """No earlier than this a row was printed: by its own clock, else by what is above it."""
         if row.stamp.wall_ns is not None and row.at_ns is not None:
             return row.at_ns
-        above = self.course.ns[:place]
-        known = above[~np.isnan(above)]
-        return int(known.max()) if len(known) else None
+        heard = self.heard_ns[place - 1] if place else np.nan
+        return -np.inf if np.isnan(heard) else heard
 
     def last_but_one(self, start: AttemptStart | None) -> int | None:
         """When the step before the last one was printed, in the last attempt."""
@@ -102,6 +138,17 @@ class Track:
             return None
         earlier = ns[at != at[-1]]
         return int(earlier.max()) if len(earlier) else None
+
+
+def only_ends(rows: Iterable[Evidence]) -> bool:
+    """Whether nothing fails but that processes ended."""
+    failing = [row for row in rows if row.role in FAILING]
+    return bool(failing) and all(row.kind is Kind.ELASTIC for row in failing)
+
+
+def latest_behind(times: F64) -> list[float]:
+    """For each of some times the latest from there on."""
+    return cast(list[float], np.maximum.accumulate(times[::-1])[::-1].tolist())
 
 
 def mark_outlived(
@@ -119,10 +166,7 @@ def mark_outlived(
     for own in rows_of.values():
         own.sort(key=lambda row: row.line or 0)
     starts = last_attempts(rows_of, logs, courses)
-    tracks = {
-        name: Track(course, [step.place.line for step in course.counted])
-        for name, course in courses.items()
-    }
+    tracks = {name: Track.read(course, rows_of[name]) for name, course in courses.items()}
     clock = Clock.of(tracks, starts, {file.artifact: file.node for file in logs})
     kept, told_steps, told_attempts = [], [], []
     for row in rows:
@@ -135,14 +179,11 @@ def mark_outlived(
         if (start is not None and start.is_before(last)) or clock.is_earlier_attempt(row):
             told_attempts.append(row)
             kept.append(outlived(row))
-        elif row.category not in NOT_OVER and (
-            went_on(last, track, rows_of[row.artifact]) or clock.went_on(row)
-        ):
+        elif row.category not in NOT_OVER and (went_on(last, track) or clock.went_on(row)):
             told_steps.append(row)
             kept.append(outlived(row))
         elif last is not row and (
-            (start is not None and start.is_before(row))
-            or went_on(row, track, rows_of[row.artifact])
+            (start is not None and start.is_before(row)) or went_on(row, track)
         ):
             kept.append(last)
         else:
@@ -222,29 +263,22 @@ def may_be_outlived(row: Evidence) -> bool:
     return of_a_process(row) or (row.kind is Kind.XID and row.code in OF_A_PROCESS)
 
 
-def went_on(row: Evidence, track: Track | None, beside: Sequence[Evidence]) -> bool:
+def went_on(row: Evidence, track: Track | None) -> bool:
     """Whether its own log goes on behind a row."""
     if track is None or row.line is None or not track.goes_on_behind(row):
         return False
-    return not (is_an_exception(row) and is_flushed_behind(row, track, beside))
+    return not (is_an_exception(row) and is_flushed_behind(row, track))
 
 
 def is_an_exception(row: Evidence) -> bool:
     return row.kind in (Kind.PYTHON, Kind.CUDA) and row.role is EvidenceRole.ROOT
 
 
-def is_flushed_behind(row: Evidence, track: Track, beside: Sequence[Evidence]) -> bool:
+def is_flushed_behind(row: Evidence, track: Track) -> bool:
     """Whether the steps behind an exception may have waited in the buffer of the process that it
     ended: no clock dates them, and behind them stands nothing but that processes ended.
     """
-    first = bisect_right(track.lines, row.line or 0)
-    if not np.isnan(track.course.ns[first:]).all():
-        return False
-    lines = [one.line or 0 for one in beside]
-    behind = beside[bisect_left(lines, track.lines[-1]) :]
-    ended = [one for one in behind if one.kind is Kind.ELASTIC and one.role in FAILING]
-    others = [one for one in behind if one.role in FAILING and one.kind is not Kind.ELASTIC]
-    return bool(ended) and not others
+    return track.only_ends_behind and bisect_right(track.lines, row.line or 0) >= track.num_dated
 
 
 def outlived(row: Evidence) -> Evidence:

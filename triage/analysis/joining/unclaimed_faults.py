@@ -4,6 +4,7 @@ Such a fault on one GPU alone may be that GPU. GPUs of a node do not break withi
 other, and where a program was seen out of bounds before, the faults are what it left behind.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -50,19 +51,24 @@ def is_out_of_bounds(row: Evidence) -> bool:
 
 def on_several_gpus(faults: Sequence[Evidence]) -> bool:
     """Whether two GPUs fault within a minute, or where no clock tells them apart."""
-    return any(
-        one.gpu is not None
-        and other.gpu is not None
-        and one.gpu != other.gpu
-        and (
-            one.at_ns is None
-            or other.at_ns is None
-            or abs((one.last_at_ns or one.at_ns) - other.at_ns) <= TOGETHER_NS
-            or abs((other.last_at_ns or other.at_ns) - one.at_ns) <= TOGETHER_NS
-        )
-        for place, one in enumerate(faults)
-        for other in faults[:place]
-    )
+    located = [row for row in faults if row.gpu is not None]
+    if any(row.at_ns is None for row in located):
+        # Without a clock any other GPU may have faulted together with it.
+        return len({row.gpu for row in located}) > 1
+    ends = sorted((row.last_at_ns or row.at_ns or 0, row.gpu or "") for row in located)
+    # Behind the place of each end: the first one of another GPU.
+    changes = [len(ends)] * len(ends)
+    for place in reversed(range(len(ends) - 1)):
+        same = ends[place][1] == ends[place + 1][1]
+        changes[place] = changes[place + 1] if same else place + 1
+    for row in located:
+        at_ns = row.at_ns or 0
+        near = bisect_left(ends, (at_ns - TOGETHER_NS, ""))
+        if near < len(ends) and ends[near][1] == row.gpu:
+            near = changes[near]
+        if near < len(ends) and ends[near][0] <= at_ns + TOGETHER_NS:
+            return True
+    return False
 
 
 def program_strayed(rows: Iterable[Evidence]) -> bool:

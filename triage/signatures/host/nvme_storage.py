@@ -20,9 +20,15 @@ SCSI = "Linux: drivers/scsi, drivers/ata"
 ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 
 
-def timeout(match: re.Match[str], _after: Sequence[str]) -> Reading:
-    """What the driver does about a command without an answer."""
-    if says(match, "step") == "completion polled":  # the answer was there, its interrupt was lost
+# How many lines behind an abort its own status stands, between those of other queues.
+ABORT_LINES = 3
+
+
+def timeout(match: re.Match[str], after: Sequence[str]) -> Reading:
+    """What the driver does about a command without an answer, and whether the device obeys."""
+    aborted = f"{match['device']}: Abort status: 0x0"
+    polled = says(match, "step") == "completion polled"  # its interrupt was lost, not the answer
+    if polled or any(line.rstrip().endswith(f" {aborted}") for line in after):
         return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
     return Reading()
 
@@ -115,6 +121,7 @@ DISKS.root(
     ),
     source=NVME,
     read=timeout,
+    context=ABORT_LINES,
 )
 DISKS.root(
     "nvme_down",
