@@ -68,6 +68,8 @@ class Signature:
     Lines of ``as_one`` ones are readings of one state: of one part they are one row,
     whatever their numbers; ``quiet`` and ``as_one`` together are told apart by their
     words alone from the first line on.
+    Of ``floods`` ones a node may print thousands an hour that name a GPU and a code: behind the
+    first hundreds of an hour those of one GPU and code become one row.
     ``traits`` say what the joining of evidence asks besides the category.
     """
 
@@ -88,5 +90,6 @@ class Signature:
     each: bool = False
     quiet: bool = False
     as_one: bool = False
+    floods: bool = False
     traits: frozenset[Trait] = frozenset()
     read: Read | None = None

@@ -17,6 +17,7 @@ from triage.parsers.logs.grams import Grams, grams_of
 __all__ = [
     "BREAK",
     "HIT_EACH",
+    "HIT_FLOOD",
     "HIT_ONE",
     "HIT_QUIET",
     "HIT_SAME",
@@ -40,6 +41,8 @@ HIT_STEP: Final = 8
 
 HIT_SAME: Final = 16
 """What only tells that its shape was there: joined by its words alone from the first line on."""
+HIT_FLOOD: Final = 32
+"""What may come by the thousand within the hour: then joined by what it is about."""
 
 
 @dataclass(frozen=True, slots=True)

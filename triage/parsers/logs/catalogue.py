@@ -9,6 +9,7 @@ import numpy as np
 from triage.parsers.flight_recorder.jit import Word, compiled
 from triage.parsers.logs.automaton import (
     HIT_EACH,
+    HIT_FLOOD,
     HIT_ONE,
     HIT_QUIET,
     HIT_SAME,
@@ -105,7 +106,7 @@ def sort_of(one: Signature) -> int:
         return HIT_ONE | HIT_EACH
     if one.quiet:
         return HIT_SAME if one.as_one else HIT_QUIET
-    return HIT_ONE
+    return HIT_ONE | HIT_FLOOD if one.floods else HIT_ONE
 
 
 @lru_cache(4)

@@ -24,6 +24,7 @@ from triage.parsers.flight_recorder.jit import (
 __all__ = [
     "BRACKET_CLOSE",
     "BRACKET_OPEN",
+    "COLON",
     "DASH",
     "DIGIT",
     "DOT",

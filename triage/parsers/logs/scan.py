@@ -22,8 +22,17 @@ from triage.parsers.flight_recorder.jit import (
     inlined,
     reads_most,
 )
-from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, HIT_SAME, HIT_STEP, SKIP, Automaton
+from triage.parsers.logs.automaton import (
+    HIT_EACH,
+    HIT_FLOOD,
+    HIT_QUIET,
+    HIT_SAME,
+    HIT_STEP,
+    SKIP,
+    Automaton,
+)
 from triage.parsers.logs.coarse_keys import timeless_key, words_key
+from triage.parsers.logs.floods import FloodTable, flood_key
 from triage.parsers.logs.grams import gram_hits
 from triage.parsers.logs.mask import (
     after_escape,
@@ -95,6 +104,7 @@ class Tables:
     masks: np.ndarray = field(init=False)
     arena: np.ndarray = field(init=False)
     line: np.ndarray = field(init=False)
+    floods: FloodTable = field(default_factory=FloodTable)
     steps: FormTables = field(default_factory=FormTables)
 
     def __post_init__(self) -> None:
@@ -115,6 +125,7 @@ class Tables:
         if self.state[TEMPLATES]:
             self.mask_slots[:] = 0
         self.clear_groups()
+        self.floods.start()
         self.steps.start()
         self.state[:] = 0
         self.state[EACH_LEFT] = each
@@ -153,6 +164,7 @@ class Scanner:
             one.classes, one.delta, one.flags, one.shift, one.first_hit,
             own.state, own.group_slots, own.groups,
             own.mask_slots, own.masks, own.arena, own.line,
+            own.floods.entries, own.floods.count,
             own.steps.slots, own.steps.forms, own.steps.samples, own.steps.state,
         )  # fmt: skip
         return int(status)
@@ -169,6 +181,7 @@ def scan(
     classes: Array, delta: Array, flags: Array, shift: Word, first_hit: Word,
     state: Array, group_slots: Array, groups: Array,
     mask_slots: Array, masks: Array, arena: Array, line: Array,
+    floods: Array, num_floods: Array,
     form_slots: Array, forms: Array, samples: Array, steps: Array,
 ) -> Word:  # fmt: skip
     """DONE, or FULL with everything before ``state[POS]`` counted."""
@@ -242,6 +255,8 @@ def scan(
                     key = finish(mix(mix_run(at, buf, start, i), start - row))
                 elif hit == HIT_SAME or (hit == HIT_QUIET and state[QUIET_LEFT] <= 0):
                     key = words_of_line if words_of_line else words_key(buf, start, i)
+                elif hit & HIT_FLOOD:
+                    key = flood_key(buf, start, i, floods, num_floods)
                 else:
                     state[QUIET_LEFT] -= hit == HIT_QUIET
                     key = collapse_key(buf, start, i)

@@ -99,6 +99,7 @@ SIGNATURES: tuple[Signature, ...] = (
         scope=Scope.KERNEL,
         traits=frozenset({Trait.QUOTABLE}),
         context=3,
+        floods=True,
         read=read,
         matches=(
             "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, "

@@ -1,0 +1,132 @@
+"""Keys of lines of which a node may print thousands an hour: Xids, each with other numbers.
+
+The first lines of a host and hour are told apart by all that the collapse key keeps, those behind
+them by what they are about, the GPU and the code. No machine has as many GPUs and codes as are told
+apart then; what goes on after that is garbage, told apart by its code, and at last by nothing.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from triage.parsers.flight_recorder.jit import Word, compiled
+from triage.parsers.logs.mask import (
+    COLON,
+    HEX,
+    KINDS,
+    LETTER,
+    MASK,
+    SEED,
+    collapse_key,
+    digits_end,
+    finish,
+    mix,
+    mix_run,
+)
+
+__all__ = ["FloodTable", "flood_key"]
+
+# So many lines of one host and hour are told apart by all, then so many GPUs with their codes, and
+# so many codes.
+MOST_ALIKE: Final = 192
+
+# Columns of the table. One entry for what stands before each Xid, which is a host and an hour, and
+# one for each key that was given behind the first lines.
+KEY: Final = 0
+LINES: Final = 1
+PLACES: Final = 2
+CODES: Final = 3
+COLUMNS: Final = 4
+
+X, LETTER_I, D, OPEN, CLOSE, SPACE = (ord(one) for one in "xid() ")
+LOWER: Final = 32
+
+Array = Any  # of compiled code
+
+
+@dataclass(slots=True)
+class FloodTable:
+    """What was seen of floods in one file; ``count`` holds the number of entries."""
+
+    capacity: int = 1 << 14
+    entries: np.ndarray = field(init=False)
+    count: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.entries = np.zeros((self.capacity, COLUMNS), np.int64)
+        self.count = np.zeros(1, np.int64)
+
+    def start(self) -> None:
+        """Ready for a new file."""
+        if self.count[0]:
+            self.entries[:] = 0
+            self.count[0] = 0
+
+
+@compiled
+def xid_place(buf: Array, start: Word, end: Word) -> Word:
+    """Where ``Xid`` with a bracket behind it stands, in any case; -1 where it does not."""
+    for i in range(start, end - 4):
+        named = (buf[i] | LOWER) == X and (buf[i + 1] | LOWER) == LETTER_I
+        if named and (buf[i + 2] | LOWER) == D and (buf[i + 3] == OPEN or buf[i + 4] == OPEN):
+            of_a_switch = i > start and HEX <= KINDS[buf[i - 1]] <= LETTER  # "SXid ("
+            return -1 if of_a_switch else i
+    return -1
+
+
+@compiled
+def slot_of(entries: Array, key: Word) -> Word:
+    """The entry of ``key``, or the free one in which it belongs."""
+    last = len(entries) - 1
+    slot = key & last
+    while entries[slot, KEY] and entries[slot, KEY] != key:
+        slot = (slot + 1) & last
+    return slot
+
+
+@compiled
+def is_apart(entries: Array, count: Array, owner: Word, column: Word, key: Word) -> Word:
+    """Whether ``key`` is kept apart: it was before, or few of its kind have been so far."""
+    slot = slot_of(entries, key)
+    if entries[slot, KEY]:
+        return True
+    if entries[owner, column] >= MOST_ALIKE or count[0] >= len(entries) // 2:
+        return False
+    entries[owner, column] += 1
+    entries[slot, KEY] = key
+    count[0] += 1
+    return True
+
+
+@compiled
+def flood_key(buf: Array, start: Word, end: Word, entries: Array, count: Array) -> Word:
+    """The key of one more line with an Xid in it."""
+    place = xid_place(buf, start, end)
+    if place < 0:
+        return collapse_key(buf, start, end)
+    before = collapse_key(buf, start, place)
+    owner = slot_of(entries, before)
+    if not entries[owner, KEY]:
+        if count[0] >= len(entries) // 2:
+            before = np.int64(SEED)  # whatever stands before it
+            owner = slot_of(entries, before)
+        count[0] += entries[owner, KEY] == 0
+        entries[owner, KEY] = before
+    entries[owner, LINES] += 1
+    if entries[owner, LINES] <= MOST_ALIKE:
+        return collapse_key(buf, start, end)
+    close = place
+    while close < end and buf[close] != CLOSE:
+        close += 1
+    stop = close + 1
+    while stop < end and (buf[stop] == COLON or buf[stop] == SPACE):
+        stop += 1
+    stop = digits_end(buf, stop, end)
+    key = finish(mix_run(before, buf, place, min(stop, end)))
+    if is_apart(entries, count, owner, PLACES, key):
+        return key
+    key = finish(mix_run(before, buf, close, min(stop, end)))
+    if is_apart(entries, count, owner, CODES, key):
+        return key
+    return finish(mix(before, MASK))
