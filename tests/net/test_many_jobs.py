@@ -7,10 +7,6 @@ import pytest
 import triage
 from tests.support.many_jobs import HEALTHY, STOPPED, generate
 
-# Open faults: jobs whose logs say little of themselves, beside an old error of a part or with an
-# idle end. One that comes right fails the test, and leaves this list.
-STILL_ACCUSED = frozenset({841, 1149, 1549, 1933})
-STILL_HEALTHY = frozenset({858, 965, 1182})
 PARTS = [range(start, start + 125) for start in range(0, 2000, 125)]
 
 
@@ -24,7 +20,7 @@ def test_no_healthy_job_is_accused(numbers: range, tmp_path: Path) -> None:
         if verdict.kind not in ("healthy", "inconclusive") or guilty or verdict.cordon:
             accused[job.number] = (job.what, verdict.summary)
         proved += verdict.kind == "healthy"
-    assert accused.keys() == STILL_ACCUSED & {*numbers}, accused
+    assert not accused
     # Nothing is bought by saying less: of nearly all it is said that they are well.
     assert proved >= 0.9 * len(numbers)
 
@@ -36,4 +32,4 @@ def test_no_stopped_job_is_called_healthy(numbers: range, tmp_path: Path) -> Non
         for job in generate(STOPPED, numbers, tmp_path)
         if (verdict := triage.analyze(job.path).answer.verdict).kind == "healthy"
     }
-    assert healthy.keys() == STILL_HEALTHY & {*numbers}, healthy
+    assert not healthy

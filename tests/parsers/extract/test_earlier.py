@@ -52,7 +52,14 @@ def without_later(one: Extract) -> Extract:
         logs=tuple(
             replace(
                 log,
-                file=replace(log.file, progress=None, harmless=frozenset(), job_id="", checksum=0),
+                file=replace(
+                    log.file,
+                    progress=None,
+                    harmless=frozenset(),
+                    job_id="",
+                    checksum=0,
+                    system=False,
+                ),
                 rows=type(log.rows)(replace(row, traits=frozenset()) for row in log.rows),
             )
             for log in one.logs

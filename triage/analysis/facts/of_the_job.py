@@ -47,6 +47,10 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
     The bar of an epoch is full before the last checkpoint and evaluation, in which jobs fail too.
     """
     end = progress.ended if progress is not None else None
+    if progress is not None and facts.exit_code == 0 and progress.stopped is not None:
+        # It ended by itself: its logs fell silent because it was done.
+        changes = [one for one in progress.changes if one is not progress.stopped]
+        return judged_anew(replace(progress, changes=tuple(changes)))
     if progress is None or end is None or facts.exit_code == 0:
         return progress
     own = own_logs(dated)
@@ -55,9 +59,13 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
         for row in dated.evidence
     ):
         return progress
-    held = replace(progress, failed_behind=True)
-    health, sentence = health_of(held)
-    return replace(held, health=health, said=sentence)
+    return judged_anew(replace(progress, failed_behind=True))
+
+
+def judged_anew(progress: JobProgress) -> JobProgress:
+    """``progress`` with the health and the sentence that are its own."""
+    health, sentence = health_of(progress)
+    return replace(progress, health=health, said=sentence)
 
 
 def fails_behind(row: Evidence, end: ProgressPoint) -> bool:
@@ -109,6 +117,10 @@ def contradictions(
     return (f'job.json: exit code 0, and {first.artifact} line {first.line} says "{text}"{held}',)
 
 
+# What an interpreter ends with that aborts: 128 and SIGABRT.
+ABORTED: Final = "134"
+
+
 def is_teardown(row: Evidence) -> bool:
     """Whether processes print so when they go: whoever leaves first takes the store with him, and
     the others lose what they held.
@@ -116,7 +128,7 @@ def is_teardown(row: Evidence) -> bool:
     if Trait.TIMEOUT in row.traits or row.kind is Kind.SCHEDULER:
         return False
     if row.role is EvidenceRole.CONSEQUENCE:
-        return not ends_by_itself(row)
+        return not (ends_by_itself(row) or row.fields.get("exit_code") == ABORTED)
     return Trait.RENDEZVOUS in row.traits or row.is_generic
 
 

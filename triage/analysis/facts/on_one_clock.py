@@ -170,6 +170,7 @@ def anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
         dump_last_ns=max(last, default=None),
         dump_by_node=by_node,
         at_ns=None if at is None else int(at.timestamp() * 1e9),
+        started_at_ns=facts.started_at_ns,
     )
 
 

@@ -191,11 +191,15 @@ class Stop:
         its GPU, was started again and the job ran after that.
         """
         at_ns = row.at_ns if row.last_at_ns is None else row.last_at_ns
-        if at_ns is None or row.error_ns > MOST_SLACK_S * SECOND:
+        if at_ns is None:
             return False
         at_ns += row.error_ns
-        if self.begun_ns is not None and at_ns < self.begun_ns:
+        # Without a zone it is hours off at most; what is known worse may be of any year.
+        is_dated = row.error_ns < DAY_S * SECOND
+        if self.begun_ns is not None and is_dated and at_ns < self.begun_ns:
             return True
+        if row.error_ns > MOST_SLACK_S * SECOND:
+            return False
         if self.lived_ns is None or row.kind not in KERNEL_KINDS:
             return False
         starts = [*self.boots.get(row.node or "", ())]

@@ -27,6 +27,7 @@ from triage.parsers.logs.progress.series import MarkKind, Quantity
 
 __all__ = ["health_of", "job_progress"]
 
+TEXTS: Final = frozenset({LogKind.JOB, LogKind.KERNEL})
 CURVE_POINTS: Final = 240
 # After its last step, a log without times may have this many times the usual lines between two.
 LINES_AFTER: Final = 4.0
@@ -52,8 +53,8 @@ def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobPr
 
 def course_of_job(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
     every = sorted(files, key=lambda file: file.artifact)
-    ordered = [file for file in every if file.kind is LogKind.JOB]
-    nodes = [file for file in every if file.kind is LogKind.KERNEL]
+    ordered = [file for file in every if file.of_a_job]
+    nodes = [file for file in every if file.kind in TEXTS and not file.of_a_job]
     courses = [course for file in ordered if (course := course_of(file)) is not None]
     if not courses:
         return begun_only(ordered, until_ns)

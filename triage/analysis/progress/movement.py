@@ -13,7 +13,7 @@ import numpy as np
 from triage.analysis.progress.course import SECOND, Course, point_of
 from triage.analysis.progress.pace import print_gap_s, seconds, words_of
 from triage.domain.progress import Change, ChangeKind, ProgressPoint
-from triage.parsers.logs.logset import LogFile, LogKind
+from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Mark, MarkKind, Place
 
 __all__ = ["USUAL_GAPS", "Movement", "movement_of"]
@@ -159,7 +159,7 @@ def no_headway(course: Course) -> Change | None:
 
 def reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:
     """How far the collected logs of the job reach."""
-    ends = [file.last_at_ns for file in files if file.kind is LogKind.JOB]
+    ends = [file.last_at_ns for file in files if file.of_a_job]
     return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)
 
 

@@ -36,13 +36,15 @@ class Anchors:
     """Times in UTC that are known without any log.
 
     ``dump_last_ns`` is the last time in any dump; with ``dump_by_node`` (the last time in
-    the dumps of each node) one node's wrong clock does not count.
+    the dumps of each node) one node's wrong clock does not count. When the job began tells the
+    year alone.
     """
 
     failed_at_ns: int | None = None
     dump_last_ns: int | None = None
     at_ns: int | None = None
     dump_by_node: Mapping[str, int] = field(default_factory=dict)
+    started_at_ns: int | None = None
 
     @property
     def stop_ns(self) -> int | None:
@@ -159,7 +161,7 @@ def year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None:
     missing = any(one.wall_ns is not None and not one.has_year for one in stamps)
     if known is None:
         full = sorted(one.wall_ns for one in stamps if one.wall_ns is not None and one.has_year)
-        known = newest_in_company(full)
+        known = newest_in_company(full) or anchors.started_at_ns
         if missing and known is None:
             notes.append("no log prints a year: dates are right but for the year")
     return known

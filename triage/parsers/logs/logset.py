@@ -74,6 +74,13 @@ class LogFile:
     """The number of its job, as the head of the log tells it; empty where it does not."""
     checksum: int = 0
     """Of its bytes: two logs with one are copies; 0 where nobody counted."""
+    system: bool = False
+    """Whether the services of its machine write it, beside whatever else does."""
+
+    @property
+    def of_a_job(self) -> bool:
+        """Whether it ends with its job, as the log of services in which no step stands does not."""
+        return self.kind is LogKind.JOB and (self.progress is not None or not self.system)
 
 
 @dataclass(slots=True)

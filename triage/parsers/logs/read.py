@@ -337,6 +337,7 @@ class LogReader:
             file.harmless = frozenset(self.harmless)
         file.first_stamp = self.layout.first_stamp
         file.checksum = self.checksum
+        file.system = self.layout.system
         file.job_id = self.layout.job_id if kind is LogKind.JOB else ""
         file.last_stamp = self.last_stamp
         if not self.layout.kernel:

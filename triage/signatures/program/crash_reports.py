@@ -125,7 +125,8 @@ CRASH.root(
     near_misses=("Fatal Python error: Segmentation fault",),
     source="CPython: Py_FatalError",
     read=lambda match, _after: (
-        Reading(role=CONSEQUENCE, blame=Blame.NOBODY)
+        # Its work may have been done; it aborts all the same, and its launcher counts it as failed.
+        Reading(role=CONSEQUENCE, blame=Blame.NOBODY, fields={"exit_code": "134"})
         if match["late"]
         else Reading(category=Category.SOFTWARE_USER, also=(Category.SOFTWARE_FRAMEWORK,))
         if match["stack"]

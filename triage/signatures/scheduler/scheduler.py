@@ -75,15 +75,18 @@ SCHEDULER = Family("scheduler", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
 
 SCHEDULER.consequence(
     "slurm_cancelled",
-    r"\*\*\* (?P<what>JOB|STEP) (?P<job>\S{1,64}) ON (?P<batch_node>\S{1,256}) CANCELLED AT"
-    r" (?P<time>\S{1,40})(?: DUE TO (?P<why>[A-Za-z ]{1,40}))?",
-    literals=("cancelled at",),
+    r"\*\*\* (?P<what>JOB|STEP) (?P<job>\S{1,64}) ON (?P<batch_node>\S{1,256}) CANCELLED"
+    r"(?: AT (?P<time>\S{1,40}))?(?: DUE TO (?P<why>[A-Za-z ]{1,40}))?",
+    literals=("cancelled at", "cancelled due to", "cancelled ***"),
     matches=(
         "slurmstepd: error: *** STEP 77.0 ON n4 CANCELLED AT 2026-03-04T05:06:07 DUE TO TIME"
         " LIMIT ***",
         "slurmstepd: error: *** JOB 77 ON n4 CANCELLED AT 2026-03-04T05:06:07 DUE TO PREEMPTION"
         " ***",
         "slurmstepd: error: *** STEP 77.0 ON n4 CANCELLED AT 2026-03-04T05:06:07 ***",
+        "slurmstepd: error: *** JOB 77 ON n4 CANCELLED DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR"
+        " DETAILS ***",
+        "slurmstepd: error: *** STEP 77.0 ON n4 CANCELLED ***",
     ),
     near_misses=("the order was cancelled at noon",),
     source=SLURM,

@@ -59,6 +59,7 @@ OVERFLOW: Final = (
 # `{'train_runtime': 812.3, 'train_samples_per_second': 41.2, 'epoch': 3.0}` (transformers)
 # `Training completed. Do not forget to share your model on huggingface.co/models =)`
 # `[launch.py:351:main] Process 4120 exits successfully.` (DeepSpeed)
+# `Training time 6:12:44` (DETR, MAE, DINO), `Done. Total time: 6:12:44`
 # `worker group successfully finished. Waiting 300 seconds for other agents to finish.` (torchrun)
 # `Local worker group finished (WorkerState.SUCCEEDED). Waiting 300 seconds ...` (torchrun)
 END: Final = (
@@ -72,6 +73,7 @@ END: Final = (
     r"|\b(?:job|run|training|task|workers?|all ranks|program)\b.{0,40}"
     r"\b(?:finished|completed|exited|ended) successfully\b"
     r"|\b(?:state|status|phase)[=: ]{1,3}\"?succeeded\b"
+    r"|^(?:done\W{0,3})?(?:total (?:training )?|training )time:? \d{1,4}:\d\d:\d\d$"
 )
 # `***** Running training *****`, `[before the start of training step] datetime: ...`,
 # `Training starts at step 1`, and the head of nccl-tests, whose first row is its first step
@@ -93,11 +95,11 @@ RESTART: Final = (
     r"|\b(?:job|training|workers?|worker group) (?:will (?:be )?restart(?:ed)?|is restarting)\b"
     r"|\bretry training worker group\b"
     r"|\brestart_count\W{1,3}[1-9]\d{0,3}\b|\brestart (?:attempt|number|count)\W{0,3}[1-9]\d{0,3}\b"
-    r"|\bcancelled at \S{10,40} due to (?:job requeue|node failure)\b"
+    r"|\bcancelled(?: at \S{10,40})? due to (?:job requeue|node failure)\b"
     r"|\bjob \S{1,40} (?:was |has been |is being )?requeued\b"
 )
 
-TRACEBACK: Final = r"\btraceback \(most recent call (?:last|first)\)"
+TRACEBACK: Final = r"\btraceback \(most recent\b"
 
 KINDS: Final = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))

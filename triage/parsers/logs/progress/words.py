@@ -19,6 +19,7 @@ LITERALS: Final = (
     "heartbeat", "overflow", "skipping ", "evaluati", "validation", "valid_", "eval_",
     "checkpoint", "train_runtime", "running training", "training com", "training fin",
     "training done", "training is", "training has", "training was", "training suc", "training end",
+    "total time", "total training time", "training time",
     "start of training", "training start", "ing training", "training ...", "trainer.fit",
     "successfully", "ith code 0", "xit code 0", "exit 0", "ed: succ", "exiting program",
     "succeeded", "warmup iters", "done training",
