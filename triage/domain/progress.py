@@ -158,6 +158,7 @@ class JobProgress:
     between the last of them and ``until_ns``. ``doing`` is what the job had begun after its
     last step (``evaluation``, ``checkpoint``), ``doing_since`` the line that says it; ``traceback``
     that one stands behind that step, ``failed_behind`` that something failed behind the end.
+    ``error_at_end`` is line and text of an error behind that step that no signature knows.
     ``slow_ranks`` are the slowest first. ``changes`` are all that was found, by time.
     ``pause_s`` is the longest silence that its own pace explains. ``left_s`` is how much longer
     the logs of nodes are, None where that says nothing.
@@ -181,6 +182,7 @@ class JobProgress:
     doing_since: ProgressPoint | None = None
     traceback: bool = False
     failed_behind: bool = False
+    error_at_end: tuple[int, str] | None = None
     changes: tuple[Change, ...] = ()
     slow_ranks: tuple[SlowRank, ...] = ()
     curve: Curve = field(default_factory=Curve)

@@ -108,6 +108,40 @@ def test_only_leaves_behind_a_full_count(end: str, line: str, tmp_path: Path) ->
     assert str(told.verdict.kind) == "healthy", told.verdict.summary
 
 
+UNKNOWN_ERRORS = (
+    "[2026-11-20 09:03:40,073] ERROR main: bad batch at index 7",
+    "2026-11-20 09:03:40 trainer FATAL the table of shards is gone",
+    "The run has failed: see the report of the trainer",
+    "Uncaught exception in worker 3, giving up",
+)
+NO_ERRORS = (
+    "2026-11-20 09:03:40 INFO report: 0 failed, 12 done",
+    "checks failed: 0",
+    "2026-11-20 09:03:40 INFO error bars are drawn at 2 sigma",
+)
+MOVING = {"bar": [*steps(bar, 400, 20, 0)], "megatron": [*steps(megatron, 400, 20, 0)]}
+
+
+@pytest.mark.parametrize("form", [*ENDS, *MOVING])
+def test_an_error_in_words_that_nobody_knows_proves_no_health(form: str, tmp_path: Path) -> None:
+    lines = (ENDS | MOVING)[form]
+    for number, line in enumerate((*UNKNOWN_ERRORS, *NO_ERRORS)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        told = answer(folder, [*lines, line])
+        harmless = line in NO_ERRORS
+        assert (str(told.verdict.kind) == "healthy") == harmless, (line, told.verdict.summary)
+        if not harmless:
+            assert line.split()[-1] in told.verdict.summary
+            assert told.suspects == ()
+            (folder / "zero").mkdir()
+            zero = answer(folder / "zero", [*lines, line], exit_code=0)
+            assert str(zero.verdict.kind) == "healthy", zero.verdict.summary
+    # What stands before the last step, it got over.
+    before = answer(tmp_path, [UNKNOWN_ERRORS[0], *lines])
+    assert str(before.verdict.kind) == "healthy", before.verdict.summary
+
+
 BROKEN = (
     f"{STAMP.format(30)}.000000+00:00 n2 kernel: NVRM: Xid (PCI:0000:5d:00): 79, pid=1,"
     " name=python, GPU has fallen off the bus."

@@ -59,6 +59,7 @@ def without_later(one: Extract) -> Extract:
                     job_id="",
                     checksum=0,
                     system=False,
+                    error_at_end=None,
                 ),
                 rows=type(log.rows)(replace(row, traits=frozenset()) for row in log.rows),
             )

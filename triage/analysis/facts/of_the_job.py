@@ -26,7 +26,7 @@ from triage.analysis.progress import health_of
 from triage.domain.category import HARDWARE
 from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
-from triage.domain.progress import JobProgress, ProgressPoint
+from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
 from triage.signatures.program.process_names import Whose, whose
 
@@ -47,11 +47,11 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
     The bar of an epoch is full before the last checkpoint and evaluation, in which jobs fail too.
     """
     end = progress.ended if progress is not None else None
-    if progress is not None and facts.exit_code == 0 and progress.stopped is not None:
-        # It ended by itself: its logs fell silent because it was done.
-        changes = [one for one in progress.changes if one is not progress.stopped]
-        return judged_anew(replace(progress, changes=tuple(changes)))
-    if progress is None or end is None or facts.exit_code == 0:
+    if progress is not None and facts.exit_code == 0:
+        # It ended by itself: it was done when its logs fell silent, whatever they say last.
+        changes = tuple(one for one in progress.changes if one.kind is not ChangeKind.STOPPED)
+        return judged_anew(replace(progress, changes=changes, error_at_end=None))
+    if progress is None or end is None:
         return progress
     own = own_logs(dated)
     if not any(

@@ -106,10 +106,17 @@ def of_course(
         doing=moved.doing,
         doing_since=moved.doing_since,
         traceback=moved.traceback,
+        error_at_end=error_behind(course),
         changes=tuple(changes),
         slow_ranks=slow_ranks_of(files),
         curve=curve_of(course, times),
     )
+
+
+def error_behind(course: Course) -> tuple[int, str] | None:
+    """The error behind the last step that nobody knows, as its log tells it."""
+    found = course.file.error_at_end
+    return found if found is not None and found[0] > course.counted[-1].place.line else None
 
 
 def begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
@@ -180,6 +187,9 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
             return health, sentence(change.text)
     if progress.ended is not None and progress.failed_behind:
         return Health.UNKNOWN, f"Its last step was done ({progress.ended_how}), and then it failed."
+    if progress.ended is not None and is_behind_the_end(progress):
+        how, error = progress.ended_how, (progress.error_at_end or (0, ""))[1]
+        return Health.UNKNOWN, f'Its last step was done ({how}); then its log ends with "{error}".'
     if progress.ended is not None:
         return Health.HEALTHY_END, f"The job ended in order: {progress.ended_how}."
     if progress.last is None:
@@ -196,12 +206,22 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
     )
 
 
+def is_behind_the_end(progress: JobProgress) -> bool:
+    """Whether an error stands behind the line that says that the job ended, in its log."""
+    end, error = progress.ended, progress.error_at_end
+    if end is None or error is None or progress.last is None:
+        return False
+    return end.artifact == progress.last.artifact and error[0] > end.line
+
+
 def why_unknown(progress: JobProgress, step: str) -> str | None:
     """Why nothing says that the job still moved behind ``step``, its last; None where it did."""
     if progress.doing is not None:
         return f"The log ends in the {progress.doing} after {step}, whose end is not printed."
     if progress.traceback:
         return f"A traceback stands behind {step}, and no step behind that."
+    if progress.error_at_end is not None:
+        return f'Behind {step} its log ends with "{progress.error_at_end[1]}".'
     if progress.left_s is not None:
         return (
             f"The log of the job ends at {step} without saying why; the logs of its nodes go on for"

@@ -46,8 +46,10 @@ def log_values(log: Outcome) -> list[Any]:
 def later_values(file: LogFile, looks: tuple[Look, ...]) -> list[Any]:
     """What extracts of earlier releases do not have; nothing where there is none of it."""
     progress = None if file.progress is None else progress_values(file.progress)
-    if file.job_id or file.checksum or file.system:
-        told = [file.job_id, file.checksum, *([True] if file.system else [])]
+    if file.job_id or file.checksum or file.system or file.error_at_end:
+        told = [file.job_id, file.checksum]
+        if file.system or file.error_at_end:
+            told += [file.system, *(file.error_at_end or ())]
         return [progress, sorted(file.harmless), looks_values(looks), file.own, *told]
     if file.own:
         return [progress, sorted(file.harmless), looks_values(looks), file.own]
@@ -121,7 +123,8 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
         own=later[3] if len(later) > 3 else "",
         job_id=later[4] if len(later) > 4 else "",
         checksum=int(later[5]) if len(later) > 5 else 0,
-        system=len(later) > 6,
+        system=bool(later[6]) if len(later) > 6 else False,
+        error_at_end=(int(later[7]), later[8]) if len(later) > 8 else None,
     )
     return Outcome(
         file,

@@ -77,6 +77,9 @@ class LogFile:
     system: bool = False
     """Whether the services of its machine write it, beside whatever else does."""
 
+    error_at_end: tuple[int, str] | None = None
+    """Line and text of an error that nobody knows among its last lines."""
+
     @property
     def of_a_job(self) -> bool:
         """Whether it ends with its job, as the log of services in which no step stands does not."""

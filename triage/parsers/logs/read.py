@@ -38,6 +38,14 @@ __all__ = ["DEFAULT_BOUNDS", "LineReader", "LogBounds"]
 LAST_BYTES: Final = 1024
 # The last lines of a log, of which one should have a time.
 TAIL_BYTES: Final = 4096
+LAST_LINES: Final = 8
+SHOWN_CHARACTERS: Final = 200
+# How loggers and people name what went wrong, in whatever words it is told.
+ERROR_WORDS: Final = re.compile(
+    r"\b(?:ERROR|FATAL|CRITICAL|PANIC)\b|\b(?i:fatal|exception|crash(?:ed)?|abort(?:ed|ing)"
+    r"|(?<!\b0 )(?<!\bno )(?:failed|died)|killed|cannot continue|giving up)\b"
+    r"(?!\W{0,3}(?:0|none)\b)"
+)
 # A ring of dmesg; what prints times since the line before is never larger than a few of it.
 MAX_RELATIVE: Final = 64 << 20
 
@@ -318,6 +326,17 @@ class LogReader:
                 self.last_stamp = stamp
                 return
 
+    def error_at_end(self, lines: int) -> tuple[int, str] | None:
+        """An error among the last lines, of ``lines`` in all, which no signature knows."""
+        behind = min(TAIL_BYTES, self.bounds.context)
+        tail = bytes(self.buffer[max(0, self.filled - behind) : self.filled])
+        texts = tail.removesuffix(b"\n").split(b"\n")[-LAST_LINES:]
+        for line, raw in enumerate(texts, start=lines - len(texts) + 1):
+            text = read_envelope(clean(raw), labelled=self.layout.labelled).text
+            if ERROR_WORDS.search(text) and self.catalogue.match(text, ()) is None:
+                return line, text[:SHOWN_CHARACTERS]
+        return None
+
     def outcome(self) -> Outcome:
         state = self.tables.state
         lines = int(state[scan.LINE])
@@ -342,6 +361,8 @@ class LogReader:
         file.last_stamp = self.last_stamp
         if not self.layout.kernel:
             file.progress = self.progress.result()
+        if file.progress is not None and file.progress.steps:
+            file.error_at_end = self.error_at_end(lines)
         rows = merged(under_their_headings(self.finished(node)), self.catalogue.each)
         looks = self.dumps.looks() if self.dumps is not None and kind is LogKind.JOB else ()
         outcome = Outcome(file, rows, size_bytes=self.size_bytes, looks=looks)
