@@ -458,12 +458,16 @@ class Decoder:
         """The rows of ``pg_status``.
 
         Not where a hook writes them: it counts from 0 what goes through the dispatcher, so that
-        its numbers fall behind those of the group.
+        its numbers fall behind those of the group. NCCL's own recorder counts operations of the
+        group, however it numbers its entries.
         """
         rows = self.status[: int(self.walked[col.OUT_STATUS])].tolist()
         numbers = entries[:, col.OP_ID]
-        if ((numbers != rd.MISSING) & (numbers < entries[:, col.COLLECTIVE_SEQ])).any():
-            return ()
+        behind = (numbers != rd.MISSING) & (numbers < entries[:, col.COLLECTIVE_SEQ])
+        if behind.any():
+            name = self.short_text(int(entries[behind.argmax(), col.NAME]))
+            if parse_op_name(name).backend != "nccl":
+                return ()
         return tuple(
             Counters(self.key_text(key), present(enqueued), present(started), present(completed))
             for key, enqueued, started, completed in rows
