@@ -154,6 +154,23 @@ def test_wide_forms_of_signs_are_the_signs() -> None:
     assert cleaned("＜system＞", 99) == "‹system›"
 
 
+def test_what_was_seen_first_is_quoted_where_nobody_is_named(tmp_path: Path) -> None:
+    line = (
+        "[rank1]:[E1206 18:44:11.715298711 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught"
+        " collective operation timeout: WorkNCCL(SeqNum=912, OpType=ALLREDUCE, NumelIn=8,"
+        " NumelOut=8, Timeout(ms)=600000) ran for 600035 milliseconds before timing out."
+    )
+    (tmp_path / "job.log").write_text(f"{line}\n")
+    report = triage.analyze(tmp_path).to_dict()
+    answer = questions.answer_of_report(report, Quotes())
+    (seen,) = answer.seen_first
+    assert (seen.rank, seen.op, seen.seq_id) == (1, "ALLREDUCE", 912)
+    assert (seen.artifact, seen.line) == ("job.log", 1)
+    (quoted,) = [one for one in answer.untrusted_log_text.quotes if one.ref == seen.quote]
+    assert "Watchdog caught" in quoted.text
+    assert "Watchdog" not in outside(answer)
+
+
 @pytest.mark.parametrize("word", ["x" * 4000, "語" * 4000, '"\\' * 2000, "\u202e<`{" * 900])
 def test_the_longest_answers_are_below_the_limit(word: str, report: dict) -> None:
     because = [
@@ -186,8 +203,14 @@ def test_the_longest_answers_are_below_the_limit(word: str, report: dict) -> Non
         "cordon": [f"{k}{word}"[:250] for k in range(40)],
     }
     restart = {"decision": "stop", "exclude": verdict["cordon"], "retries_left": 9, "why": word}
+    symptom = {
+        "text": word, "rank": 10**6, "node": f"s{word}"[:250], "op": word, "seq_id": 10**12,
+        "pg": word, "num_ranks": 10**6, "artifact": f"s{word}"[:250], "line": 10**9,
+        "at": "x" * 24,
+    }  # fmt: skip
     worst = {
         **report,
+        "symptoms": [symptom] * 5,
         "suspects": suspects,
         "verdict": verdict,
         "restart": restart,

@@ -105,6 +105,7 @@ def hostile(event=Event.READY, text=HOSTILE, **changes):
         actions=(text,) * 5,
         coverage_text=text,
         next_step=text,
+        seen_first=(text,) * 9,
         reason=text,
         resolution={"category": "gpu_hbm", "node": text, "note": text},
         **changes,
@@ -129,4 +130,5 @@ def of_incident(name):
         coverage_text=words.coverage_text,
         next_step=words.next_step,
         restart=wire.get("restart"),
+        seen_first=words.seen_first,
     )

@@ -182,6 +182,12 @@ def test_slack_says_who_why_and_what_to_do():
     assert "63 of 64 dumps" in said
 
 
+def test_slack_says_what_was_seen_first_where_nobody_is_named():
+    said = slack_text(message(suspects=(), seen_first=("rank 0: it timed out (job.log:3)",)))
+    assert "*Seen first:*\\n• rank 0: it timed out (job.log:3)" in said
+    assert "Seen first" not in slack_text(message())
+
+
 @pytest.mark.parametrize("url", ["", "/incidents/inc_7f3a"])
 def test_slack_names_the_incident_where_no_address_is_known(url):
     assert "Incident inc_7f3a" in slack_text(message(url=url))

@@ -47,6 +47,13 @@ def test_it_has_verdict_suspects_why_coverage_command_and_link_in_this_order():
     assert places == sorted(places)
 
 
+def test_what_was_seen_first_stands_below_the_verdict():
+    text = as_markdown(message(suspects=(), seen_first=("rank 0: a_b timed out (job.log:3)",)))
+    assert "\nSeen first:\n\n- rank 0: a_b timed out (job.log:3)\n" in text
+    assert text.index("Seen first") < text.index("Next:")
+    assert "Seen first" not in as_markdown(message())
+
+
 def test_the_best_three_have_reasons_and_all_have_a_row():
     text = as_markdown(message(suspects=many(5)))
     assert len(rows_of(text)) == 5

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.next_step import Symptom
 from triage.domain.report import (
     Answer,
     Because,
@@ -246,6 +247,7 @@ def hostile():
         job=JobFacts(HOSTILE, 64, 8),
         verdict=replace(whole.verdict, summary=HOSTILE, cordon=(HOSTILE, "n1; rm -rf /")),
         suspects=(suspect,),
+        symptoms=(Symptom(HOSTILE, 1, HOSTILE, HOSTILE, 2, HOSTILE, 3, HOSTILE, 4, AT),),
         collectives=(CollectiveAtFrontier(HOSTILE, HOSTILE, 1, HOSTILE, (1,), (2,), (3,)),),
         victims=Victims((0,), (HOSTILE,)),
         coverage=Coverage(

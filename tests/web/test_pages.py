@@ -223,6 +223,26 @@ def test_the_part_that_is_live_asks_for_itself_until_all_is_settled(opened: Serv
     assert "hx-get" not in part
 
 
+def test_what_was_seen_first_stands_below_the_verdict_where_nobody_is_named(
+    opened: Service,
+) -> None:
+    line = (
+        "[rank1]:[E1206 18:44:11.715298711 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught"
+        " collective operation timeout: WorkNCCL(SeqNum=912, OpType=ALLREDUCE, NumelIn=8,"
+        " NumelOut=8, Timeout(ms)=600000) ran for 600035 milliseconds before timing out."
+    )
+    incident = sent(opened, "unnamed", {"job.log": f"{line}\n".encode()})
+    analyse(opened)
+    report = opened.get(f"/v1/incidents/{incident}/report", token=None).json()
+    (seen,) = report["symptoms"]
+    page = Visit(opened).read(f"/incidents/{incident}")
+    said = f"rank 1, ALLREDUCE, number 912: {seen['text']} job.log:1"
+    order = [report["verdict"]["summary"], "Seen first", said, "Suspects"]
+    places = [page.words.index(part) for part in order]
+    assert places == sorted(places)
+    assert any("file=job.log&line=1" in link for link in page.links())
+
+
 def test_an_older_revision_says_that_it_is_one(opened: Service) -> None:
     visit = Visit(opened)
     kernel = {"nodes/gpu-0102/kernel.log": GOOD["nodes/gpu-0102/kernel.log"]}

@@ -16,6 +16,7 @@ __all__ = [
     "incident_of",
     "not_known_of",
     "restart_of",
+    "seen_first_of",
     "steps_of",
     "suspect_of",
     "verdict_of",
@@ -28,6 +29,8 @@ MAX_RANKS: Final = 8
 MAX_NAMES: Final = 8
 MAX_GPUS: Final = 4
 MAX_WANTED: Final = 5
+# The first time-out and what went before or after it: reasons are quoted beside them.
+MAX_SEEN: Final = 2
 
 ACTIONS: Final[Mapping[str, str]] = {
     Action.NONE: "No node needs anything.",
@@ -101,6 +104,25 @@ def restart_of(wire: Wire | None, quotes: Quotes) -> shapes.Restart | None:
         exclude=[quotes.name(node) for node in wire["exclude"][:MAX_NAMES]],
         retries_left=wire["retries_left"],
     )
+
+
+def seen_first_of(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.SeenFirst]:
+    """The first of ``symptoms`` of a report."""
+    return [
+        shapes.SeenFirst(
+            rank=one["rank"],
+            node=None if one["node"] is None else quotes.name(one["node"]),
+            op=None if one["op"] is None else quotes.path(one["op"]),
+            seq_id=one["seq_id"],
+            pg=None if one["pg"] is None else quotes.path(one["pg"]),
+            num_ranks=one["num_ranks"],
+            artifact=None if one["artifact"] is None else quotes.path(one["artifact"]),
+            line=one["line"],
+            at=one["at"],
+            quote=quotes.text(one["text"], "what was seen first"),
+        )
+        for one in wire[:MAX_SEEN]
+    ]
 
 
 def evidence_of(suspects: Sequence[Wire], most: int, quotes: Quotes) -> list[shapes.Evidence]:

@@ -14,6 +14,7 @@ from triage.agents.fields import (
     incident_of,
     not_known_of,
     restart_of,
+    seen_first_of,
     steps_of,
     suspect_of,
     verdict_of,
@@ -62,6 +63,7 @@ def answer_of_report(
     restart = None if report is None else restart_of(report.get("restart"), quotes)
     coverage = coverage_of(None if report is None else report["coverage"])
     shown = [suspect_of(one, quotes) for one in suspects[:MAX_SUSPECTS]]
+    seen = [] if report is None else seen_first_of(report.get("symptoms", ()), quotes)
     return shapes.JobAnswer(
         summary=summary_of(verdict, shown, restart, incident),
         next_step=steps_of(
@@ -75,6 +77,7 @@ def answer_of_report(
         verdict=verdict,
         suspects=shown,
         restart=restart,
+        seen_first=seen,
         evidence=evidence_of(suspects, MAX_REASONS, quotes),
         coverage=coverage,
         commands=commands_of(report),

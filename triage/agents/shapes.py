@@ -36,6 +36,7 @@ __all__ = [
     "Quote",
     "Repeat",
     "Restart",
+    "SeenFirst",
     "ShareOfCause",
     "ShortAnswer",
     "Suspect",
@@ -219,6 +220,21 @@ class Evidence(Shape):
     quote: str | None
 
 
+class SeenFirst(Shape):
+    """What the job said first where no cause is known; ``num_ranks`` say the same."""
+
+    rank: int | None
+    node: str | None
+    op: str | None
+    seq_id: int | None
+    pg: str | None
+    num_ranks: int
+    artifact: str | None
+    line: int | None
+    at: str | None
+    quote: str | None
+
+
 class Coverage(Shape):
     """What was read and what was not."""
 
@@ -263,6 +279,7 @@ class JobAnswer(ShortAnswer):
     verdict: Verdict | None = Field(description=CORDON)
     suspects: list[Suspect]
     restart: Restart | None = Field(description="restart, restart_without, stop or wait.")
+    seen_first: list[SeenFirst] = Field(description="Where no cause is known.")
     evidence: list[Evidence] = Field(description=REASONS)
     coverage: Coverage | None
     commands: list[Command] = Field(description="For a person to type; none of them was run.")

@@ -50,7 +50,8 @@ class Message:
     says why triage itself failed. ``previous_verdict`` and ``previous_suspects`` are those
     of the revision before: a receiver that keeps alerts apart by node needs them to end
     the alert of a node that is no longer suspected. ``restart`` is what to do with the job, as
-    the report has it; None where nothing is known.
+    the report has it; None where nothing is known. ``seen_first`` are sentences on what was seen
+    first where no cause is known.
     """
 
     event: Event
@@ -72,6 +73,7 @@ class Message:
     previous_verdict: Wire | None = None
     previous_suspects: tuple[Wire, ...] = ()
     restart: Wire | None = None
+    seen_first: tuple[str, ...] = ()
 
 
 def message_id(

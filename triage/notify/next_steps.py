@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from triage.domain.counts import count
 from triage.domain.report import Answer, Coverage
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
+from triage.render.words.symptoms import symptom_sentence
 
 __all__ = ["NextSteps", "coverage_text", "next_steps_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on."""
+    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on, and
+    what was ``seen_first`` where no cause is known.
+    """
 
     next_step: str
     actions: tuple[str, ...]
     coverage_text: str
+    seen_first: tuple[str, ...] = ()
 
 
 def next_steps_of(answer: Answer) -> NextSteps:
@@ -30,6 +34,7 @@ def next_steps_of(answer: Answer) -> NextSteps:
         next_step(answer),
         cordon_commands(answer) or inspection_commands(answer),
         coverage_text(answer.coverage),
+        tuple(map(symptom_sentence, answer.symptoms)),
     )
 
 

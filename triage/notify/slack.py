@@ -99,6 +99,9 @@ def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
         return
     if verdict.summary:
         yield section(escaped(verdict.summary, bounds.sentence))
+    seen = [f"• {escaped(one, bounds.reason)}" for one in message.seen_first[: bounds.reasons]]
+    if seen:
+        yield section("\n".join(("*Seen first:*", *seen)))
     for position, suspect in enumerate(top_suspects(suspects), start=1):
         yield section(_suspect(position, suspect, bounds))
     more = len(suspects) - len(top_suspects(suspects))

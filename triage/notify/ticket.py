@@ -71,6 +71,9 @@ def _above(message: Message) -> Iterator[str]:
     verdict, suspects = verdict_and_suspects(message)
     if verdict is not None and verdict.summary:
         yield escaped(verdict.summary, 2_000)
+    if message.seen_first:
+        seen = (f"- {escaped(one, 600)}" for one in message.seen_first[:_REASONS])
+        yield "\n".join(("Seen first:", "", *seen))
     if not suspects:
         yield "No suspects."
 

@@ -20,6 +20,7 @@ from triage.render.words.clean import one_line
 from triage.render.words.moments import relative
 from triage.render.words.ranges import condense, condense_names
 from triage.render.words.restart import restart_text
+from triage.render.words.symptoms import symptom_facts
 
 __all__ = ["FILTERS", "GLOBALS", "family", "kept", "node_address"]
 
@@ -181,6 +182,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "family": family,
     "urlencode_kept": kept,
     "restart": restart_text,
+    "symptom": symptom_facts,
     "words": lambda name: str(name).replace("_", " "),
     "number": lambda value: f"{value:,}",
 }

@@ -265,6 +265,17 @@ def test_a_page_is_closed_by_the_resolution_and_not_opened_again(
     assert len({one["dedup_key"] for one in receiver.bodies()}) == 1
 
 
+def test_a_message_holds_what_was_seen_first(
+    ctx: Context, readers: Readers, receiver: Receiver
+) -> None:
+    subscribe(ctx, validate("slack", receiver.url, None), None, None, "key_1")
+    line = b"a1:8812:8901 [0] NCCL INFO transport/net_ib.cc:877 -> 2\n"
+    announce_and_settle(ctx, readers, {"job.log": line})
+    send_all(ctx, readers)
+    assert "*Seen first:*" in receiver.came[0][1].decode()
+    assert "net_ib.cc:877" in receiver.came[0][1].decode()
+
+
 def settled(ctx: Context, readers: Readers, job_id: str) -> str:
     opened = announce(ctx, Failure(job_id, "a", expected_artifacts=0))
     work_off(ctx, readers)

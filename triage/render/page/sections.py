@@ -21,6 +21,7 @@ from triage.render.words.clean import one_line
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
 from triage.render.words.restart import restart_text
+from triage.render.words.symptoms import symptom_facts, symptom_place
 
 __all__ = [
     "NOTHING",
@@ -188,24 +189,20 @@ def next_steps(answer: Answer) -> Html:
 
 
 def symptoms(seen: Sequence[Symptom]) -> Html:
-    """What was seen first where no cause is known, a row each."""
+    """What was seen first where no cause is known, each with the line that says it."""
     if not seen:
         return NOTHING
-    names = ("Rank", "Operation", "Group", "Ranks that say it", "Line")
-    return section("Seen first", scroll(table(names, map(_symptom, seen))))
+    return section("Seen first", el("ul", None, join(map(_symptom, seen))))
 
 
 def _symptom(one: Symptom) -> Html:
-    place = "" if one.artifact is None else f" [{one.artifact}:{one.line}]"
-    number = "" if one.seq_id is None else f" #{one.seq_id}"
+    facts, place = symptom_facts(one), symptom_place(one)
     return el(
-        "tr",
+        "li",
         None,
-        el("th", {"scope": "row"}, "" if one.rank is None else str(one.rank)),
-        el("td", None, f"{one.op or ''}{number}"),
-        el("td", None, one.pg or ""),
-        el("td", None, str(one.num_ranks or "")),
-        el("td", {"class": "mono"}, f"{one_line(one.text, 400)}{place}"),
+        join((el("b", None, facts), ": ")) if facts else NOTHING,
+        one_line(one.text, 400),
+        join((" ", el("code", {"class": "soft"}, place))) if place else NOTHING,
     )
 
 

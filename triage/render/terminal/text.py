@@ -29,6 +29,7 @@ from triage.render.words.next_step import cordon_commands, next_step, shell_line
 from triage.render.words.ranges import condense, condense_names, name_ranks
 from triage.render.words.restart import restart_text
 from triage.render.words.stacks import stack_lines
+from triage.render.words.symptoms import symptom_facts, symptom_place
 
 __all__ = [
     "BOLD",
@@ -291,19 +292,10 @@ def _symptoms(symptoms: Sequence[Symptom], width: int) -> list[Line]:
         return []
     lines = [Line("Seen first", BOLD)]
     for one in symptoms:
-        facts = [] if one.rank is None else [f"rank {one.rank}"]
-        facts += [clean(one.node)] if one.node is not None else []
-        facts += [one_line(one.op, 32)] if one.op is not None else []
-        facts += [f"number {one.seq_id}"] if one.seq_id is not None else []
-        facts += [one_line(one.pg, 40)] if one.pg is not None else []
-        facts += [f"{count(one.num_ranks, 'rank')} say it"] if one.num_ranks > 1 else []
-        if facts:
-            lines += item(", ".join(facts), width)
+        facts, place = symptom_facts(one), symptom_place(one)
+        lines += item(facts, width) if facts else []
         lines += item(clean(one.text), width, first="    " if facts else "  - ")
-        if one.artifact is not None:
-            place = f"{clean(one.artifact)}:{one.line}" if one.line else clean(one.artifact)
-            when = "" if one.at is None else f" at {iso_utc(one.at)}"
-            lines += item(f"[{place}{when}]", width, DIM, first="    ")
+        lines += item(f"[{place}]", width, DIM, first="    ") if place else []
     return lines
 
 

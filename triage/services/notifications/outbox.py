@@ -131,4 +131,5 @@ def message_of(
         previous_verdict=before.get("verdict"),
         previous_suspects=tuple(before.get("suspects", ())),
         restart=report.get("restart"),
+        seen_first=() if steps is None else steps.seen_first,
     )
