@@ -1,13 +1,16 @@
 """Ctrl-C stops a real process at once, in whatever it is doing, with one sentence and 130."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.support.spent import in_idle_seconds
 from triage.cli.interrupt import stopped_at_once
 
 # What stands in for a phase lasts far longer than anybody waits.
@@ -49,8 +52,28 @@ PLACES = {
     "a compiler that takes the interrupt for itself": "triage.parsers.logs.catalogue.catalogue_of",
     "the analysis": "triage.analysis.answer.weigh_incident",
 }
+A_COMMAND = """
+import tempfile, threading
+from triage.collectors.capture import capture
+from triage.collectors.deadline import Deadline
+def phase(options, environment, root):
+    def command():
+        argv = ["/bin/sh", "-c", "echo $$ > pid; exec sleep 300"]
+        capture(argv, tempfile.TemporaryFile(), 1 << 20, Deadline(300))
+    threading.Thread(target=command, daemon=True).start()
+    while not (os.path.exists("pid") and open("pid").read().endswith("\\n")):
+        time.sleep(0.01)
+    ready()
+    while True:
+        try:
+            time.sleep(0.1)
+        except KeyboardInterrupt:
+            if not {hangs}:
+                raise
+"""
+SAID = "triage: interrupted: stopped before it was done\n"
 SCRIPT = """
-import importlib, signal, sys, time
+import importlib, os, signal, sys, time
 # Whoever starts tests in the background has them ignore the interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def ready():
@@ -63,32 +86,63 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("phase", sorted(PHASES))
-@pytest.mark.parametrize("command", ["analyze", "explain", "parse"])
-def test_an_interrupt_ends_it_at_once(tmp_path: Path, phase: str, command: str) -> None:
-    if command == "parse" and phase == "the analysis":
-        pytest.skip("it analyses nothing")
-    place = PLACES[phase]
-    if (command, phase) == ("explain", "the analysis"):
-        place = "triage.analysis.explain.explain_from"
-    log = tmp_path / "kernel.log"
-    log.write_text("[12.000001] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n")
-    script = SCRIPT.format(phase=PHASES[phase], place=place)
+SERVICE = ("--url", "http://127.0.0.1:9")
+# Whatever these do goes on in one place.
+LONG = {
+    "live": ("triage.cli.live_pull.fill", ("--every", "60", "--send", *SERVICE)),
+    "collect": ("triage.collectors.command.collect", ("--job-id", "4711", *SERVICE)),
+    "watch": ("triage.cli.watch.follow", ("inc_1", *SERVICE)),
+    "simulate": ("triage.simulator.simulate", ("host-stall", "--out", "drill")),
+}
+AT_ONCE_S = 1.0
+
+
+def interrupt(script: str, arguments: Sequence[str], folder: Path) -> tuple[str, str, int]:
+    """What the command writes after an interrupt, and its status; it ends within the limit."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-c", script, command, str(tmp_path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", script, *arguments], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
     try:
         assert process.stderr is not None
         assert process.stderr.readline() == "ready\n"
         time.sleep(0.2)
+        began = time.monotonic()
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=60)
+        took_s = time.monotonic() - began
     finally:
         process.kill()
-    assert process.returncode == 130
-    assert error == "triage: interrupted: stopped before it was done\n"
-    assert out == ""
+    assert min(took_s, in_idle_seconds(took_s, time.monotonic)) <= AT_ONCE_S
+    return out, error, process.returncode
+
+
+@pytest.mark.parametrize("phase", sorted(PHASES))
+@pytest.mark.parametrize("command", ["analyze", "explain", "parse", *LONG])
+def test_an_interrupt_ends_it_at_once(tmp_path: Path, phase: str, command: str) -> None:
+    if command == "parse" and phase == "the analysis":
+        pytest.skip("it analyses nothing")
+    place, arguments = LONG.get(command, (PLACES[phase], (str(tmp_path),)))
+    if (command, phase) == ("explain", "the analysis"):
+        place = "triage.analysis.explain.explain_from"
+    log = tmp_path / "kernel.log"
+    log.write_text("[12.000001] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n")
+    script = SCRIPT.format(phase=PHASES[phase], place=place)
+    assert interrupt(script, [command, *arguments], tmp_path) == ("", SAID, 130)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_pull_leaves_no_command_and_no_stacks_behind(tmp_path: Path, *, hangs: bool) -> None:
+    """The command that it runs is ended even where the pull itself does not end."""
+    place, arguments = LONG["live"]
+    script = SCRIPT.format(phase=A_COMMAND.format(hangs=hangs), place=place)
+    assert interrupt(script, ["live", *arguments], tmp_path) == ("", SAID, 130)
+    command = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
+    assert not command.exists() or command.read_text().rpartition(") ")[2][0] == "Z"
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == [] or hangs
 
 
 def test_it_leaves_the_process_as_it_was() -> None:

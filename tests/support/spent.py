@@ -16,16 +16,19 @@ WORK = json.dumps({f"key {k}": [k, str(k), k / 7] for k in range(20_000)})
 WORK_S = 0.010
 
 
-def work_s() -> float:
-    """Processor seconds of the fixed work now: many small objects, then a loop over them."""
-    began = time.process_time()
+def work_s(clock: Callable[[], float]) -> float:
+    """Seconds of the fixed work now: many small objects, then a loop over them."""
+    began = clock()
     sum(value[0] for value in json.loads(WORK).values())
-    return time.process_time() - began
+    return clock() - began
 
 
-def in_idle_seconds(measured_s: float) -> float:
-    """Processor seconds measured just now, as an idle machine would have needed them."""
-    now_s = sorted(work_s() for _ in range(3))[1]
+def in_idle_seconds(measured_s: float, clock: Callable[[], float] = time.process_time) -> float:
+    """Seconds of ``clock`` measured just now, as an idle machine would have needed them.
+
+    What another process does is measured by ``time.monotonic``, which counts waiting for a core.
+    """
+    now_s = sorted(work_s(clock) for _ in range(3))[1]
     return measured_s * min(1.0, WORK_S / now_s)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from triage.cli.interrupt import TIDY_S, stopped_at_once
 from triage.collectors.options import OPTIONS, Misuse
 from triage.errors import UsageError
 
@@ -29,7 +30,7 @@ Examples:
 
 \b
 Exit status: 0 sent, or safe in the spool; 1 with --strict when the
-service does not have everything; 2 wrong usage.
+service does not have everything; 2 wrong usage; 130 interrupted by Ctrl-C.
 """
 
 
@@ -79,6 +80,7 @@ def collect(
         options = options_of(given)
     except Misuse as error:
         raise UsageError(str(error)) from error
-    status = run(options, os.environ)
+    with stopped_at_once(TIDY_S):
+        status = run(options, os.environ)
     if status:
         raise typer.Exit(status)

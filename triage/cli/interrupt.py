@@ -1,10 +1,11 @@
-"""Ctrl-C while files are read: the command ends at once, whatever its threads are doing.
+"""Ctrl-C: the command ends within a moment, whatever its threads are doing.
 
 An exception in the main thread would have to wait for them: for compiled code, for a compiler,
-for a pool that reads its files to the end.
+for a pool that reads its files to the end, for a name server.
 """
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -12,20 +13,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-__all__ = ["INTERRUPTED", "stopped_at_once"]
+from triage.collectors.capture import end_all
+
+__all__ = ["INTERRUPTED", "TIDY_S", "stopped_at_once"]
 
 INTERRUPTED: Final = 130
+TIDY_S: Final = 0.5
+"""Enough to remove a folder of stacks; the whole end takes less than a second."""
 SAID: Final = b"triage: interrupted: stopped before it was done\n"
 # What a progress bar has drawn is taken away, and its cursor comes back.
 TIDY: Final = b"\r\x1b[2K\x1b[?25h"
 
 
 @contextmanager
-def stopped_at_once() -> Iterator[None]:
+def stopped_at_once(tidy_s: float = 0.0) -> Iterator[None]:
     """While it is held, an interrupt ends the process within a moment, in one sentence.
 
-    Where interrupts are ignored (``nohup``), or another part of the process listens for them, it
-    changes nothing.
+    Where something has to be tidied up, the main thread has ``tidy_s`` for it. Where interrupts
+    are ignored (``nohup``), or another part of the process listens for them, it changes nothing.
     """
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not listens or threading.current_thread() is not threading.main_thread():
@@ -40,10 +45,16 @@ def stopped_at_once() -> Iterator[None]:
         os.close(told)
         yield
         return
-    watcher = threading.Thread(target=end_when_told, args=[heard], name="interrupt", daemon=True)
+    last = LastWords()
+    watcher = threading.Thread(
+        target=end_when_told, args=[heard, tidy_s, last], name="interrupt", daemon=True
+    )
     watcher.start()
     try:
         yield
+    except KeyboardInterrupt:
+        last.say()
+        raise SystemExit(INTERRUPTED) from None
     finally:
         signal.set_wakeup_fd(-1)
         os.close(told)  # which ends the watcher
@@ -51,11 +62,31 @@ def stopped_at_once() -> Iterator[None]:
         os.close(heard)
 
 
-def end_when_told(heard: int) -> None:
-    """End the process when a byte of a signal comes; return at the end of the pipe."""
+class LastWords:
+    """The sentence, said once by whichever thread comes first."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.said = False
+
+    def say(self) -> None:
+        """Write it to stderr, unless it stands there."""
+        with self.lock:
+            if not self.said:
+                error = sys.__stderr__
+                os.write(2, TIDY + SAID if error is not None and error.isatty() else SAID)
+            self.said = True
+
+
+def end_when_told(heard: int, tidy_s: float, last: LastWords) -> None:
+    """End the process ``tidy_s`` after the byte of an interrupt, at the next one at once; return
+    at the end of the pipe.
+    """
     while number := os.read(heard, 1):
-        if number[0] == signal.SIGINT:
-            error = sys.__stderr__
-            said = TIDY + SAID if error is not None and error.isatty() else SAID
-            os.write(2, said)
-            os._exit(INTERRUPTED)
+        if number[0] != signal.SIGINT:
+            continue
+        if tidy_s and select.select([heard], [], [], tidy_s)[0] and not os.read(heard, 1):
+            return
+        last.say()
+        end_all()
+        os._exit(INTERRUPTED)

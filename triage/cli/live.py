@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from triage.cli.interrupt import TIDY_S, stopped_at_once
 from triage.cli.options import Format, ReportFormat, Top
 from triage.collectors.live.options import LIVE_OPTIONS
 
@@ -28,7 +29,7 @@ Examples:
 
 \b
 Exit status: 0 analysed or sent, whatever was found; 1 not sent;
-2 wrong usage, or no job found here.
+2 wrong usage, or no job found here; 130 interrupted by Ctrl-C.
 """
 
 
@@ -64,4 +65,5 @@ def live(
     arguments = Namespace(**locals())
     from triage.cli.live_pull import pull
 
-    pull(arguments, format_, top)
+    with stopped_at_once(TIDY_S):
+        pull(arguments, format_, top)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from triage.cli.interrupt import stopped_at_once
 from triage.errors import TriageError, UsageError
 from triage.simulator import NAMES
 
@@ -207,39 +208,40 @@ def simulate(
                 f"{incident.num_nodes:,} nodes) to {out}; the truth is beside it"
             )
             return
-        truth = run_simulation(
-            kind,
-            out,
-            ranks=ranks,
-            tp=tp,
-            pp=pp,
-            ep=ep,
-            culprit=culprit,
-            seed=seed,
-            entries=entries,
-            steps=steps,
-            frames=frames,
-            timing=timing,
-            run_ahead=run_ahead,
-            batched_p2p=batched_p2p,
-            gpus_per_node=gpus_per_node,
-            skew_ms=skew_ms,
-            delay_ms=delay_ms,
-            slow_share=slow_share,
-            link_times=link_times,
-            spread=spread,
-            missing=missing or (),
-            cut=cut or (),
-            empty=empty or (),
-            only_active=only_active,
-            version=version,
-            layout=layout,
-            prefix=prefix,
-            job_json=job_json,
-            dumps=dumps,
-            live=_sources(live),
-            progress=_show if sys.stderr.isatty() else None,
-        )
+        with stopped_at_once():
+            truth = run_simulation(
+                kind,
+                out,
+                ranks=ranks,
+                tp=tp,
+                pp=pp,
+                ep=ep,
+                culprit=culprit,
+                seed=seed,
+                entries=entries,
+                steps=steps,
+                frames=frames,
+                timing=timing,
+                run_ahead=run_ahead,
+                batched_p2p=batched_p2p,
+                gpus_per_node=gpus_per_node,
+                skew_ms=skew_ms,
+                delay_ms=delay_ms,
+                slow_share=slow_share,
+                link_times=link_times,
+                spread=spread,
+                missing=missing or (),
+                cut=cut or (),
+                empty=empty or (),
+                only_active=only_active,
+                version=version,
+                layout=layout,
+                prefix=prefix,
+                job_json=job_json,
+                dumps=dumps,
+                live=_sources(live),
+                progress=_show if sys.stderr.isatty() else None,
+            )
     except TriageError as error:
         print(f"triage simulate: {error}", file=sys.stderr)
         raise typer.Exit(WRONG_USAGE) from error

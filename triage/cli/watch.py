@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.cli.interrupt import TIDY_S, stopped_at_once
 from triage.cli.options import Format
 from triage.cli.output import emit, rendered
 
@@ -59,7 +60,7 @@ def watch(
     ca_file: CaFile = None,
 ) -> int:
     """Watch; the help stands in ``HELP``."""
-    with asking(url, token_file, ca_file) as client:
+    with stopped_at_once(TIDY_S), asking(url, token_file, ca_file) as client:
         with screen() as shown:
             incident = follow(client, incident_id, timeout, shown)
         if incident is None:
