@@ -44,6 +44,23 @@ def pushed(dump: Dump) -> None:
             entry["state"] = "scheduled"
 
 
+def numbered_ahead(dump: Dump) -> None:
+    """More goes through the dispatcher than is recorded: sends, and what a graph captures."""
+    pushed(dump)
+    issued: dict[str, int] = {}
+    ended: dict[str, int] = {}
+    for entry in dump["entries"]:
+        key = str(entry["pg_id"])
+        issued.setdefault(key, entry["collective_seq_id"] + entry["p2p_seq_id"] + 7)
+        issued[key] += 1
+        entry["op_id"] = issued[key]
+        if entry["state"] == "completed":
+            ended[key] = entry["op_id"]
+    for key, row in dump["pg_status"].items():
+        row["last_enqueued_collective"] = issued.get(key, -1)
+        row["last_completed_collective"] = ended.get(key, -1)
+
+
 def retired_at_issue(dump: Dump) -> None:
     rename(dump, "c10d")
     count_from_zero(dump)
@@ -118,17 +135,37 @@ def numbered_in_groups(dump: Dump) -> None:
             row["ranks"] = str(list(range(count)))
 
 
+def keep(dump: Dump, backend: str) -> None:
+    """Of two recorders one: its entries have gaps where the other's stood."""
+    entries = dump["entries"]
+    dump["entries"] = [one for one in entries if one["profiling_name"].startswith(f"{backend}:")]
+
+
+def hook_alone(dump: Dump) -> None:
+    both_in_one(dump)
+    keep(dump, "c10d")
+
+
+def gloo_in_groups(dump: Dump) -> None:
+    """Gloo's entries without a name, of inner groups whose lists count from 0."""
+    numbered_in_groups(dump)
+    keep(dump, "gloo")
+
+
 FORMS = {
     "completion pushed": pushed,
+    "numbered ahead": numbered_ahead,
     "retired at issue": retired_at_issue,
     "no group table": without_table,
     "from any source": from_any_source,
     "gloo alone": gloo_alone,
     "both in one": both_in_one,
     "numbered in groups": numbered_in_groups,
+    "hook alone": hook_alone,
+    "gloo in groups": gloo_in_groups,
 }
 # In these nothing but who issued what is recorded.
-ISSUES_ALONE = {"retired at issue"}
+ISSUES_ALONE = {"retired at issue", "hook alone"}
 
 
 def said_of(tmp_path: Path, kind: str, form: str, **wishes: Any) -> Answer:
@@ -136,7 +173,7 @@ def said_of(tmp_path: Path, kind: str, form: str, **wishes: Any) -> Answer:
     # Gloo records no send or receive, so that a pipeline would hide who waits for whom.
     pipeline = (
         {}
-        if FORMS[form] in (pushed, retired_at_issue, without_table, from_any_source)
+        if FORMS[form] in (pushed, numbered_ahead, retired_at_issue, without_table, from_any_source)
         else {"pp": 1}
     )
     simulate(kind, folder, **{**JOB, **pipeline, **wishes})

@@ -61,10 +61,10 @@ class Builder:
         return index
 
     def twin(self, index: int, desc: str) -> int:
-        """The other group with the name and the ranks of a known one."""
+        """The other group with the name and the ranks of a known one; no table lists it."""
         group = self.groups[index]
         name = f"{group.name} {desc}"
-        return self.group(name, desc, group.ranks, inferred=group.inferred)
+        return self.group(name, desc, group.ranks, inferred=True)
 
 
 def resolve_groups(

@@ -28,6 +28,7 @@ from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.parsers.flight_recorder import columns as col
 from triage.parsers.flight_recorder import interpreter as ops
 from triage.parsers.flight_recorder import reduce as red
+from triage.parsers.flight_recorder.backends import Backends, backends_of
 from triage.parsers.flight_recorder.jit import compile_if_more_than
 from triage.parsers.flight_recorder.json_dump import opcodes_of_json
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
@@ -74,6 +75,7 @@ class Decoder:
         self.members = np.empty((8192, rd.MEMBER_FIELDS), np.int64)
         self.marks = np.empty((4096, red.MARK_FIELDS), np.int64)
         self.newest = np.empty(red.MAX_STREAMS, np.int64)
+        self.recorders = np.empty(red.MAX_STREAMS, np.int32)
         self.reduced = np.zeros(red.OUT_SLOTS, np.int64)
         self.buf: NDArray[np.uint8] = np.empty(0, np.uint8)
 
@@ -263,9 +265,10 @@ class Decoder:
         walked = self.walked
         count = int(walked[col.OUT_ENTRIES])
         entries = self.entries[:count]
-        names, ends = self.op_names(entries)
-        eventless = bool(ends) and red.BY_STATE not in ends.values()
-        self.reduce(entries, names, ends)
+        names = self.op_names(entries)
+        backends = backends_of(names, entries)
+        eventless = bool(names) and red.BY_STATE not in backends.ends.values()
+        self.reduce(entries, names, backends)
         reduced = self.reduced
         num_units = int(reduced[red.OUT_UNITS])
         units = self.units[:num_units]
@@ -284,10 +287,13 @@ class Decoder:
             version=self.optional_text(walked[col.OUT_VERSION]),
             comm_lib=self.optional_text(walked[col.OUT_COMM_LIB]),
             groups=self.group_rows(),
-            counters=self.counter_rows(entries),
-            stream_names=tuple(
-                (self.optional_text(row[rd.S_NAME]), self.optional_text(row[rd.S_DESC]))
-                for row in streams.tolist()
+            counters=self.counter_rows(entries, backends),
+            stream_names=backends.stream_names(
+                [
+                    (self.optional_text(row[rd.S_NAME]), self.optional_text(row[rd.S_DESC]))
+                    for row in streams.tolist()
+                ],
+                self.recorders[: len(streams)].tolist(),
             ),
             streams=Streams(streams),
             history=OpenHistory(past_of(recent, entries)),
@@ -311,40 +317,30 @@ class Decoder:
             notes=self.oddities(),
         )
 
-    def op_names(self, entries: NDArray[np.int64]) -> tuple[dict[int, OpName], dict[int, int]]:
-        """The distinct names of the dump, and for each what tells that its operations ended.
-
-        A dump may hold what several recorders wrote. Gloo retires what ended and records no
-        events; a hook on other backends retires at issue where nobody tells it of ends.
-        """
+    def op_names(self, entries: NDArray[np.int64]) -> dict[int, OpName]:
+        """The distinct names of the dump, by the indexes of their strings."""
         seen = np.zeros(int(self.scratch.out[ops.OUT_STRINGS]) + 1, np.bool_)
         seen[entries[:, col.NAME]] = True
         used = np.flatnonzero(seen).tolist()
-        names = {index: parse_op_name(self.short_text(index)) for index in used}
-        by_backend: dict[str, list[int]] = {}
-        for index, name in names.items():
-            by_backend.setdefault(name.backend, []).append(index)
-        ends: dict[int, int] = {}
-        for backend, indexes in by_backend.items():
-            rows = entries if len(by_backend) == 1 else of_names(entries, indexes)
-            ends |= dict.fromkeys(indexes, sign_of_ends(backend, rows))
-        return names, ends
+        return {index: parse_op_name(self.short_text(index)) for index in used}
 
     def reduce(
-        self, entries: NDArray[np.int64], names: dict[int, OpName], ends: dict[int, int]
+        self, entries: NDArray[np.int64], names: dict[int, OpName], backends: Backends
     ) -> None:
         """Streams and units of the entries."""
         size = int(self.scratch.out[ops.OUT_STRINGS]) + 1
         kinds = np.zeros(size, np.int8)
         uneven = np.zeros(size, np.int8)
         sign = np.zeros(size, np.int8)
+        backend = np.zeros(size, np.int32)
         own = np.full(size, -1, np.int32)
         peer = np.full(size, -1, np.int32)
         op_hash = np.zeros(size, np.int64)
         for index, name in names.items():
             kinds[index] = name.kind
             uneven[index] = name.uneven
-            sign[index] = ends[index]
+            sign[index] = backends.ends[index]
+            backend[index] = backends.number[index]
             own[index] = name.own
             peer[index] = name.peer
             op_hash[index] = self.scratch.strings[index, 2]
@@ -360,8 +356,10 @@ class Decoder:
             peer,
             op_hash,
             sign,
+            backend,
             self.marks,
             self.newest,
+            self.recorders,
             self.streams,
             self.units,
             self.members,
@@ -454,24 +452,16 @@ class Decoder:
             self.long.add(text, key, ranks)
         return ranks
 
-    def counter_rows(self, entries: NDArray[np.int64]) -> tuple[Counters, ...]:
-        """The rows of ``pg_status``.
-
-        Not where a hook writes them: it counts from 0 what goes through the dispatcher, so that
-        its numbers fall behind those of the group. NCCL's own recorder counts operations of the
-        group, however it numbers its entries.
-        """
-        rows = self.status[: int(self.walked[col.OUT_STATUS])].tolist()
-        numbers = entries[:, col.OP_ID]
-        behind = (numbers != rd.MISSING) & (numbers < entries[:, col.COLLECTIVE_SEQ])
-        if behind.any():
-            name = self.short_text(int(entries[behind.argmax(), col.NAME]))
-            if parse_op_name(name).backend != "nccl":
-                return ()
-        return tuple(
+    def counter_rows(self, entries: NDArray[np.int64], backends: Backends) -> tuple[Counters, ...]:
+        """The rows of ``pg_status``; none where they count what went through the dispatcher."""
+        rows = tuple(
             Counters(self.key_text(key), present(enqueued), present(started), present(completed))
-            for key, enqueued, started, completed in rows
+            for key, enqueued, started, completed in self.status[
+                : int(self.walked[col.OUT_STATUS])
+            ].tolist()
         )
+        enqueued = {row.key: row.enqueued for row in rows}
+        return () if backends.count_dispatched(entries, enqueued) else rows
 
     def describe(self, sig: int, entries: NDArray[np.int64], entry: int) -> None:
         """Remember in words what the operation with signature ``sig`` is."""
@@ -576,23 +566,6 @@ class Decoder:
         """What was odd in a dump that was read all the same."""
         version = self.optional_text(self.walked[col.OUT_VERSION])
         return oddities(version, self.walked, self.reduced, self.scratch.out)
-
-
-def of_names(entries: NDArray[np.int64], indexes: list[int]) -> NDArray[np.int64]:
-    """The entries with one of these names."""
-    return entries[np.isin(entries[:, col.NAME], indexes)]
-
-
-def sign_of_ends(backend: str, entries: NDArray[np.int64]) -> int:
-    """What tells that an operation of a backend ended, by all its ``entries``."""
-    if backend == "gloo":
-        return red.BY_RETIRING
-    spoken = (entries[:, col.STATE] > 0).any() or (entries[:, col.COMPLETED] != rd.MISSING).any()
-    retired = entries[:, col.RETIRED] == 1
-    # NCCL always records how an operation ends: what is retired without it was given up.
-    if spoken or backend == "nccl" or not retired.any():
-        return red.BY_STATE
-    return red.BY_NOTHING if retired.all() else red.BY_RETIRING
 
 
 def past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:

@@ -127,14 +127,15 @@ MAX_TIMEOUT_BITS: Final = 48
 
 
 @compiled
-def stream_of(row: Rows, streams: Rows, count: int, last: int) -> int:
+def stream_of(row: Rows, backend: int, streams: Rows, recorders: I32, count: int, last: int) -> int:
     """Index of the entry's stream; ``count`` when it is new."""
     name = row[PG_NAME]
     for attempt in range(count + 1):
         k = last if attempt == 0 else attempt - 1
         if k >= count:
             continue
-        if streams[k, S_NAME] != name:
+        # Backends of one group may write into one dump, and each counts by itself.
+        if streams[k, S_NAME] != name or recorders[k] != backend:
             continue
         # One name may be set up anew in a process, and a recorder may write no name at all.
         if streams[k, S_DESC] == row[PG_DESC] and streams[k, S_PG_ID] == row[PG_ID]:
@@ -190,8 +191,10 @@ def reduce_entries(
     peer: I32,
     op_hash: I64,
     ends: I8,
+    backends: I32,
     marks: Rows,
     newest: Rows,
+    recorders: I32,
     streams: Rows,
     units: Rows,
     members: Rows,
@@ -201,8 +204,9 @@ def reduce_entries(
 
     ``kinds``, ``uneven``, ``own``, ``peer`` and ``op_hash`` are indexed by the
     name's string, and so is ``ends``, what ``retired`` says: BY_STATE, nothing, for the state
-    says it; BY_RETIRING, that it ended; BY_NOTHING, that it was issued. ``marks`` and
-    ``newest`` are scratch space of one row per entry and per stream.
+    says it; BY_RETIRING, that it ended; BY_NOTHING, that it was issued. So is ``backends``, the
+    number of the backend; ``recorders`` has that of each stream. ``marks`` and ``newest`` are
+    scratch space of one row per entry and per stream.
     """
     out[:] = 0
     out[OUT_FIRST_CREATED] = MISSING
@@ -214,7 +218,7 @@ def reduce_entries(
     last = 0
     for i in range(count):
         row = entries[i]
-        k = stream_of(row, streams, num_streams, last)
+        k = stream_of(row, backends[row[NAME]], streams, recorders, num_streams, last)
         if k == num_streams:
             if num_streams >= min(MAX_STREAMS, len(streams)):
                 out[OUT_FULL] = 1
@@ -223,6 +227,7 @@ def reduce_entries(
             streams[k, S_NAME] = row[PG_NAME]
             streams[k, S_DESC] = row[PG_DESC]
             streams[k, S_PG_ID] = row[PG_ID]
+            recorders[k] = backends[row[NAME]]
             streams[k, S_UNITS] = 0
             streams[k, S_P2P] = 0
             num_streams += 1
