@@ -28,8 +28,7 @@ ENV PYTHONUNBUFFERED=1 \
     TRIAGE_LOG_FORMAT=json
 RUN install -d -m 0700 -o 10001 -g 10001 /var/cache/triage /var/lib/triage /var/tmp/triage
 USER 10001:10001
-COPY examples/stuck-job /tmp/stuck-job
-RUN triage analyze /tmp/stuck-job > /dev/null
+RUN python -m triage.sandbox.warm_up
 
 VOLUME ["/var/cache/triage", "/var/lib/triage", "/var/tmp/triage"]
 EXPOSE 8000

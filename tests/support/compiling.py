@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import triage
+from triage.parsers.flight_recorder.jit import require_compiled
 from triage.simulator.incidents.whole import Wish, simulate_incident
 
 __all__ = ["compile_all"]
@@ -20,6 +21,7 @@ EXPOSITION: Final = b'DCGM_FI_DEV_GPU_TEMP{gpu="3",Hostname="n0"} 61 17951438555
 
 def compile_all() -> None:
     """Make and answer an incident that holds every form that a compiled loop reads."""
+    require_compiled()
     with tempfile.TemporaryDirectory() as scratch:
         job = Path(scratch) / "job"
         simulate_incident("nic-port", job, Wish(ranks=RANKS, bury=100, telemetry=True))

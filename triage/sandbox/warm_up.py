@@ -1,7 +1,9 @@
 """Everything that readers compile, compiled and loaded before somebody waits for it.
 
 It has to be everything: a confined reader finds no folder to keep what it compiles in, so that
-each would compile anew.
+each would compile anew. An image is built with all of it compiled:
+
+    python -m triage.sandbox.warm_up
 """
 
 import tempfile
@@ -12,6 +14,7 @@ from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
+from triage.parsers.flight_recorder.jit import require_compiled
 from triage.report import study_of
 from triage.sandbox.first_compile import SMALL_DUMP, one_at_a_time
 
@@ -35,6 +38,7 @@ FILES: Final = (
 
 def warm_up(extractor: Extractor) -> None:
     """Read and analyse one small file of each kind that compiled code reads."""
+    require_compiled()
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for name, data in FILES:
@@ -44,3 +48,7 @@ def warm_up(extractor: Extractor) -> None:
         with one_at_a_time():
             extracts = [unpack(pack(one)) for one in extractor.extract(files)]
             study_of(extracts, parse_job(b"{}")[0])
+
+
+if __name__ == "__main__":
+    warm_up(Extractor())

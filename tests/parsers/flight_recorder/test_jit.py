@@ -6,18 +6,24 @@ Compiled code that cannot be kept is compiled again, and runs all the same.
 import builtins
 import errno
 import os
+import pickle
 import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numba
 import numpy as np
 import pytest
+from numba.core import config
 from numba.core.caching import FunctionCache
 
+import triage
+from tests.support.compiling import compile_all
 from triage.errors import ArtifactError
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack
@@ -49,6 +55,7 @@ def test_a_cache_that_cannot_be_written_costs_time_and_no_call(
 @contextmanager
 def in_python_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
+        patch.setattr(jit, "STATE", jit.State())
         patch.setattr(jit, "are_compiled", lambda: False)
         patch.setattr(jit, "MOST_PLAIN_S", 1e9)
         with little_to_read(True):
@@ -191,20 +198,115 @@ def test_python_knows_all_of_numpy_that_the_loops_use() -> None:
 
 
 def test_much_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "STATE", jit.State())
     monkeypatch.setattr(jit, "are_compiled", lambda: False)
     with little_to_read(True):
         jit.compile_if_more_than(jit.MOST_PLAIN_BYTES)
         assert jit.STATE.plain
         jit.compile_if_more_than(jit.MOST_PLAIN_BYTES + 1)
         assert not jit.STATE.plain
-    with little_to_read(True):
-        jit.STATE.spend(jit.MOST_PLAIN_S + 1)
-        assert not jit.STATE.plain
     with little_to_read(False):
         assert not jit.STATE.plain
     monkeypatch.setattr(jit, "are_compiled", lambda: True)
     with little_to_read(True):
         assert not jit.STATE.plain
+
+
+def test_a_process_that_reads_again_and_again_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "STATE", jit.State())
+    monkeypatch.setattr(jit, "are_compiled", lambda: False)
+    ways = []
+    for _ in range(4):
+        with little_to_read(True):
+            ways.append(jit.STATE.plain)
+            jit.STATE.spend(jit.MOST_PLAIN_S * 0.4)
+    assert ways == [True, True, True, False]
+    with little_to_read(True):
+        assert not jit.STATE.plain
+
+
+def test_compiled_code_can_be_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "STATE", jit.State())
+    monkeypatch.setattr(jit, "are_compiled", lambda: False)
+    with little_to_read(True):
+        jit.require_compiled()
+        assert not jit.STATE.plain
+    with little_to_read(True):
+        assert not jit.STATE.plain
+
+
+def test_what_this_process_compiled_need_not_be_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "was_compiled", lambda _: False)
+    monkeypatch.setattr(jit, "MAIN_LOOPS", [loop := Loop(doubled, {})])
+    assert not jit.are_compiled()
+    loop.compile()
+    assert jit.are_compiled()
+
+
+def change_source(source: Path, _: Path) -> None:
+    """As a checkout of an older source does, whose time is kept."""
+    source.write_text(source.read_text().replace("2", "3"))
+    os.utime(source, (1, 1))
+
+
+def empty_index(source: Path, index: Path) -> None:
+    stamp = jit.source_stamps(source)[0]
+    index.write_bytes(pickle.dumps(numba.__version__, -1) + pickle.dumps((stamp, {}), 4))
+
+
+def age_numba(_: Path, index: Path) -> None:
+    version = numba.__version__.encode()
+    index.write_bytes(index.read_bytes().replace(version, b"0" * len(version), 1))
+
+
+CHANGES: dict[str, Callable[[Path, Path], object]] = {
+    "nothing": lambda *_: None,
+    "source touched later": lambda source, _: os.utime(source, (4e9, 4e9)),
+    "index copied later": lambda _, index: os.utime(index, (4e9, 4e9)),
+    "older source": change_source,
+    "another numba": age_numba,
+    "emptied index": empty_index,
+    "no index": lambda _, index: index.unlink(),
+    "no machine code": lambda _, index: [one.unlink() for one in index.parent.glob("*.nbc")],
+}
+
+
+def function_of(monkeypatch: pytest.MonkeyPatch, source: Path) -> Callable[..., Any]:
+    """The function in ``source``, read anew."""
+    spec = spec_from_file_location(source.stem, source)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    # Numba pickles functions by the names of their modules.
+    monkeypatch.setitem(sys.modules, source.stem, module)
+    spec.loader.exec_module(module)
+    return cast(Callable[..., Any], module.times)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("cache", ["a folder", "a file, where none can be made"])
+def test_what_was_compiled_is_what_numba_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, cache: str
+) -> None:
+    named = tmp_path / "cache"
+    if cache != "a folder":
+        named.touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(named))
+    monkeypatch.setattr(config, "CACHE_DIR", str(named))
+    source = tmp_path / "times_two.py"
+    source.write_text("def times(number):\n    return 2 * number\n")
+    function = function_of(monkeypatch, source)
+    assert not jit.was_compiled(function)
+    assert jit.native_of(function, {})(21) == 42
+    [index] = tmp_path.rglob("*.nbi")
+
+    CHANGES[change](source, index)
+
+    function = function_of(monkeypatch, source)
+    told = jit.was_compiled(function)
+    native = jit.native_of(function, {})
+    native(21)
+    assert told == bool(native.stats.cache_hits)
 
 
 def test_compiling_is_told_once_and_only_where_it_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,3 +353,27 @@ def test_a_first_answer_to_little_waits_for_no_compiler(tmp_path: Path) -> None:
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         assert not cache.exists() or not list(cache.rglob("*.nb?"))
+
+
+AHEAD = """
+import runpy
+from triage.parsers.flight_recorder import jit
+jit.was_compiled = lambda _: False
+runpy.run_module("triage.sandbox.warm_up", run_name="__main__")
+assert jit.are_compiled(), "not all is compiled"
+"""
+
+
+def test_the_image_is_built_with_all_compiled() -> None:
+    dockerfile = (Path(jit.__file__).parents[3] / "Dockerfile").read_text("utf-8")
+    assert "\nRUN python -m triage.sandbox.warm_up\n" in dockerfile
+    ran = subprocess.run([sys.executable, "-c", AHEAD], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_tests_begin_with_all_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "STATE", jit.State())
+    may_be_plain = []
+    monkeypatch.setattr(triage, "analyze", lambda _: may_be_plain.append(jit.STATE.may_be_plain))
+    compile_all()
+    assert may_be_plain == [False]

@@ -14,7 +14,8 @@ A cache that cannot be written any more (a full disk, a confined process) costs
 that time as well, and no more.
 
 Where nothing is compiled yet and little is to be read, the same functions run as the Python
-that they are, which is done long before a compiler is (:func:`little_to_read`). Their arrays
+that they are, which is done long before a compiler is (:func:`little_to_read`). A process that
+reads again and again compiles once that has cost it MOST_PLAIN_S in total. Their arrays
 are then lent as memory views, whose items are Python's integers, and ``np.int64`` is one: a byte
 less another is no byte, as in compiled code. What wraps at 64 bits says itself how that is done in
 Python (:func:`in_python`).
@@ -22,11 +23,13 @@ Python (:func:`in_python`).
 
 import hashlib
 import os
+import struct
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Annotated, Any, Final, TypeVar, cast
@@ -49,6 +52,7 @@ __all__ = [
     "inlined",
     "little_to_read",
     "reads_most",
+    "require_compiled",
     "signed",
     "told_of_compiling",
 ]  # fmt: skip
@@ -66,8 +70,8 @@ Words64 = Annotated[NDArray[np.int64], "a list"]
 TWO_63: Final = 1 << 63
 ALL_64: Final = (1 << 64) - 1
 # A megabyte takes about a second in Python, and compiling some fifteen. What is more than this is
-# compiled for; so is what comes behind so many seconds in Python: a packed file tells its size
-# late.
+# compiled for; so is what comes after so many seconds in Python over the life of the process: a
+# packed file tells its size late, and what reads many small incidents is better off compiled.
 MOST_PLAIN_BYTES: Final = 4 << 20
 MOST_PLAIN_S: Final = 6.0
 
@@ -136,14 +140,15 @@ class State:
 
     def __init__(self) -> None:
         self.plain = False
+        self.may_be_plain = True
         self.spent_s = 0.0
         self.begins: Callable[[], None] | None = None
 
     def spend(self, seconds: float) -> None:
-        """So much time went by; beyond the limit the rest is compiled."""
+        """So much time went by; beyond the limit all the rest is compiled."""
         self.spent_s += seconds
         if self.spent_s > MOST_PLAIN_S:
-            self.plain = False
+            self.plain = self.may_be_plain = False
 
     def say(self, function: Callable[..., Any]) -> None:
         """Tell whoever waits that ``function`` is compiled now, if it was not before."""
@@ -193,12 +198,16 @@ WAYS: Final[dict[int, Way]] = {id(Rows): as_it_is, id(Bytes8): as_list, id(Words
 @contextmanager
 def little_to_read(little: bool) -> Iterator[None]:
     """While it is held, run as Python what is ``little``, if nothing has been compiled before."""
-    STATE.spent_s = 0.0
-    STATE.plain = little and not are_compiled()
+    STATE.plain = little and STATE.may_be_plain and not are_compiled()
     try:
         yield
     finally:
         STATE.plain = False  # and not what it was: another thread may have come in between
+
+
+def require_compiled() -> None:
+    """From now on this process runs compiled code only, however little it is to read."""
+    STATE.plain = STATE.may_be_plain = False
 
 
 @contextmanager
@@ -218,8 +227,11 @@ def compile_if_more_than(num_bytes: int) -> None:
 
 
 def are_compiled() -> bool:
-    """Whether the loops by which most is read were compiled here before, by any process."""
-    return all(was_compiled(one.function) for one in MAIN_LOOPS)
+    """Whether the loops by which most is read were compiled here before, by any process.
+
+    Where nothing can be cached, those that this process compiled count.
+    """
+    return all(one.native or was_compiled(one.function) for one in MAIN_LOOPS)
 
 
 # The loops by which most is read, as their modules name them.
@@ -233,29 +245,63 @@ def reads_most(function: F) -> F:
 
 
 def was_compiled(function: Callable[..., Any]) -> bool:
-    """Whether one of the places where numba keeps machine code has some of this function."""
-    source = Path(function.__code__.co_filename)
-    version = f".py{sys.version_info.major}{sys.version_info.minor}"
+    """Whether numba's cache has machine code of this very source; found without loading numba.
+
+    An index file is a pickled version of numba, then a pickled pair: the stamp of the source and
+    the signatures that are compiled, each with the SHA-256 of the function's byte code. Nothing
+    is unpickled here. For which processor it was compiled only LLVM could say.
+    """
+    code = function.__code__
+    source = Path(code.co_filename)
+    name = f"{source.stem}.{function.__qualname__}".translate({ord("<"): None, ord(">"): None})
+    name += f"-{code.co_firstlineno}.py{sys.version_info.major}{sys.version_info.minor}"
     try:
-        changed = source.stat().st_mtime
-        for folder in cache_folders(source):
-            for index in folder.glob(f"{source.stem}.{function.__qualname__}-*{version}.nbi"):
-                if index.stat().st_mtime >= changed:
-                    return True
-    except OSError:
+        folder = cache_folder(source)
+        index = (folder / f"{name}{sys.abiflags}.nbi").read_bytes()
+        begin = index[:STAMP_BYTES]
+        return (
+            pickled_version() in begin
+            and any(stamp in begin for stamp in source_stamps(source))
+            and hashlib.sha256(code.co_code).hexdigest().encode() in index
+            and (folder / f"{name}{sys.abiflags}.1.nbc").exists()
+        )
+    except (OSError, ImportError):
         return False
-    return False
 
 
-def cache_folders(source: Path) -> list[Path]:
-    """Where numba looks for machine code of ``source``, in its order."""
-    folder = source.resolve().parent
-    name = f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
+# Version and stamp stand within so many bytes.
+STAMP_BYTES: Final = 128
+
+
+@cache
+def pickled_version() -> bytes:
+    """A short string of a pickle, with its length before it."""
+    from importlib.metadata import version
+
+    text = version("numba").encode()
+    return bytes((len(text),)) + text
+
+
+def source_stamps(source: Path) -> tuple[bytes, bytes]:
+    """What an index may hold of its source: a digest; of older numba, when it was changed."""
+    changed = struct.pack(">d", source.stat().st_mtime)
+    return hashlib.sha256(source.read_bytes()).digest(), b"G" + changed
+
+
+def cache_folder(source: Path) -> Path:
+    """Where numba keeps machine code of ``source``: the first place that can be written."""
+    folder = os.path.abspath(source.parent)  # as numba does, which follows no link
+    name = f"{os.path.basename(folder)}_{hashlib.sha1(folder.encode()).hexdigest()}"
+    home = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     named = os.environ.get("NUMBA_CACHE_DIR")
+    places = [Path(folder, "__pycache__"), Path(home, "numba", name)]
     if named:
-        return [Path(named) / name]
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [folder / "__pycache__", home / "numba" / name]
+        places.insert(0, Path(named, name))
+    for place in places:
+        nearest = next(one for one in (place, *place.parents) if one.exists())
+        if os.access(nearest, os.W_OK | os.X_OK):
+            return place
+    raise FileNotFoundError(source)
 
 
 def signed(number: int) -> int:
