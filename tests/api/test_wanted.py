@@ -12,6 +12,7 @@ import pytest
 
 from tests.api.service import Service
 from tests.collectors.scripted import ROOT, bare_environment
+from tests.support.waiting import eventually
 from tests.support.work import ReadersHere, do_all
 from triage.collectors.collect import Outcome, collect
 from triage.collectors.deadline import Deadline
@@ -26,7 +27,7 @@ from triage.services.tokens import create_token
 # Rank 4 is the culprit; the groups in question begin with ranks 0, 1, 3 and 5.
 DUMPS = ROOT / "tests" / "data" / "nccl-p2p-mismatch-w8"
 CULPRIT, WAITING = 4, (0, 1, 3, 5)
-DEADLINE_S = 400.0  # a loaded machine compiles the loops first
+DEADLINE_S = 900.0  # a loaded machine compiles the loops first
 
 
 def dump_of(rank: int) -> bytes:
@@ -91,9 +92,14 @@ def test_collectors_send_what_is_asked_for_in_the_same_run(
         environment = bare_environment(home, TRIAGE_TOKEN=service.tokens["ingest"])
         outcomes[options.node or ""] = collect(options, environment, Deadline(DEADLINE_S))
 
-    nodes = [threading.Thread(target=on_node, args=(number,)) for number in (0, 1)]
+    def num_artifacts() -> int:
+        return int(service.get(f"/v1/incidents/{incident}").json()["num_artifacts"])
+
+    nodes = [threading.Thread(target=on_node, args=(number,), daemon=True) for number in (0, 1)]
     for one in nodes:
         one.start()
+    # Of the digests of one node alone another answer is made, which asks for other dumps.
+    eventually(lambda: num_artifacts() == 8, DEADLINE_S)
     while any(one.is_alive() for one in nodes):
         worked_off(service)
         time.sleep(0.2)
