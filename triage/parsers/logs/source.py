@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, Final, cast
 
 from triage.domain.report import Refused
-from triage.errors import ArtifactError
+from triage.errors import ArtifactError, Forbidden
 from triage.parsers.files.archive import is_tar, peek, tar_entries
 from triage.parsers.files.compression import UNBOUNDED, compression_of, unpacked
 from triage.parsers.files.inputs import InputFile
@@ -102,7 +102,8 @@ def log_streams(
 ) -> Iterator[LogStream | Refused]:
     """What ``file`` is or holds; each stream is read before the next is asked for.
 
-    ``wanted`` are the artifacts to look at; by default all. Empty files are passed over.
+    ``wanted`` are the artifacts to look at; by default all. Empty files are passed over. Where
+    some are wanted, dumps were looked for, and the faults of archives are known.
     """
     try:
         with file.path.open("rb", buffering=0) as source:
@@ -110,7 +111,11 @@ def log_streams(
             compression = compression_of(head)
             first = peek(head, compression) if compression else head
             if is_tar(first[:TAR_HEAD]):
-                yield from of_archive(file, compression, wanted)
+                try:
+                    yield from of_archive(file, compression, wanted)
+                except Forbidden:
+                    if wanted is None:
+                        raise
                 return
             if wanted is None or file.artifact in wanted:
                 source.seek(0)
@@ -127,7 +132,6 @@ def of_archive(
     for entry in tar_entries(file.path, compression, MAX_RATIO):
         artifact = f"{file.artifact}/{entry.name}" if entry.name else file.artifact
         if entry.source is None:
-            # Where dumps were looked for, the archive's faults are known.
             if wanted is None:
                 yield Refused(artifact, entry.why or "cannot be read")
         elif wanted is None or artifact in wanted:
