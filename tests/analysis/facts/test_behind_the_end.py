@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.facts.job_logs import answer, bar, lightning, megatron, steps, transformers
+from tests.analysis.facts.job_logs import (
+    answer,
+    bar,
+    lightning,
+    megatron,
+    steps,
+    transformers,
+    watchdogs,
+)
 
 ENDS = {
     "bar": [*steps(bar, 9980, 20, 0), bar(10000, 200)],
@@ -177,3 +185,22 @@ def test_a_checkpoint_that_fails_behind_a_step(tried_again: bool, tmp_path: Path
     line += ", will retry in 30 s" if tried_again else ""
     told = answer(tmp_path, [*steps(megatron, 400, 20, 0), line])
     assert (str(told.verdict.kind) == "healthy") == tried_again, told.verdict.summary
+
+
+@pytest.mark.parametrize(
+    "crash",
+    [
+        "munmap_chunk(): invalid pointer",
+        "free(): invalid pointer",
+        "double free or corruption (out)",
+    ],
+)
+def test_a_library_that_crashes_in_aborted_processes_is_no_cause(
+    crash: str, tmp_path: Path
+) -> None:
+    moved = steps(megatron, 400, 20, 0)
+    behind = answer(tmp_path, [*moved, *watchdogs(1200), crash], exit_code=1)
+    assert str(behind.verdict.category) != "software_framework", behind.verdict.summary
+    (tmp_path / "before").mkdir()
+    before = answer(tmp_path / "before", [*moved, crash, *watchdogs(1200)], exit_code=1)
+    assert str(before.verdict.category) == "software_framework", before.verdict.summary

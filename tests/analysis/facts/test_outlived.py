@@ -201,3 +201,20 @@ def test_an_attempt_that_never_began(tmp_path: Path) -> None:
     told = answer(tmp_path, lines, exit_code=1)
     assert str(told.verdict.category) == "software_user"
     assert told.suspects[0].ranks == (5,)
+
+
+def test_a_report_on_a_gpu_is_not_outlived(tmp_path: Path) -> None:
+    """A hot GPU is hot, however many steps the job makes behind the report of it."""
+    report = [
+        f"[slowcheck n2] {line}"
+        for line in (
+            "==============NVSMI LOG==============",
+            "GPU 00000000:D2:00.0",
+            "    Clocks Throttle Reasons",
+            "        HW Slowdown                       : Active",
+            "            HW Thermal Slowdown           : Active",
+        )
+    ]
+    lines = [*steps(megatron, 400, 20, 0), *report, *steps(megatron, 420, 20, 200)]
+    told = answer(tmp_path, [*lines, *watchdogs(1200)], exit_code=1)
+    assert str(told.verdict.category) == "gpu_thermal", told.verdict.summary

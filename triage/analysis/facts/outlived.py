@@ -258,7 +258,8 @@ def at_its_last_line(row: Evidence) -> Evidence:
 
 def may_be_outlived(row: Evidence) -> bool:
     """Whether it tells of a moment in the life of a process."""
-    if row.role not in FAILING or is_condition(row):
+    # What a tool reports of a part is the state of it, whatever the job did meanwhile.
+    if row.role not in FAILING or is_condition(row) or Trait.OF_A_REPORT in row.traits:
         return False
     return of_a_process(row) or (row.kind is Kind.XID and row.code in OF_A_PROCESS)
 

@@ -259,9 +259,9 @@ def seconds(row: Evidence, name: str) -> int | None:
 # What a driver that is loaded anew begins afresh with.
 OF_THE_DRIVER: Final = frozenset({Kind.XID, Kind.SXID, Kind.GPU, Kind.ECC})
 FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
-# What the end of a job itself brings about: memory runs out while processes tell what they did.
-# One public story alone shows it; no generator does.
-OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM})
+# What the end of a job itself brings about: memory runs out while processes tell what they did, and
+# libraries crash in processes that are aborted ("munmap_chunk(): invalid pointer").
+OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_FRAMEWORK})
 # Lines at the stop or after it count for the job, also where a machine restarts.
 MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
 
