@@ -5,6 +5,7 @@ Compiled code that cannot be kept is compiled again, and runs all the same.
 
 import builtins
 import errno
+import importlib
 import os
 import pickle
 import random
@@ -249,9 +250,10 @@ def change_source(source: Path, _: Path) -> None:
     os.utime(source, (1, 1))
 
 
-def empty_index(source: Path, index: Path) -> None:
-    stamp = jit.source_stamps(source)[0]
-    index.write_bytes(pickle.dumps(numba.__version__, -1) + pickle.dumps((stamp, {}), 4))
+def empty_index(_: Path, index: Path) -> None:
+    with index.open("rb") as file:
+        version, (stamp, _overloads) = pickle.load(file), pickle.load(file)
+    index.write_bytes(pickle.dumps(version, -1) + pickle.dumps((stamp, {}), 4))
 
 
 def age_numba(_: Path, index: Path) -> None:
@@ -307,6 +309,42 @@ def test_what_was_compiled_is_what_numba_loads(
     native = jit.native_of(function, {})
     native(21)
     assert told == bool(native.stats.cache_hits)
+
+
+CALLER = """
+from triage.parsers.flight_recorder.jit import compiled
+from times_two import times
+
+times = compiled(times)
+
+
+@compiled
+def six_times(number):
+    return 3 * times(number)
+"""
+
+
+def test_what_calls_changed_code_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    called, caller = tmp_path / "times_two.py", tmp_path / "six_times.py"
+    caller.write_text(CALLER)
+
+    def answer(factor: int) -> tuple[bool, Any]:
+        called.write_text(f"def times(number):\n    return {factor} * number\n")
+        os.utime(called, ns=(factor, factor))
+        for name in ("times_two", "six_times"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        loop = cast(Loop, importlib.import_module("six_times").six_times)
+        return jit.was_compiled(loop.function), jit.native_of(loop.function, {})(7)
+
+    assert answer(2) == (False, 42)
+    assert answer(2) == (True, 42)
+    assert answer(4) == (False, 84)
 
 
 def test_compiling_is_told_once_and_only_where_it_is_new(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,6 @@ Python (:func:`in_python`).
 
 import hashlib
 import os
-import struct
 import sys
 import threading
 import time
@@ -36,6 +35,8 @@ from typing import Annotated, Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from triage.version import __version__
 
 __all__ = [
     "ALL_64",
@@ -247,8 +248,8 @@ def reads_most(function: F) -> F:
 def was_compiled(function: Callable[..., Any]) -> bool:
     """Whether numba's cache has machine code of this very source; found without loading numba.
 
-    An index file is a pickled version of numba, then a pickled pair: the stamp of the source and
-    the signatures that are compiled, each with the SHA-256 of the function's byte code. Nothing
+    An index file is a pickled version of numba, then a pickled pair: :func:`cache_stamp` and the
+    signatures that are compiled, each with the SHA-256 of the function's byte code. Nothing
     is unpickled here. For which processor it was compiled only LLVM could say.
     """
     code = function.__code__
@@ -261,7 +262,7 @@ def was_compiled(function: Callable[..., Any]) -> bool:
         begin = index[:STAMP_BYTES]
         return (
             pickled_version() in begin
-            and any(stamp in begin for stamp in source_stamps(source))
+            and cache_stamp(function).encode() in begin
             and hashlib.sha256(code.co_code).hexdigest().encode() in index
             and (folder / f"{name}{sys.abiflags}.1.nbc").exists()
         )
@@ -282,10 +283,32 @@ def pickled_version() -> bytes:
     return bytes((len(text),)) + text
 
 
-def source_stamps(source: Path) -> tuple[bytes, bytes]:
-    """What an index may hold of its source: a digest; of older numba, when it was changed."""
-    changed = struct.pack(">d", source.stat().st_mtime)
-    return hashlib.sha256(source.read_bytes()).digest(), b"G" + changed
+def cache_stamp(function: Callable[..., Any]) -> str:
+    """The release, and a digest of the sources of a function and of all loops that it calls.
+
+    Numba's own is of the function's file alone: machine code that holds an older release of what it
+    calls would be trusted.
+    """
+    found = {function.__code__.co_filename}
+    ahead = [function]
+    seen = {function}
+    while ahead:
+        one = ahead.pop()
+        for name in one.__code__.co_names:
+            loop = one.__globals__.get(name)
+            if isinstance(loop, Loop) and loop.function not in seen:
+                seen.add(loop.function)
+                ahead.append(loop.function)
+                found.add(loop.function.__code__.co_filename)
+    digest = hashlib.sha256(__version__.encode())
+    for source in sorted(found):
+        digest.update(source_digest(source, os.stat(source).st_mtime_ns))
+    return digest.hexdigest()
+
+
+@cache
+def source_digest(path: str, _changed_ns: int) -> bytes:
+    return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
 def cache_folder(source: Path) -> Path:
@@ -348,7 +371,7 @@ def compile_with(function: F, **options: bool) -> F:
 def native_of(function: Callable[..., Any], options: dict[str, bool]) -> Any:
     """What numba makes of it."""
     import numba
-    from numba.core.caching import FunctionCache
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
     from numba.extending import typeof_impl
 
     register(typeof_impl)
@@ -363,7 +386,10 @@ def native_of(function: Callable[..., Any], options: dict[str, bool]) -> Any:
                 super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
     with suppress(RuntimeError):  # "cannot cache function: no locator available"
-        made._cache = cast(Any, OptionalCache)(function)  # as its `enable_caching` does
+        made._cache = kept = cast(Any, OptionalCache)(function)  # as its `enable_caching` does
+        kept._cache_file = cast(Any, IndexDataCacheFile)(
+            kept.cache_path, kept._impl.filename_base, cache_stamp(function)
+        )
     return made
 
 
