@@ -94,11 +94,9 @@ class DumpReader:
         """Outcomes of plain files, and of tars their members'."""
         outcomes: list[Outcome] = []
         for file in files:
-            before = len(outcomes)
             try:
                 outcomes.extend(self.file(file))
             except ArtifactError as error:
-                del outcomes[before:]  # an archive that is refused as a whole
                 outcomes.append(Refused(file.artifact, str(error)))
             except OSError as error:
                 outcomes.append(Refused(file.artifact, f"cannot be read: {error.strerror}"))

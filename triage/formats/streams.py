@@ -39,7 +39,6 @@ class StreamReader:
         """
         outcomes: list[Outcome | Refused] = []
         for file in files:
-            before = len(outcomes)
             try:
                 for stream in log_streams(file, wanted):
                     if isinstance(stream, Refused):
@@ -47,7 +46,6 @@ class StreamReader:
                     elif wanted is not None or not is_dump(stream):
                         outcomes.append(self.read(stream, file.kind))
             except ArtifactError as error:
-                del outcomes[before:]  # an archive that is refused as a whole
                 outcomes.append(Refused(file.artifact, str(error)))
             except MemoryError:
                 outcomes.append(Refused(file.artifact, "needs more memory than there is"))

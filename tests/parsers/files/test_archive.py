@@ -17,16 +17,13 @@ import zstandard
 from tests.parsers.flight_recorder.dumps import DATA
 from triage.errors import Corrupt, Forbidden
 from triage.formats.dumps import read_dumps
-from triage.formats.streams import read_logs
-from triage.parsers.files import archive
-from triage.parsers.files.archive import counts_too_many, expand, is_tar, tar_members
+from triage.parsers.files.archive import expand, is_tar, tar_members
 from triage.parsers.files.compression import Expansion, Truncated, compression_of, unpacked
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.flight_recorder.dump_set import DumpSet
 
 BOUNDS = Expansion(max_bytes=1 << 20)
 FOLDER = DATA / "nccl-p2p-mismatch-w8"
-DMESG = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
 PLAIN: Callable[[bytes], bytes] = bytes
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -298,72 +295,3 @@ def test_files_in_several_parts_are_read_to_the_end() -> None:
         if kind != "plain":
             data = pack(b"one") + pack(b"") + pack(b"two")
             assert expand(io.BytesIO(data), kind, BOUNDS) == b"onetwo"
-
-
-def headers_read(patch: pytest.MonkeyPatch) -> list[bytes]:
-    """What tarfile is asked to read as headers from now on."""
-    read: list[bytes] = []
-    known = tarfile.TarInfo.frombuf.__func__  # type: ignore[attr-defined]
-
-    def frombuf(cls: type, buf: bytes, *more: str) -> tarfile.TarInfo:
-        read.append(buf)
-        return known(cls, buf, *more)
-
-    patch.setattr(tarfile.TarInfo, "frombuf", classmethod(frombuf))
-    return read
-
-
-@pytest.mark.parametrize("outer", PACKERS)
-def test_too_many_members_are_refused_as_a_whole_and_soon(
-    outer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(archive, "MAX_MEMBERS", 20)
-    files = {**dumps(), **{f"job/{k}.log": DMESG for k in range(100)}}
-    (tmp_path / "many.tar").write_bytes(PACKERS[outer](tar(files)))
-    (tmp_path / "kernel.log").write_bytes(DMESG)
-    read_by_tarfile = headers_read(monkeypatch)
-    inputs = find_inputs([tmp_path]).files
-
-    found = read_dumps(inputs)
-    logs = read_logs(inputs, frozenset(found.foreign))
-    alone = read_logs(inputs)
-
-    why = "more than 20 files in the archive"
-    assert [(one.artifact, one.why) for one in found.refused] == [("many.tar", why)]
-    assert [(one.artifact, one.why) for one in alone.refused] == [("many.tar", why)]
-    assert found.digests == logs.refused == []
-    assert [one.artifact for one in logs.files] == ["kernel.log"]
-    assert [one.artifact for one in alone.files] == ["kernel.log"]
-    # A packed one is read up to the first that is too many: for dumps, and for logs.
-    assert len(read_by_tarfile) <= (0 if outer == "plain" else 3 * 21)
-
-
-KINDS = (
-    tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE,
-    tarfile.LNKTYPE, tarfile.FIFOTYPE, b"Z",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_members_are_counted_as_tarfile_does(form: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(5)
-    for _ in range(300):
-        made = io.BytesIO()
-        for number in range(rng.randrange(1, 9)):
-            info = tarfile.TarInfo(f"{number}/")
-            info.name += "x" * rng.choice((1, 90 if form == tarfile.USTAR_FORMAT else 300))
-            info.name += rng.choice(("", "/"))
-            info.type, info.size = rng.choice(KINDS), rng.choice((0, 1, 512, 700))
-            if form == tarfile.PAX_FORMAT:
-                info.mtime = rng.choice((1, 1.5))
-            made.write(info.tobuf(form))
-            # What a header says of the size of a folder or a link is not followed.
-            if info.isreg() or info.type == b"Z":
-                made.write(bytes(-(-info.size // 512) * 512))
-        data = made.getvalue() + bytes(1024)
-        with tarfile.open(fileobj=io.BytesIO(data)) as packed:
-            num = len(packed.getmembers())
-        monkeypatch.setattr(archive, "MAX_MEMBERS", num - 1)
-        assert counts_too_many(io.BytesIO(data))
-        monkeypatch.setattr(archive, "MAX_MEMBERS", num)
-        assert not counts_too_many(io.BytesIO(data))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, Final, cast
 
 from triage.domain.report import Refused
-from triage.errors import ArtifactError, Forbidden
+from triage.errors import ArtifactError
 from triage.parsers.files.archive import is_tar, peek, tar_entries
 from triage.parsers.files.compression import UNBOUNDED, compression_of, unpacked
 from triage.parsers.files.inputs import InputFile
@@ -102,8 +102,7 @@ def log_streams(
 ) -> Iterator[LogStream | Refused]:
     """What ``file`` is or holds; each stream is read before the next is asked for.
 
-    ``wanted`` are the artifacts to look at; by default all. Empty files are passed over. Where
-    some are wanted, dumps were looked for, and the faults of archives are known.
+    ``wanted`` are the artifacts to look at; by default all. Empty files are passed over.
     """
     try:
         with file.path.open("rb", buffering=0) as source:
@@ -111,11 +110,7 @@ def log_streams(
             compression = compression_of(head)
             first = peek(head, compression) if compression else head
             if is_tar(first[:TAR_HEAD]):
-                try:
-                    yield from of_archive(file, compression, wanted)
-                except Forbidden:
-                    if wanted is None:
-                        raise
+                yield from of_archive(file, compression, wanted)
                 return
             if wanted is None or file.artifact in wanted:
                 source.seek(0)
@@ -132,6 +127,7 @@ def of_archive(
     for entry in tar_entries(file.path, compression, MAX_RATIO):
         artifact = f"{file.artifact}/{entry.name}" if entry.name else file.artifact
         if entry.source is None:
+            # Where dumps were looked for, the archive's faults are known.
             if wanted is None:
                 yield Refused(artifact, entry.why or "cannot be read")
         elif wanted is None or artifact in wanted:
