@@ -29,12 +29,8 @@ COMMAND = re.compile(
     r"|incidents\b[^|#>]*|--version|--help)"
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
-# The modules whose tuple of signatures the registry lists.
-FAMILY_FILES = sorted(
-    name
-    for name, module in vars(registry).items()
-    if any(getattr(module, "SIGNATURES", None) is family for family in registry.FAMILIES)
-)
+# The files of signatures; those of Xid and SXid are the catalogues of their codes.
+FAMILY_FILES = sorted(one.name for one in (ROOT / "triage/signatures").rglob("*.toml"))
 
 
 def commands() -> list[tuple[str, str]]:
@@ -75,7 +71,7 @@ def unnamed(words: list[str], text: str) -> list[str]:
         ([str(word) for word in (*EvidenceRole, *Blame, *When)], "how-it-decides-reference.md"),
         ([str(kind) for kind in Kind], "signatures.md"),
         (sorted({one.id.partition(".")[0] for one in registry.all_signatures()}), "signatures.md"),
-        ([f"{name}.py" for name in FAMILY_FILES], "signatures.md"),
+        (FAMILY_FILES, "signatures.md"),
         ([field.name for field in fields(Limits)], "formats.md"),
         ([str(word) for word in (*Category, *Action, *Role, *VerdictKind)], "reading-answers.md"),
     ],

@@ -8,9 +8,9 @@ from triage.domain.evidence import EvidenceRole
 from triage.parsers.logs.envelope import read_envelope
 from triage.signatures import registry
 from triage.signatures.gpu import cuda, gpu_tools
+from triage.signatures.load import load
 from triage.signatures.network import c10d, gloo, nccl, nccl_identity
 from triage.signatures.program import (
-    advice,
     data_loading,
     numerics,
     progress,
@@ -22,7 +22,7 @@ from triage.signatures.scheduler import scheduler, torchelastic
 from triage.signatures.signature import Signature
 
 FAMILIES = {
-    "advice": advice.SIGNATURES,
+    "advice": load("triage.signatures.program.advice"),
     "c10d": c10d.SIGNATURES,
     "cuda": cuda.SIGNATURES,
     "data_loading": data_loading.SIGNATURES,

@@ -23,8 +23,6 @@ from triage.signatures.gpu import (
 )
 from triage.signatures.host import (
     boot,
-    boot_chatter,
-    daily_chatter,
     decoded_checks,
     filesystem,
     hardware_names,
@@ -42,6 +40,7 @@ from triage.signatures.host import (
     segfault,
     vendor_agents,
 )
+from triage.signatures.load import load
 from triage.signatures.network import (
     c10d,
     fabric_libraries,
@@ -52,7 +51,6 @@ from triage.signatures.network import (
     switches,
 )
 from triage.signatures.program import (
-    advice,
     coordination,
     crash_reports,
     data_loading,
@@ -61,7 +59,6 @@ from triage.signatures.program import (
     numerics,
     progress,
     python_errors,
-    recorder_analyzer,
     silent_corruption,
     storage,
 )
@@ -106,11 +103,11 @@ FAMILIES: tuple[tuple[Signature, ...], ...] = (
     kubernetes.SIGNATURES,
     batch_systems.SIGNATURES,
     host_daemons.SIGNATURES,
-    boot_chatter.SIGNATURES,
-    daily_chatter.SIGNATURES,
+    load("triage.signatures.host.boot_chatter"),
+    load("triage.signatures.host.daily_chatter"),
     # what jobs print
-    advice.SIGNATURES,
-    recorder_analyzer.SIGNATURES,
+    load("triage.signatures.program.advice"),
+    load("triage.signatures.program.recorder_analyzer"),
     nccl_identity.SIGNATURES,
     gpu_tools.SIGNATURES,
     silent_corruption.SIGNATURES,

@@ -9,22 +9,11 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
-from triage.signatures.family import HostFamily
 from triage.signatures.gpu.gpu_reading import GpuReading, gpu_reading
-from triage.signatures.signature import Reading, Scope
+from triage.signatures.load import load
+from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
-
-SOURCE = "monitors of sites, nvidia-smi --query-gpu and NVML's reasons"
-
-LITERALS = (
-    "throttl", "thermal_slowdown", "sm_clk", "sm_mhz", "sm_clock", "clocks_event", "event_reasons",
-    "tgpu=", "temp=", "temperature_c", "gpu_temp", " mhz,", "power_brake", "hw_slowdown", "clk=",
-    '"temperature"', '"temp":', "smclk", "gfx_clk", "sclk",
-)  # fmt: skip
-# Anything at all: whether a line is one is asked of all its words.
-ANY = r"^"
 
 
 def fields_of(sample: GpuReading) -> dict[str, str]:
@@ -77,67 +66,4 @@ def measured(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return None if sample is None else Reading(gpu=sample.gpu, fields=fields_of(sample))
 
 
-MONITOR = HostFamily("gpu_monitor", Kind.THERMAL, source=SOURCE, scope=Scope.ANY, as_one=True)
-
-MONITOR.root(
-    "slowed",
-    ANY,
-    literals=LITERALS,
-    matches=(
-        "gpumon: host=gpu-0471 gpu=2 bus=0000:52:00.0 temp=91C hbm_temp=97C power=245.4W"
-        " sm_clk=618MHz hw_thermal_slowdown=Active sw_thermal_slowdown=Not Active",
-        '{"node": "n12", "gpu": 3, "temperature_c": 93, "power_w": 301, "sm_mhz": 840,'
-        ' "clocks_event_reasons": "sw_thermal_slowdown"}',
-        "n12/gpu3 tGPU=94 pwr=310 sm=795 hw_thermal_slowdown=1",
-        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 93, 302.20 W, 870 MHz, Active, Not Active",
-        "gpu=0 temp=61 power=210W clk=345MHz throttle=HW_POWER_BRAKE",
-        "gpu 5 temp: 90C clocks_throttle_reasons.active: 0x0000000000000040",
-    ),
-    near_misses=(
-        "gpumon: host=gpu-0471 gpu=2 bus=0000:52:00.0 temp=71C hbm_temp=77C power=585.4W"
-        " sm_clk=1918MHz hw_thermal_slowdown=Not Active sw_thermal_slowdown=Not Active",
-        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 63, 672.20 W, 1830 MHz, Active, Not Active",
-        "gpu=0 temp=64 power=700W clk=1410MHz throttle=sw_power_cap",
-        "gpu 5 temp: 60C clocks_throttle_reasons.active: 0x0000000000000004",
-        "temp=0.7 top_p=0.9 throttle=hw_thermal_slowdown",
-        "sampling gpu=3 temp=0.8 clk=hw_thermal",
-    ),
-    category=Category.GPU_THERMAL,
-    also=(Category.CHASSIS, Category.POWER),
-    read=slowed,
-)
-MONITOR.advice(
-    "hot",
-    ANY,
-    literals=LITERALS,
-    matches=(
-        "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=94C power=274W sm_clk=882MHz",
-        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 88, 692.20 W, 1980 MHz, Not Active",
-    ),
-    near_misses=(
-        "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=64C power=674W sm_clk=1882MHz throttle=none",
-    ),
-    category=Category.GPU_THERMAL,
-    also=(Category.CHASSIS,),
-    weak=True,
-    read=hot,
-)
-MONITOR.noise(
-    "reading",
-    ANY,
-    literals=LITERALS,
-    matches=(
-        "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=56C power=574W sm_clk=1882MHz throttle=none",
-        "INFO:telemetry:n3/gpu1 tGPU=57 pwr=612 sm=1875 hw_thermal_slowdown=0",
-        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 63, 672.20 W, 1830 MHz, Not Active",
-    ),
-    near_misses=(
-        "sampler: temp=0.7 clk=off gpu=0",
-        "requests throttled by the object store, gpu 3 waits",
-        "step 812 loss 2.31 lr 3e-4 sm_clk unknown",
-    ),
-    quiet=True,
-    read=measured,
-)
-
-SIGNATURES = MONITOR.signatures()
+SIGNATURES = load(__name__)

@@ -9,14 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from triage.domain.evidence import Kind
-from triage.signatures.family import Family
+from triage.signatures.load import load
 from triage.signatures.pci import bus_id
-from triage.signatures.signature import Reading, Scope
+from triage.signatures.signature import Reading
 
 __all__ = ["ADDRESS", "NAMES", "SIGNATURES", "UUID", "names_in"]
 
-SOURCE: Final = "NVIDIA: nvidia-smi -L, -q, -x and --query-gpu, /proc/driver/nvidia, DCGM exporter"
 
 ADDRESS: Final = re.compile(
     r"(?:(?<=PCI:)|(?<![0-9A-Fa-f:]))(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?!:?[0-9A-Fa-f])"
@@ -94,39 +92,7 @@ def names_in(text: str) -> Reading | None:
     return reading(names)
 
 
-GPUS = Family("gpu_names", Kind.IDENTITY, source=SOURCE, scope=Scope.ANY, quiet=True)
-
-GPUS.noise(
-    "block",
-    r"GPU UUID\s{0,40}:\s{0,20}GPU-[0-9a-f-]{36}|<uuid>GPU-[0-9a-f-]{36}</uuid>",
-    literals=("gpu uuid", "<uuid>gpu-"),
-    matches=(
-        "    GPU UUID                              : GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14\n"
-        "    Minor Number                          : 3\n"
-        "        Bus Id                            : 00000000:5D:00.0",
-        "GPU UUID: \t GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14\n"
-        "Bus Location: \t 0000:5d:00.0\nDevice Minor: \t 3",
-    ),
-    near_misses=(
-        "    GPU UUID                              : GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14",
-    ),
-    context=48,
-    read=block,
+SIGNATURES = load(
+    __name__,
+    line=lambda match, _after: names_in(match.string[:1000]),
 )
-GPUS.noise(
-    "line",
-    r"\bGPU-[0-9a-f]{8}-",
-    literals=("uuid: gpu-", 'uuid="gpu-', ", gpu-", ": gpu-", "uuid=gpu-"),
-    matches=(
-        "GPU 3: NVIDIA H100 80GB HBM3 (UUID: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14)",
-        "3, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, 00000000:5D:00.0",
-        "device PCI:0000:5d:00: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14",
-    ),
-    near_misses=(
-        "no handle for device: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14",
-        "peers: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b15",
-    ),
-    read=lambda match, _after: names_in(match.string[:1000]),
-)
-
-SIGNATURES = GPUS.signatures()

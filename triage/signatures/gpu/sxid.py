@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind, Trait
-from triage.signatures.family import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
 from triage.signatures.gpu import catalogue
 from triage.signatures.pci import bus_id
+from triage.signatures.severity import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
 from triage.signatures.signature import Reading, Scope, Signature
 
 __all__ = ["SIGNATURES"]

@@ -10,26 +10,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
-from triage.signatures.family import (
+from triage.signatures.gpu.catalogue import Xid, xid
+from triage.signatures.host.agent_words import part_of_reason
+from triage.signatures.load import load
+from triage.signatures.severity import (
     ADVICE,
     CORRECTED,
     ERROR,
     FATAL,
     NOISE,
-    UNGRADED,
     WARN,
-    HostFamily,
     says,
 )
-from triage.signatures.gpu.catalogue import Xid, xid
-from triage.signatures.host.agent_words import part_of_reason
-from triage.signatures.signature import Read, Reading, Scope
+from triage.signatures.signature import Read, Reading
 
 __all__ = ["SIGNATURES", "placed"]
-
-SOURCE = "IPMI 2.0 sensor types and offsets; ipmitool sel list, sel elist; ipmi-sel"
-SEL = HostFamily("sel", Kind.POWER, source=SOURCE, scope=Scope.ANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,176 +115,6 @@ LIMIT_LOST = event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
 LIMIT_NEAR = event(r"(?:lower|upper) non-?critical", WARN)
 
 
-def sensor(types: str) -> str:
-    """The pattern of a type of sensor, between the bars of the list."""
-    return rf"[|;,] ?(?P<sensor>(?:{types})\b[^|;\n]{{0,60}}) ?[|;]"
-
-
-SEL.root(
-    "power",
-    sensor(r"Power Supply|Power Unit|PSU?\d?|Power Redundancy"),
-    literals=("| power supply", "| power unit"),
-    matches=(
-        "1c | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Failure detected | Asserted",
-        "1d | 11/20/2026 | 22:10:44 | Power Supply PSU3 Status | Power Supply AC lost | Asserted",
-        "1e | 11/20/2026 | 22:10:45 | Power Unit #0x01 | Redundancy Lost | Asserted",
-        "1f | 11/20/2026 | 22:10:45 | Power Supply #0x53 | Failure detected | Deasserted",
-    ),
-    near_misses=("2 | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Presence detected | Asserted",),
-    kind=Kind.POWER,
-    category=Category.POWER,
-    read=by_event(
-        event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
-        event(r"power off|power down|soft-power control failure|240va power down", FATAL),
-        event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
-        LIMIT_LOST,
-        LIMIT_NEAR,
-    ),
-)
-SEL.root(
-    "fan",
-    sensor(r"Fan|Cooling Device"),
-    literals=("| fan",),
-    matches=("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Lower Critical going low  | Asserted",),
-    near_misses=("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Fully Redundant | Asserted",),
-    kind=Kind.THERMAL,
-    category=Category.CHASSIS,
-    read=by_event(
-        LIMIT_LOST,
-        LIMIT_NEAR,
-        event(
-            r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
-        ),
-    ),
-)
-SEL.root(
-    "gpu_temperature",
-    sensor(r"Temperature [^|;\n]{0,30}GPU\w{0,16}"),
-    literals=("| temperature",),
-    matches=(
-        "21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Upper Critical going high | Asserted",
-    ),
-    near_misses=("21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Device Enabled | Asserted",),
-    kind=Kind.THERMAL,
-    category=Category.GPU_THERMAL,
-    also=(Category.CHASSIS,),
-    read=by_event(LIMIT_LOST, LIMIT_NEAR),
-)
-SEL.root(
-    "temperature",
-    sensor(r"Temperature"),
-    literals=("| temperature",),
-    matches=(
-        "22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Upper Critical going high"
-        " | Asserted",
-    ),
-    near_misses=(
-        "22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Device Enabled | Asserted",
-    ),
-    kind=Kind.THERMAL,
-    category=Category.CHASSIS,
-    read=by_event(LIMIT_LOST, LIMIT_NEAR),
-)
-SEL.root(
-    "voltage",
-    sensor(r"Voltage"),
-    literals=("| voltage",),
-    matches=(
-        "23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Lower Critical going low | Asserted",
-    ),
-    near_misses=("23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Device Enabled | Asserted",),
-    kind=Kind.POWER,
-    category=Category.POWER,
-    also=(Category.CHASSIS,),
-    read=by_event(LIMIT_LOST, LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
-)
-SEL.root(
-    "memory",
-    sensor(r"Memory"),
-    literals=("| asserted", "| deasserted", "| uncorrectable", "| correctable"),
-    matches=(
-        "24 | 11/20/2026 | 22:12:00 | Memory #0x87 | Uncorrectable ECC | Asserted",
-        "25 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Correctable ECC | Asserted",
-    ),
-    near_misses=("26 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Presence Detected | Asserted",),
-    kind=Kind.MEMORY,
-    category=Category.HOST_MEMORY,
-    read=by_event(
-        event(r"uncorrectable|parity|multi-?bit", FATAL),
-        event(r"correctable|scrub|threshold|log limit", CORRECTED),
-        event(r"critical overtemperature|throttl", WARN),
-        event(r"device disabled|configuration error|map.?out|failure", ERROR),
-    ),
-)
-SEL.root(
-    "processor",
-    sensor(r"Processor"),
-    literals=("| asserted", "| deasserted", "| processor"),
-    matches=("27 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | IERR | Asserted",),
-    near_misses=(
-        "28 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | Presence detected | Asserted",
-    ),
-    kind=Kind.CPU,
-    category=Category.CPU,
-    read=by_event(
-        event(r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
-        event(r"throttl", WARN),
-    ),
-)
-SEL.root(
-    "bus",
-    sensor(r"Critical Interrupt|Slot ?/ ?Connector|Slot/Conn\w*"),
-    literals=("| asserted", "| deasserted", "| critical interrupt"),
-    matches=(
-        "29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Bus Fatal Error | Asserted",
-    ),
-    near_misses=(
-        "29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Software NMI | Asserted",
-    ),
-    kind=Kind.PCIE,
-    category=Category.IO_BOARD,
-    also=(Category.CHASSIS,),
-    read=by_event(
-        event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
-        event(r"bus correctable|bus degraded", CORRECTED),
-    ),
-)
-SEL.root(
-    "drive",
-    sensor(r"Drive Slot(?: / Bay)?|Drive Bay|HDD"),
-    literals=("| drive slot",),
-    matches=("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Fault | Asserted",),
-    near_misses=("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Present | Asserted",),
-    kind=Kind.STORAGE,
-    category=Category.SSD,
-    read=by_event(
-        event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
-        event(r"predictive failure|rebuild", WARN),
-    ),
-)
-SEL.root(
-    "chassis",
-    sensor(
-        r"Cable ?/ ?Interconnect|Physical Security|Chassis|Management Subsys\w*"
-        r"|Module ?/ ?Board|Watchdog ?2|Base ?board|Back ?plane|System Board|Mother ?board"
-        r"|Mid ?plane|GPU[ _](?:Tray|Board|Base ?board)"
-    ),
-    literals=("| asserted", "| deasserted"),
-    matches=("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Config Error | Asserted",),
-    near_misses=("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Connected | Asserted",),
-    kind=Kind.POWER,
-    category=Category.CHASSIS,
-    read=by_event(
-        event(
-            r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
-            r"|failure detected|has failed",
-            ERROR,
-        ),
-        event(r"intrusion", CORRECTED),
-        event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
-    ),
-)
-
 # Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
 BUS_WORDS: Final = re.compile(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
 BOARD_WORDS: Final = re.compile(
@@ -358,35 +183,50 @@ def of_the_node(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name != "gpu_index"}
 
 
-SEL.root(
-    "vendor",
-    r"\| (?P<sensor>[^|\n]{0,80}?) ?\| (?P<words>[^|\n]{3,600}) \| (?P<state>Asserted|Deasserted)"
-    r" \| severity (?P<grade>[\w-]{4,16})",
-    literals=(
-        "| severity critical",
-        "| severity fatal",
-        "| severity major",
-        "| severity error",
-        "| severity non-recoverable",
-        "| severity warning",
-        "| severity caution",
-        "| severity minor",
+SIGNATURES = load(
+    __name__,
+    power=by_event(
+        event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
+        event(r"power off|power down|soft-power control failure|240va power down", FATAL),
+        event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
+        LIMIT_LOST,
+        LIMIT_NEAR,
     ),
-    matches=(
-        "1 | 11/20/2026 | 22:14:10 |  | The input power for power supply 1 has been lost."
-        " | Asserted | severity critical",
-        "1 | 11/20/2026 | 22:14:10 |  | A fatal error was detected on a component at bus 23 device"
-        " 0 function 0. | Asserted | severity critical",
-        "1 | 11/20/2026 | 22:14:10 |  | Fan 4A RPM is less than the lower critical threshold."
-        " | Asserted | severity critical",
-        "1 | 11/20/2026 | 22:14:10 UTC | System Event Log Entry | The resource property GPU_SXM_6"
-        " Driver Event Message has detected errors of type '[2026-11-20 22:14:09.118][1032][0] XID"
-        " 79 GPU has fallen off the bus.'. | Asserted | severity critical",
+    fan=by_event(
+        LIMIT_LOST,
+        LIMIT_NEAR,
+        event(
+            r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
+        ),
     ),
-    near_misses=("1 | 11/20/2026 | 22:14:10 |  | OEM software event. | Asserted | severity ok",),
-    source="Dell, HPE, Lenovo and Redfish: words of controllers' event logs",
-    severity=UNGRADED,
-    read=vendor,
+    gpu_temperature=by_event(LIMIT_LOST, LIMIT_NEAR),
+    temperature=by_event(LIMIT_LOST, LIMIT_NEAR),
+    voltage=by_event(LIMIT_LOST, LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
+    memory=by_event(
+        event(r"uncorrectable|parity|multi-?bit", FATAL),
+        event(r"correctable|scrub|threshold|log limit", CORRECTED),
+        event(r"critical overtemperature|throttl", WARN),
+        event(r"device disabled|configuration error|map.?out|failure", ERROR),
+    ),
+    processor=by_event(
+        event(r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
+        event(r"throttl", WARN),
+    ),
+    bus=by_event(
+        event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
+        event(r"bus correctable|bus degraded", CORRECTED),
+    ),
+    drive=by_event(
+        event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
+        event(r"predictive failure|rebuild", WARN),
+    ),
+    chassis=by_event(
+        event(
+            r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
+            r"|failure detected|has failed",
+            ERROR,
+        ),
+        event(r"intrusion", CORRECTED),
+        event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
+    ),
 )
-
-SIGNATURES = SEL.signatures()

@@ -5,7 +5,7 @@ range of its own, caches, translation buffers and the interconnect are the proce
 """
 
 from triage.domain.category import Category
-from triage.signatures.family import CORRECTED, ERROR, FATAL
+from triage.signatures.severity import CORRECTED, ERROR, FATAL
 
 __all__ = ["category_of", "severity_of"]
 

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
-from triage.signatures.family import (
+from triage.signatures.load import load
+from triage.signatures.severity import (
     ADVICE,
     CORRECTED,
     ERROR,
     FATAL,
     NOISE,
-    UNGRADED,
     WARN,
-    HostFamily,
 )
-from triage.signatures.signature import Reading, Scope
+from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
@@ -94,57 +93,4 @@ def sentence(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading(category=known.category, fields={"severity": ERROR})
 
 
-AGENT = HostFamily("vendor", Kind.POWER, scope=Scope.ANY, read=sentence)
-
-AGENT.root(
-    "dell",
-    r"Server Administrator(?: \([^)\n]{1,30}\))?:? ?[^\n]{0,40}?EventID: (?P<event>\d{4})\s{1,4}"
-    r"(?P<said>[^\n]{4,300})",
-    literals=(
-        "server administrator: ",
-        "server administrator (",
-        "instrumentation service eventid",
-    ),
-    matches=(
-        "Server Administrator: Instrumentation Service EventID: 1404  Memory device status is"
-        " critical Memory device location: DIMM_A3 Possible memory module event cause: Multi bit"
-        " error encountered",
-        "Server Administrator: Instrumentation Service EventID: 1354  Power supply detected a"
-        " failure Sensor location: PS 2 Status",
-    ),
-    near_misses=(
-        "Server Administrator: Instrumentation Service EventID: 1000  Server Administrator"
-        " starting",
-    ),
-    source="Dell OpenManage: message reference",
-    severity=UNGRADED,
-)
-AGENT.root(
-    "hpe",
-    r"\b(?:hpasm\w{0,8}|hp-ams|hp-health|amsd|ahslog|hpelogd?|hplog|iLO ?\d?)(?:\[\d{1,9}\])?: "
-    r"(?:(?:CRITICAL|WARNING|CAUTION|INFO|REPAIRED|NOTICE)\b:? ?)?(?P<said>[^\n]{4,300})",
-    literals=("hpasm", "hp-ams", "hp-health", "amsd", "hpehealth", "hplog", "ilo"),
-    matches=(
-        "hpasmlited[3390]: CRITICAL: System Memory: Uncorrectable Memory Error (Processor 1, DIMM"
-        " 4)",
-        "hpasmlited: CRITICAL: Power Supplies: System power supply 2 has failed.",
-        "hp-ams[2140]: CRITICAL: System Fans: Fan 4 has failed",
-    ),
-    near_misses=("hpasmlited[3390]: INFO: hp-health has started", "silo: WARNING: fan failed"),
-    source="HPE: hp-health and ams, entries of the integrated management log",
-    severity=UNGRADED,
-)
-AGENT.root(
-    "ipmi_events",
-    r"\bipmievd(?:\[\d{1,9}\])?: (?P<said>[^\n]{4,300})",
-    literals=("ipmievd",),
-    matches=(
-        "ipmievd: Memory sensor DIMM_E1 - Uncorrectable ECC Asserted",
-        "ipmievd[2011]: Power Supply sensor PS2 Status - Failure detected Asserted",
-    ),
-    near_misses=("ipmievd: Reading sensors...", "the ipmievd: was stopped"),
-    source="ipmitool: ipmievd",
-    severity=UNGRADED,
-)
-
-SIGNATURES = AGENT.signatures()
+SIGNATURES = load(__name__)

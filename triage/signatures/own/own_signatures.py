@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from triage.domain.category import Action, Category
 from triage.domain.evidence import OWN_ACTION, OWN_FAMILY, SILENCED, Blame, EvidenceRole, Kind
-from triage.signatures.family import HostFamily, graded
 from triage.signatures.numbers import small
 from triage.signatures.own.pattern import compiled
 from triage.signatures.registry import all_signatures
+from triage.signatures.severity import USUAL_SEVERITY, graded
 from triage.signatures.signature import Read, Reading, Scope, Signature
 
 __all__ = [
@@ -75,7 +75,7 @@ class OwnEntry:
         """Adds severity, and the next step where the entry names one."""
         severity = self.severity
         if severity is None and self.scope is Scope.KERNEL:
-            severity = HostFamily.usual_severity[self.role]
+            severity = USUAL_SEVERITY[self.role]
         grade = graded(severity or "", None)
         step = {} if self.action is None else {OWN_ACTION: str(self.action)}
 

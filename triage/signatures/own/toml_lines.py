@@ -5,13 +5,13 @@ from typing import Final
 
 __all__ = ["TomlLines"]
 
-HEADER: Final = re.compile(r"\s*\[\[\s*([\w-]+)\s*\]\]\s*(?:#.*)?")
+HEADER: Final = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
 KEY: Final = re.compile(r"\s*[\"']?([\w-]+)[\"']?\s*=")
 LONG: Final = ('"""', "'''")
 
 
 class TomlLines:
-    """The headers ``[[NAME]]`` of a text that is TOML, and the keys below each."""
+    """The headers ``[[NAME]]`` and ``[NAME]`` of a text that is TOML, and the keys below each."""
 
     def __init__(self, text: str) -> None:
         self.headers: dict[str, list[int]] = {}
