@@ -1,7 +1,7 @@
 """All signatures, in the order in which they are tried: the specific before the general.
 
-To add a signature: one entry in its family's file. To add a family: one file with
-a tuple ``SIGNATURES``, and one line here.
+To add a signature: one entry in its family's TOML file. To add a family: such a file, and
+one line here; a module beside it where entries need readers.
 """
 
 import re
