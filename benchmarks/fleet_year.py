@@ -8,7 +8,7 @@ with ``--sqlite`` a new file: so many incidents, each with its run on all nodes,
 and a hundred rows of evidence; and a year of outages like real ones (bursts, long repairs). Then
 the record is made of it, the report and the standings. To hold: the record and the report
 together within 2 s; ``busy`` is what our process worked of it, without the database.
-``--trace`` takes in an export of so many jobs in the form of AcmeTrace, ``--events`` one of so
+``--trace`` takes in a table of so many runs, ``--events`` an export of so
 many events of nodes as Slurm keeps them.
 """
 
@@ -42,10 +42,7 @@ from triage.store.database.engine import Database
 from triage.store.database.group_commit import GroupCommit
 
 LIMIT_S: Final = 2.0
-HEADER: Final = (
-    "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,"
-    "duration,queue,gpu_time\n"
-)
+HEADER: Final = "job_id,started_at,ended_at,ending,num_nodes,num_gpus\n"
 STATES: Final = ("COMPLETED", "FAILED", "CANCELLED", "COMPLETED", "NODE_FAIL", "TIMEOUT")
 
 
@@ -70,15 +67,15 @@ class Trace:
 
 
 def trace_lines(jobs: int) -> Iterator[str]:
-    """The lines of an export in the form of AcmeTrace."""
+    """The lines of a table of runs."""
     yield HEADER
     start = datetime(2023, 3, 1, tzinfo=UTC)
     for number in range(jobs):
         at = start + timedelta(seconds=15 * number)
         end = at + timedelta(seconds=60 + number % 40_000)
         yield (
-            f"{5_000_000 + number},u{number % 700},{1 + number % 64},{8 + number % 512},128,"
-            f"Other,{STATES[number % len(STATES)]},{at},{at},{end},1,1,1.0\n"
+            f"{5_000_000 + number},{at},{end},{STATES[number % len(STATES)]},"
+            f"{1 + number % 64},{8 + number % 512}\n"
         )
 
 

@@ -17,8 +17,6 @@ TABLES = {
     "events": "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User",
     "days": "node,from_day,to_day,cause,detail",
     "tickets": "number,opened_at,closed_at,short_description,cmdb_ci,close_notes",
-    "lanl": "System,nodenumz,nodes,purpose,Prob Started,Prob Fixed,Human Error,Hardware",
-    "titan": "SN,location,insert,remove,event",
 }
 
 SAME = {
@@ -39,8 +37,6 @@ SAME = {
     "opened_at": "started_at",
     "closed_at": "ended_at",
     "cmdb_ci": "nodes",
-    "insert": "started_at",
-    "remove": "ended_at",
 }
 
 
@@ -79,11 +75,9 @@ def documents(at: str, end: str) -> dict[str, Any]:
         "node": "h0",
         "comment": {"comments": [{"body": "GPU 3 replaced"}]},
     }
-    fault = {"node_id": "h0", "event_type": "fault_start", "event_time": 1.5}
     return {
         "nodes": {"kind": "List", "items": [node, event]},
         "issues": {"issues": [{"key": "OPS-7", "fields": fields}]},
-        "trace": [{**fault, "fault_type": {"Level": "x", "Class": "y", "Desc": "z"}}],
     }
 
 

@@ -256,7 +256,7 @@ class Client:
         of it.
 
         ``zone`` is that of times which name none, ``cluster`` that of rows which name none,
-        ``day_zero`` the day from which a trace counts that names none, and ``nodes`` a host list
+        ``day_zero`` the day from which a table counts that names none, and ``nodes`` a host list
         of what tickets may name besides the nodes that the cluster has.
         The same export again adds nothing. Raises :class:`UsageError` for a file that cannot
         be read.

@@ -9,10 +9,6 @@ from triage.fleet.parsers.rows import Options, Passed, Row, Unread
 
 SACCT_HEADER = "JobIDRaw|Cluster|State|Start|End|NNodes|AllocTRES|NodeList"
 CSV_HEADER = "job_id,started_at,ended_at,ending,num_nodes,num_gpus,nodes,cluster,cause"
-ACME_HEADER = (
-    "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,"
-    "duration,queue,gpu_time"
-)
 
 
 class Pieces:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.fleet.parsers.exports import ACME_HEADER, CSV_HEADER, SACCT_HEADER, read, table
+from tests.fleet.parsers.exports import CSV_HEADER, SACCT_HEADER, read, table
 from tests.support.spent import spent_s
 from triage.errors import ArtifactError
 from triage.fleet.domain.exposure import NodeFacts, NodeRepair, Outage, Run
@@ -17,26 +17,11 @@ from triage.fleet.parsers.rows import Options, Passed, Unread
 AT, END = "2026-11-20T22:00:00", "2026-11-21T06:00:00"
 EXAMPLES = {
     "sacct": table(SACCT_HEADER, f"4711|a|NODE_FAIL|{AT}|{END}|16|gres/gpu=128|gpu[001-016]"),
-    "acme": table(ACME_HEADER, f"5,u,1,8,128,Other,FAILED,{AT},{AT},{END},117,32,936.0"),
     "csv": table(CSV_HEADER, f"4711,{AT}Z,{END}Z,failed,2,16,n[1-2],a,gpu"),
     "inventory": table("node,generation,rack", "n[1-2],H100,r12"),
     "hardware": table("node,slot,gpu_serial", "n12,0,1655023014410"),
     "outages": table("node,from,to,reason", f"n1,{AT},{END},HBM"),
-    "lanl": table(
-        "System,nodenumz,nodes,Prob Started,Prob Fixed,Human Error,Hardware",
-        "20,11,3,3/11/2004 10:54,3/11/2004 12:00,,Memory Dimm",
-    ),
-    "titan": table(
-        "SN,location,insert,remove,duration,out,event",
-        "0320000000001,c3-0c2s7n0,2016-04-10 00:00:00,2016-05-17 02:11:09,1,TRUE,OTB",
-    ),
     "tickets": table("number,created,closed,title", f'7,{AT},{END},"gpu003: GPU 3\nreplaced"'),
-    "infinitehbd": json.dumps(
-        [{
-            "node_id": "u1", "event_time": 1.5, "event_type": "fault_start",
-            "fault_type": {"Level": "Hardware Failure", "Class": "NIC", "Desc": "NIC Lost"},
-        }]
-    ),
     "kubernetes": json.dumps({"kind": "List", "items": [
         {"kind": "Event", "involvedObject": {"kind": "Node", "name": "n1"}, "count": 2,
          "reason": "NodeNotReady", "firstTimestamp": f"{AT}Z", "lastTimestamp": f"{END}Z"}]}),

@@ -1,12 +1,11 @@
 """Tables of runs, nodes and outages: known by their header, read row by row."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.fleet.parsers.exports import (
-    ACME_HEADER,
     CSV_HEADER,
     SACCT_HEADER,
     Pieces,
@@ -22,7 +21,7 @@ from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.exposure import Ending, NodeFacts, Outage
 from triage.fleet.parsers.lines import MAX_LINE
 from triage.fleet.parsers.read import read_exposure
-from triage.fleet.parsers.rows import Options
+from triage.fleet.parsers.rows import DAY_ZERO, Options
 
 START = datetime(2026, 11, 21, 1, tzinfo=UTC)
 END = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
@@ -39,8 +38,6 @@ PLAIN = "4711,2026-11-21T01:00:00Z,2026-11-21T03:14:15Z"
         (SACCT_HEADER, "sacct"),
         ("End|Start|NodeList|JobID|State", "sacct"),
         ("JobID|JobName|Partition|State|Start|End|Elapsed", "sacct"),
-        (ACME_HEADER, "acme"),
-        (ACME_HEADER.replace("cpu_num", "cpu_num,mem_per_pod_GB,shared_mem_per_pod"), "acme"),
         (CSV_HEADER, "csv"),
         ("started_at;job_id", "csv"),
         ("JOB_ID\tStart\tEnd", "csv"),
@@ -53,8 +50,6 @@ PLAIN = "4711,2026-11-21T01:00:00Z,2026-11-21T03:14:15Z"
         ("node,from_day,to_day,cause", "outages"),
         ("number,opened_at,short_description", "tickets"),
         ("Summary;Created;Issue key", "tickets"),
-        ("System,nodenum,Prob Started (mm/dd/yy hh:mm),Prob Fixed,Human Error", "lanl"),
-        ("SN,location,insert,remove,duration,out,event", "titan"),
         ("REASON               USER         TIMESTAMP           NODELIST", "outages"),
     ],
 )
@@ -209,25 +204,6 @@ def test_a_time_in_the_future_is_refused() -> None:
     assert unread(rows) == [(2, "End '2026-11-21T03:14:15' is in the future")]
 
 
-def test_acme_counts_jobs_with_gpus() -> None:
-    _, rows = read(
-        table(
-            ACME_HEADER,
-            "5778432,u5907,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,"
-            "2023-03-01 00:18:54+08:00,2023-03-01 00:20:51+08:00,117,32,936.0",
-            "5778433,u5907,1,0,128,Other,FAILED,2023-03-01 00:18:22+08:00,"
-            "2023-03-01 00:18:54+08:00,2023-03-01 00:20:51+08:00,117,32,0.0",
-            "5778434,u5907,2,16,128,Other,CANCELLED,2023-03-01 00:18:22+08:00,,"
-            "2023-03-01 00:20:51+08:00,0,32,0.0",
-        ),
-        Options(cluster="seren"),
-    )
-    (run,) = runs(rows)
-    assert (run.job_id, run.num_nodes, run.num_gpus, run.cluster) == ("5778432", 1, 8, "seren")
-    assert run.started_at == datetime(2023, 2, 28, 16, 18, 54, tzinfo=UTC)
-    assert passed(rows) == ["jobs without a GPU", "jobs that never started"]
-
-
 def test_a_table_of_runs_says_what_it_can() -> None:
     _, rows = read(
         table(
@@ -309,6 +285,32 @@ def test_outages_of_a_table_of_events_and_of_drains() -> None:
         Outage("n7", from_at, None, "Not responding"),
     ]
     assert unread(rows) == [(3, "it is no row of sinfo -R")]
+
+
+DAYS = "node,from_day,to_day,cause,detail"
+
+
+def test_days_of_a_table() -> None:
+    form, rows = read(
+        table(
+            DAYS, "n1,0.0000,6.2188,Hardware,CPU", "n2,1,,x,y", "n3,5,4,x,y", "n4,inf,,x,y",
+            "n5,-1,,x,y", "n6,1e3,,x,y", "n7,99999,,x,y", ",1,2,x,y", "n8,,2,x,y",
+        )
+    )  # fmt: skip
+    assert form == "outages"
+    first, second = (row for row in rows if isinstance(row, Outage))
+    assert (first.from_at, second.from_at) == (DAY_ZERO, DAY_ZERO + timedelta(days=1))
+    assert first.to_at == DAY_ZERO + timedelta(days=6.2188)
+    assert (first.cause, second.to_at) == (OutageCause.CPU, None)
+    assert [line for line, _ in unread(rows)] == [4, 5, 6, 7, 8, 9, 10]
+
+
+def test_day_zero_dates_a_table_of_days() -> None:
+    zero = datetime(2024, 3, 30, tzinfo=UTC)
+    _, rows = read(table(DAYS, "n1,0.5,1,x,y"), Options(day_zero=zero))
+    assert [row.from_at for row in rows if isinstance(row, Outage)] == [zero + timedelta(hours=12)]
+    late = Options(last=datetime(2000, 1, 2, tzinfo=UTC))
+    assert "day zero" in unread(read(table(DAYS, "n1,5,6,x,y"), late)[1])[0][1]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 4096])

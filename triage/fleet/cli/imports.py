@@ -1,4 +1,4 @@
-"""``triage fleet import``: what schedulers, inventories and public traces export."""
+"""``triage fleet import``: what schedulers, trackers and inventories export."""
 
 import os
 import sys
@@ -27,11 +27,11 @@ Take in runs, outages, repairs and an inventory: what a rate rests on.
     sacctmgr -P show event start=now-90days | triage fleet import -
     cat slurmctld.log* | triage fleet import - --zone Europe/Berlin
     triage fleet import tickets.csv --nodes 'gpu[001-512]'
-    triage fleet import fault_trace.json --day-zero 2024-03-30
+    triage fleet import outages.csv --day-zero 2024-03-30
 
 Files are known by their content: tables of Slurm, its controller's log, lists
-of kubectl, tickets as CSV or JSON, public traces, or a table of runs, nodes or
-outages (docs/importing.md lists them); .gz, .zst, .xz and .bz2 are fine.
+of kubectl, tickets as CSV or JSON, or a table of runs, nodes or outages
+(docs/importing.md lists them); .gz, .zst, .xz and .bz2 are fine.
 A file that was imported before changes nothing. Goes into the configured
 database, or to a service with --url.
 """
@@ -50,7 +50,7 @@ def import_files(
         str, typer.Option("--cluster", metavar="NAME", help="Of rows that name none.")
     ] = "",
     day_zero: Annotated[
-        str, typer.Option("--day-zero", metavar="DATE", help="Of traces that count days.")
+        str, typer.Option("--day-zero", metavar="DATE", help="Of tables that count days.")
     ] = "2000-01-01",
     nodes: Annotated[
         str, typer.Option("--nodes", metavar="HOSTS", help="That tickets name, besides known ones.")

@@ -54,7 +54,7 @@ class Run:
 
     ``nodes`` are scheduler names; empty where the source says only how many. ``cause`` is what
     the source itself says of the end (a scheduler's NODE_FAIL, OUT_OF_MEMORY), before any triage.
-    ``source`` names who told it: ``hook``, ``sacct``, ``kubernetes``, ``csv``, ``acme``.
+    ``source`` names who told it: ``hook``, ``sacct``, ``kubernetes``, ``csv``.
     """
 
     job_id: str

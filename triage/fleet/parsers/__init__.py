@@ -1,1 +1,1 @@
-"""What ran where and when, out of what schedulers, inventories and public traces export."""
+"""What ran where and when, out of what schedulers, trackers and inventories export."""

@@ -31,11 +31,6 @@ class Columns:
         """Where the first of these stands that is there."""
         return next((self.place[key] for name in names if (key := plain(name)) in self.place), None)
 
-    def begins(self, name: str) -> int | None:
-        """Where the first column stands whose name begins like this."""
-        start = plain(name)
-        return min((at for key, at in self.place.items() if key.startswith(start)), default=None)
-
     def checked(self, fields: Sequence[str], free: int | None = None) -> Sequence[str]:
         """The fields of a row. Raises :class:`RowError` where there are too few or too many.
 

@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 from triage.errors import UnknownFormat
-from triage.fleet.parsers.acme import AcmeReader
 from triage.fleet.parsers.columns import Columns
 from triage.fleet.parsers.hardware import HardwareReader
 from triage.fleet.parsers.inventory import InventoryReader
@@ -33,9 +32,6 @@ from triage.fleet.parsers.slurm import controller_log, node_list
 from triage.fleet.parsers.slurm.padded import PaddedTable, is_padded_header
 from triage.fleet.parsers.tickets import document
 from triage.fleet.parsers.tickets.table import TicketReader
-from triage.fleet.parsers.traces import infinite_hbd
-from triage.fleet.parsers.traces.lanl import LanlReader
-from triage.fleet.parsers.traces.titan import TitanReader
 
 __all__ = ["FORMATS", "Reading", "read_exposure"]
 
@@ -64,24 +60,13 @@ class Reader(Protocol):
         ...
 
 
-@runtime_checkable
-class Gathering(Protocol):
-    """A reader that has more to say once it has seen all rows."""
-
-    def finish(self) -> Iterable[Row]:
-        """What all rows together say."""
-        ...
-
-
 # The first that claims a header has it: the narrower ones come first.
 READERS: Final[tuple[type[Reader], ...]] = (
-    *(SacctReader, AcmeReader, LanlReader, TitanReader, RunReader),
-    *(HardwareReader, InventoryReader, OutageReader, TicketReader),
+    *(SacctReader, RunReader, HardwareReader, InventoryReader, OutageReader, TicketReader),
 )
 Claims = Callable[[object], bool]
 Rows = Callable[[object, Options], Iterator["Row"]]
 DOCUMENTS: Final[tuple[tuple[str, Claims, Rows], ...]] = (
-    (infinite_hbd.NAME, infinite_hbd.claims, infinite_hbd.rows),
     (object_list.NAME, object_list.claims, object_list.rows),
     (document.NAME, document.claims, document.rows),
 )
@@ -141,7 +126,7 @@ def read_objects(source: Source, options: Options) -> Reading:
             return Reading(name, rows(value, options))
     raise UnknownFormat(
         "it is JSON, and neither a list of Kubernetes objects (kubectl get ... -o json) nor tickets"
-        " with a title and a time nor InfiniteHBD's fault trace"
+        " with a title and a time"
     )
 
 
@@ -177,9 +162,8 @@ def read_table(first: tuple[int, str], lines: Iterator[Line], options: Options) 
     raise UnknownFormat(
         f"line {number}: {short(header)} is no header that we know: sacct --parsable2 with JobID,"
         " State, Start and End; a table with job_id and started_at, with node and rack, with"
-        " node and gpu_uuid, with node and from, or of tickets with a title and a time; a job"
-        " table of AcmeTrace; a table of LANL or Titan; slurmctld.log; scontrol show node; or"
-        " kubectl get -o json"
+        " node and gpu_uuid, with node and from, or of tickets with a title and a time;"
+        " slurmctld.log; scontrol show node; or kubectl get -o json"
     )
 
 
@@ -212,8 +196,6 @@ def table_rows(
                 yield from reader.rows(columns.checked(fields_in(text, delimiter), free))
             except RowError as error:
                 yield Unread(number, str(error))
-    if isinstance(reader, Gathering):
-        yield from reader.finish()
 
 
 def padded_rows(

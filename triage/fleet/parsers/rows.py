@@ -44,7 +44,7 @@ MAX_NODES: Final = 1_000_000
 MAX_GPUS: Final = 10_000_000
 # Nobody trained on GPUs before; Slurm prints 1970 for a job that never started.
 FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-# No trace that counts days from its own first one says when that was.
+# No table that counts days from its own first one says when that was.
 DAY_ZERO: Final = FIRST
 # Beyond, a number of days is none.
 MOST_DAYS: Final = 36_525
@@ -70,7 +70,7 @@ class Options:
 
     Times beyond ``last`` cannot be: whoever wrote them has a wrong clock, or a wrong zone.
     ``sparing`` is for a process that has other things to do: JSON, which is held whole, may be
-    a quarter as long. ``day_zero`` is the day from which traces that name no date count theirs.
+    a quarter as long. ``day_zero`` is the day from which tables that name no date count theirs.
     ``nodes`` gives the names of the nodes that a text without a column of nodes may name.
     """
 

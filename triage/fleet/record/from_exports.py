@@ -43,7 +43,7 @@ def record_from_exports(
     r"""The record that these files tell, or their bytes: any format that an import reads.
 
     ``cluster`` is that of the record and of rows that name none; rows of others are left out.
-    ``zone`` is that of times which name none, ``day_zero`` the day from which a trace counts that
+    ``zone`` is that of times which name none, ``day_zero`` the day from which a table counts that
     names none. ``nodes`` are those of the fleet that no row names, or how many it has in all; as
     names they are also what a ticket may name in its text. ``since`` and ``until`` are the first
     and the last time that is told, where not given. Parts are not used. The notes of the record

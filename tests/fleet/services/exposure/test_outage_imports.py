@@ -1,7 +1,6 @@
 """Outages and repairs that are imported: once, in any order, with what contradicts counted."""
 
 import itertools
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -165,35 +164,26 @@ def test_hosts_that_are_none_are_refused(text: str) -> None:
     assert names_of(" n[1-2], n4 ") == {"n1", "n2", "n4"}
 
 
-def test_a_trace_of_begins_and_ends(ctx: Context) -> None:
-    words = {"Level": "Hardware Failure", "Class": "NIC", "Desc": "NIC Lost"}
-    text = json.dumps(
-        [
-            {"node_id": "u1", "event_time": at, "event_type": kind, "fault_type": words}
-            for at, kind in ((0, "fault_start"), (2, "fault_end"), (9, "fault_start"))
-        ]
-    )
-    assert imported(ctx, text).tally == (2, 0, 0)
-    assert imported(ctx, text).tally == (0, 0, 2)
-    assert {each[4] for each in kept(ctx)} == {"nic"}
-
-
 @pytest.mark.parametrize(("times", "wanted"), [(1, False), (6, True)])
 def test_gpus_that_came_later_are_held_against_their_own_time(
     ctx: Context, times: int, wanted: bool
 ) -> None:
-    lines = ["SN,location,insert,remove,event"]
+    runs, facts = ["job_id,started_at,ended_at,ending,num_gpus,nodes"], ["node,batch"]
+    outages = ["node,from,to,cause"]
     for gpu in range(120):
-        old, place = gpu < 60, f"c{gpu % 9}-0c{gpu % 3}s1n0"
+        old, name = gpu < 60, f"u{gpu}"
         first, years, every = (2012, 8, 2) if old else (2018, 2, 2 * times)
-        lines.append(f"{gpu:013},{place},{first}-01-01 00:00:00,2020-01-01 00:00:00,")
+        runs.append(f"{name},{first}-01-01 00:00,2020-01-01 00:00,completed,1,{name}")
+        facts.append(f"{name},{'old' if old else 'new'}")
         # Each GPU of a delivery fails once in so many years, at a time of its own.
-        lines += [
-            f"{gpu:013},{place},,{first + year}-{gpu % 12 + 1:02}-0{gpu % 9 + 1} 00:00:00,DBE"
+        days = [
+            f"{first + year}-{gpu % 12 + 1:02}-0{gpu % 9 + 1} 00:00"
             for year in range(years)
             if (gpu + year) % every == 0
         ]
-    imported(ctx, "\n".join(lines))
+        outages += [f"{name},{day},{day},gpu" for day in days]
+    for text in (runs, facts, outages):
+        imported(ctx, "\n".join(text))
     span = {"since": datetime(2012, 1, 1, tzinfo=UTC), "until": datetime(2020, 1, 1, tzinfo=UTC)}
     with ctx.database.reading() as session:
         places = fleet_standings(record_of(session, **span)).places

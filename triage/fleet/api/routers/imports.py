@@ -1,4 +1,4 @@
-"""What schedulers, inventories and public traces export, as the raw body of a request."""
+"""What schedulers, trackers and inventories export, as the raw body of a request."""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,14 +46,14 @@ async def import_rows(
     ] = None,
     cluster: Annotated[Name | None, Query(description="Of rows that name none.")] = None,
     day_zero: Annotated[
-        Name | None, Query(description="Of traces that count days, as 2024-03-30; else 2000-01-01.")
+        Name | None, Query(description="Of tables that count days, as 2024-03-30; else 2000-01-01.")
     ] = None,
     nodes: Annotated[
         Name | None,
         Query(description="A host list: nodes that tickets name, besides those of the cluster."),
     ] = None,
 ) -> Response:
-    """What Slurm keeps of jobs and nodes, lists of kubectl, tickets, public traces, or a table of
+    """What Slurm keeps of jobs and nodes, lists of kubectl, tickets, or a table of
     runs, of nodes or of outages. Known by its content; rows that are there already add nothing,
     and one that cannot be read stops no other.
     """

@@ -58,7 +58,7 @@ class Imported(WireForm):
         "format", "rows", "added", "changed", "unchanged", "num_skipped", "skipped", "notes",
     )  # fmt: skip
 
-    format: Annotated[str, "Known by its content: sacct, acme, csv, inventory, ..."]
+    format: Annotated[str, "Known by its content: sacct, csv, inventory, ..."]
     rows: Annotated[int, "Those that told something."] = 0
     tally: Tally = field(default_factory=Tally)
     num_skipped: int = 0
@@ -142,7 +142,7 @@ def import_exposure(
     caller: Caller | None = None,
 ) -> Imported:
     """Keep what an export tells. ``cluster`` is that of rows which name none, ``day_zero`` the
-    day from which a trace counts that names none, and ``nodes`` are those that a ticket may name
+    day from which a table counts that names none, and ``nodes`` are those that a ticket may name
     in its text besides the ones that the cluster has.
 
     ``most_rows`` is for a process that has other things to do. Rows of another cluster than the

@@ -1,1 +1,0 @@
-"""Public traces of failures, each in its own format."""
