@@ -68,16 +68,8 @@ def documents(at: str, end: str) -> dict[str, Any]:
         "firstTimestamp": at,
         "series": {"lastObservedTime": end},
     }
-    fields = {
-        "summary": "h0: GPU 3",
-        "created": at,
-        "resolutiondate": end,
-        "node": "h0",
-        "comment": {"comments": [{"body": "GPU 3 replaced"}]},
-    }
     return {
         "nodes": {"kind": "List", "items": [node, event]},
-        "issues": {"issues": [{"key": "OPS-7", "fields": fields}]},
     }
 
 

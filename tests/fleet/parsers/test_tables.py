@@ -73,6 +73,7 @@ def test_a_table_is_known_by_its_header(header: str, known: str) -> None:
         "time,gpu,temperature\n",
         "summary,description\n",
         "created|summary\n",
+        "[1, 2]",
         "location,insert,remove\n",
         "[2026-11-20 22:00:00] INFO started\n",
         "Node Name is what it Starts with\n",

@@ -1,8 +1,6 @@
 """Tickets of any tracker: which node, from when to when, why, and what was done."""
 
-import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,6 @@ from triage.fleet.domain.exposure import NodeRepair, Outage
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.parsers.lines import MAX_LINE
 from triage.fleet.parsers.rows import Options, Row
-from triage.fleet.parsers.tickets.columns import Column, column_of
 
 AT = datetime(2026, 11, 20, 22, tzinfo=UTC)
 FLEET = Options(nodes=lambda: {"gpu003", "gpu004", "gpu005", "login", "7", "GPU-B1"})
@@ -54,56 +51,6 @@ def test_a_table_of_jira_with_columns_that_come_twice_and_lines_in_a_field() -> 
     assert (first.from_at, first.to_at) == (AT, AT + timedelta(hours=8))
     assert (first.cause, first.action) == (OutageCause.CABLE, RepairAction.SWAP_CABLE)
     assert (second.cause, second.action) == (OutageCause.UNKNOWN, RepairAction.OTHER)
-
-
-def jira(**fields: Any) -> dict[str, Any]:
-    return {"key": "OPS-1", "fields": {
-        "summary": "Xid 79 on gpu003", "created": "2026-11-20T22:00:00.000+0000",
-        "resolutiondate": "2026-11-21T06:00:00.000+0000", **fields,
-    }}  # fmt: skip
-
-
-ADF = {"type": "doc", "content": [{"type": "paragraph", "content": [{"text": "gpu004 too"}]}]}
-
-
-@pytest.mark.parametrize(
-    ("document", "named", "action"),
-    [
-        ({"issues": [jira()]}, ["gpu003"], None),
-        ({"issues": [jira(description=ADF)]}, ["gpu003", "gpu004"], None),
-        (
-            {"issues": [jira(comment={"comments": [{"body": "GPU 3 reseated"}]})]},
-            ["gpu003"], RepairAction.RESEAT,
-        ),
-        (
-            {"result": [{
-                "number": "INC7", "opened_at": "2026-11-20 22:00:00", "short_description": "x",
-                "resolved_at": "2026-11-21 06:00:00", "cmdb_ci": {"display_value": "n9"},
-                "close_notes": "rebooted"}]},
-            ["n9"], RepairAction.REBOOT,
-        ),
-        (
-            [{
-                "number": 7, "title": "Replace GPU 3 on gpu003", "state": "CLOSED", "body": None,
-                "createdAt": "2026-11-20T22:00:00Z", "closedAt": "2026-11-21T06:00:00Z",
-                "labels": [{"name": "gpu"}]}],
-            ["gpu003"], RepairAction.SWAP_GPU,
-        ),
-        (
-            {"title": "n1", "node": "n1", "from": "2026-11-20T22:00:00Z", "cause": "cable",
-             "to": "2026-11-21T06:00:00Z", "action": "swap_cable"},
-            ["n1"], RepairAction.SWAP_CABLE,
-        ),
-    ],
-)  # fmt: skip
-def test_documents_of_trackers(
-    document: Any, named: list[str], action: RepairAction | None
-) -> None:
-    form, rows = read(json.dumps(document), FLEET)
-    assert form == "tickets"
-    assert nodes(rows) == named
-    row = next(row for row in rows if isinstance(row, Outage))
-    assert (row.from_at, row.to_at, row.action) == (AT, AT + timedelta(hours=8), action)
 
 
 @pytest.mark.parametrize(
@@ -202,20 +149,29 @@ def test_what_was_swapped_says_more_than_the_title() -> None:
     assert (row.cause, row.action) == (OutageCause.CABLE, RepairAction.SWAP_CABLE)
 
 
-def test_names_of_columns() -> None:
-    assert column_of("Issue key") == (Column.KEY, 1)
-    assert column_of("Story Points") is None
+def test_issues_of_github_as_gh_prints_them() -> None:
+    times = "2026-11-20T22:00:00Z,2026-11-21T06:00:00Z"
+    text = table("number,title,createdAt,closedAt,body", f"7,Replace GPU 3 on gpu003,{times},")
+    row = only(read(text, FLEET)[1])
+    assert (row.node, row.from_at, row.to_at) == ("gpu003", AT, AT + timedelta(hours=8))
+    assert (row.action, row.reason) == (RepairAction.SWAP_GPU, "7 Replace GPU 3 on gpu003")
 
 
-@pytest.mark.parametrize("text", ['{"title": "x"}', "[]", "[1, 2]", '[{"a": 1}]', '{"items": [3]}'])
-def test_json_that_is_no_tickets(text: str) -> None:
-    with pytest.raises(UnknownFormat):
-        read(text)
+def test_of_columns_that_tell_the_same_the_first_of_the_map_is_taken() -> None:
+    later = "2026-11-21 01:00:00"
+    text = table("created,outage_start,closed,title,node", f"{later},{TIMES},x,n1")
+    assert only(read(text)[1]).from_at == AT
 
 
 @pytest.mark.parametrize(
-    "odd", [None, 7, [], {}, {"name": [[[[]]]]}, "x" * 10**6, {"content": [{"content": []}] * 9}]
+    "text",
+    [
+        '{"title": "x"}',
+        "[]",
+        '{"issues": [{"key": "OPS-1", "fields": {"summary": "x", "created": "2026-11-20"}}]}',
+        '[{"number": 7, "title": "x", "created_at": "2026-11-20T22:00:00Z"}]',
+    ],
 )
-def test_odd_values_stop_nothing(odd: Any) -> None:
-    document = {"issues": [jira(summary=odd, description=odd, labels=odd), jira(), odd]}
-    assert nodes(read(json.dumps(document), FLEET)[1])[-1] == "gpu003"
+def test_tickets_as_json_are_asked_for_as_csv(text: str) -> None:
+    with pytest.raises(UnknownFormat, match="CSV"):
+        read(text)

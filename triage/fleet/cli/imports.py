@@ -30,7 +30,7 @@ Take in runs, outages, repairs and an inventory: what a rate rests on.
     triage fleet import outages.csv --day-zero 2024-03-30
 
 Files are known by their content: tables of Slurm, its controller's log, lists
-of kubectl, tickets as CSV or JSON, or a table of runs, nodes or outages
+of kubectl, tickets as CSV, or a table of runs, nodes or outages
 (docs/importing.md lists them); .gz, .zst, .xz and .bz2 are fine.
 A file that was imported before changes nothing. Goes into the configured
 database, or to a service with --url.

@@ -5,7 +5,7 @@ begins, a JSON document by the keys of its objects. The name of a file says noth
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol
@@ -30,8 +30,7 @@ from triage.fleet.parsers.run_table import RunReader
 from triage.fleet.parsers.sacct import SacctReader
 from triage.fleet.parsers.slurm import controller_log, node_list
 from triage.fleet.parsers.slurm.padded import PaddedTable, is_padded_header
-from triage.fleet.parsers.tickets import document
-from triage.fleet.parsers.tickets.table import TicketReader
+from triage.fleet.parsers.tickets import TicketReader
 
 __all__ = ["FORMATS", "Reading", "read_exposure"]
 
@@ -62,18 +61,15 @@ class Reader(Protocol):
 
 # The first that claims a header has it: the narrower ones come first.
 READERS: Final[tuple[type[Reader], ...]] = (
-    *(SacctReader, RunReader, HardwareReader, InventoryReader, OutageReader, TicketReader),
+    SacctReader,
+    RunReader,
+    HardwareReader,
+    InventoryReader,
+    OutageReader,
+    TicketReader,
 )
-Claims = Callable[[object], bool]
-Rows = Callable[[object, Options], Iterator["Row"]]
-DOCUMENTS: Final[tuple[tuple[str, Claims, Rows], ...]] = (
-    (object_list.NAME, object_list.claims, object_list.rows),
-    (document.NAME, document.claims, document.rows),
-)
-LISTINGS: Final = (controller_log.NAME, node_list.NAME)
-FORMATS: Final = tuple(
-    dict.fromkeys((*(one.name for one in READERS), *(one[0] for one in DOCUMENTS), *LISTINGS))
-)
+LISTINGS: Final = (object_list.NAME, controller_log.NAME, node_list.NAME)
+FORMATS: Final = (*(one.name for one in READERS), *LISTINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +117,11 @@ def read_exposure(source: Source, options: Options | None = None) -> Reading:
 
 def read_objects(source: Source, options: Options) -> Reading:
     value = read_document(source, sparing=options.sparing)
-    for name, claims, rows in DOCUMENTS:
-        if claims(value):
-            return Reading(name, rows(value, options))
+    if object_list.claims(value):
+        return Reading(object_list.NAME, object_list.rows(value, options))
     raise UnknownFormat(
-        "it is JSON, and neither a list of Kubernetes objects (kubectl get ... -o json) nor tickets"
-        " with a title and a time"
+        "it is JSON, and no list of Kubernetes objects (kubectl get ... -o json); tickets are read"
+        " as the CSV that a tracker exports"
     )
 
 

@@ -1,4 +1,13 @@
-"""A ticket becomes outages, or repairs where it does not say from when to when a node was out.
+"""Tickets: what people wrote down of nodes, as a tracker exports it to CSV.
+
+::
+
+    number,opened_at,closed_at,short_description,cmdb_ci,close_notes
+    INC0010023,2026-11-20 22:00:00,2026-11-21 06:00:00,GPU 3 Xid 79,gpu003,GPU 3 replaced
+
+``tickets.toml`` says what the columns of each tracker tell; a column that comes several times
+(Jira writes one for each label and each comment) is read each time. A ticket becomes outages, or
+repairs where it does not say from when to when a node was out.
 
 The node stands in a column of its own; else it is looked for in title, tags and text, where only
 names count that the fleet has, or that are given: ``gpu003`` or ``gpu[003-007]``, with a letter and
@@ -6,14 +15,20 @@ a digit in it. A ticket that names several nodes tells of each.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from triage.domain.hosts import expand, is_host_name
 from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.exposure import NodeRepair, Outage
 from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.parsers.columns import Columns, plain
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     NOTHING,
@@ -26,9 +41,24 @@ from triage.fleet.parsers.rows import (
     short,
     time_in,
 )
-from triage.fleet.parsers.tickets.columns import Column
 
-__all__ = ["KnownNodes", "Texts", "ticket_rows"]
+__all__ = ["TicketReader"]
+
+
+class Column(StrEnum):
+    """What a column of a ticket tells."""
+
+    KEY = "key"
+    BEGIN = "begin"
+    END = "end"
+    TITLE = "title"
+    BODY = "body"
+    DONE = "done"
+    CAUSE = "cause"
+    NODE = "node"
+    TAGS = "tags"
+    CLUSTER = "cluster"
+
 
 Texts = Mapping[Column, Sequence[str]]
 """What a ticket says, by column; of several the one that stands first is the one to take."""
@@ -45,14 +75,55 @@ RANGE: Final = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,200}(?:\[[\d,-]{1,80}\])?", re.ASCII)
 LETTER_AND_DIGIT: Final = re.compile(r"(?=.*[A-Za-z])(?=.*\d)")
 # Jira's own export: 21/Nov/26 3:14 AM
-JIRA: Final = re.compile(r"(\d{1,2})/([A-Z][a-z]{2})/(\d\d) (\d{1,2}):(\d\d) ([AP]M)", re.ASCII)
-MONTHS: Final = (
-    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
-    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
-)
+JIRA: Final = "%d/%b/%y %I:%M %p"
 NAMES_A_PART: Final = frozenset(
     {action for action in RepairAction if action.startswith("swap_")} | {RepairAction.RESEAT}
 ) - {RepairAction.SWAP_NODE}  # fmt: skip
+
+
+class TicketReader:
+    """Claims a table with a title and a time."""
+
+    name = "tickets"
+
+    def __init__(self, columns: Columns, options: Options) -> None:
+        self.options = options
+        self.known = KnownNodes(options.nodes)
+        self.places = mapped(columns)
+
+    @staticmethod
+    def claims(columns: Columns, delimiter: str) -> bool:
+        """By the names in the header."""
+        found = {column for column, _ in mapped(columns)}
+        timed = not found.isdisjoint((Column.BEGIN, Column.END))
+        return delimiter != "|" and Column.TITLE in found and timed
+
+    def rows(self, fields: Sequence[str]) -> Iterator[Row]:
+        """What the ticket of a row tells. Raises :class:`RowError`."""
+        texts: dict[Column, list[str]] = {}
+        for column, place in self.places:
+            if text := fields[place].strip():
+                texts.setdefault(column, []).append(text)
+        return ticket_rows(texts, self.known, self.options)
+
+
+@cache
+def column_map() -> Mapping[str, tuple[int, Column]]:
+    """What a column of this name tells, behind its rank among those that tell the same."""
+    text = files("triage.fleet.parsers").joinpath("tickets.toml").read_text("utf-8")
+    return {
+        plain(name): (rank, Column(column))
+        for column, names in tomllib.loads(text).items()
+        for rank, name in enumerate(names)
+    }
+
+
+def mapped(columns: Columns) -> list[tuple[Column, int]]:
+    """What the columns tell and where each stands, the first to take first."""
+    known = column_map()
+    found = [(*known[key], at) for at, name in enumerate(columns.names)
+             if (key := plain(name)) in known]  # fmt: skip
+    return [(column, at) for _, column, at in sorted(found)]
 
 
 class KnownNodes:
@@ -185,10 +256,6 @@ def cause_in(texts: Texts, action: RepairAction | None) -> OutageCause:
 
 def ticket_time(text: str, what: str, options: Options) -> datetime | None:
     """A time as trackers write it. Raises :class:`RowError`."""
-    found = JIRA.fullmatch(text)
-    if found is None or found[2] not in MONTHS:
-        return time_in(text, what, options)
-    hour = int(found[4]) % 12 + 12 * (found[6] == "PM")
-    month = MONTHS.index(found[2]) + 1
-    plain = f"20{found[3]}-{month:02}-{int(found[1]):02}T{hour:02}:{found[5]}"
-    return time_in(plain, what, options)
+    with suppress(ValueError):
+        text = datetime.strptime(text, JIRA).isoformat()  # noqa: DTZ007 - zoned by time_in
+    return time_in(text, what, options)

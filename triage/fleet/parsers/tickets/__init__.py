@@ -1,1 +1,0 @@
-"""Tickets: what people wrote down of nodes, as trackers export it."""
