@@ -40,7 +40,9 @@ def test_a_part_is_listed_where_it_is_and_was(
 
 def test_what_nothing_has_named_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", "parts", "J3009X4K"]) == 0
-    assert "Nothing has named it yet" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "Nothing has named it yet" in said.out
+    assert "request answered" not in said.err
 
 
 @pytest.mark.parametrize("asked", [[], ["N/A"]])

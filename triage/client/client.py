@@ -19,6 +19,7 @@ from triage.fleet.client import Fleet
 from triage.render.data.tables import INCIDENTS, SENT, table
 
 if TYPE_CHECKING:
+    from httpx2 import BaseTransport
     from pandas import DataFrame
 
 __all__ = ["Client"]
@@ -37,7 +38,8 @@ class Client:
     ``token`` has scope ``read``, for :meth:`upload` and :meth:`job_failed` scope ``ingest``;
     a service that was started open needs none. ``timeout_s`` bounds each silence of the
     service, ``tries`` how often a request is sent that may yet succeed. ``ca_file`` is the
-    authority of its certificate where the system does not know it.
+    authority of its certificate where the system does not know it. ``over`` carries the
+    requests to a service that is not reached by a network.
 
     What fails raises a :class:`triage.errors.TriageError` that says what to do: the
     :class:`triage.errors.Refusal` of the answer's status, with its ``detail`` and ``hint``, or
@@ -52,8 +54,11 @@ class Client:
         timeout_s: float = 30.0,
         ca_file: str | None = None,
         tries: int = TRIES,
+        over: "BaseTransport | None" = None,
     ) -> None:
-        self._transport = Transport(url, token, timeout_s=timeout_s, ca_file=ca_file, tries=tries)
+        self._transport = Transport(
+            url, token, timeout_s=timeout_s, ca_file=ca_file, tries=tries, over=over
+        )
 
     @property
     def url(self) -> str:

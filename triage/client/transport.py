@@ -68,6 +68,7 @@ class Transport:
         timeout_s: float,
         ca_file: str | None = None,
         tries: int = TRIES,
+        over: httpx2.BaseTransport | None = None,
     ) -> None:
         self.url = checked(url)
         headers = {
@@ -83,8 +84,9 @@ class Transport:
         self.timeout_s = timeout_s
         self.tries = tries
         self.http = httpx2.Client(
-            base_url=self.url, headers=headers, timeout=timeout_s, verify=tls, trust_env=False
-        )
+            base_url=self.url, headers=headers, timeout=timeout_s, verify=tls, trust_env=False,
+            transport=over,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the connections."""

@@ -8,7 +8,7 @@ from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.domain.standing import Grade
 from triage.errors import Unprocessable, UsageError
 from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of, standings_of
-from triage.fleet.services.plans import plans_of
+from triage.fleet.services.plans import checkpoint_facts, projection_facts, spares_facts
 from triage.services.context import Context
 
 DAY = timedelta(days=1)
@@ -80,11 +80,12 @@ def test_the_wire_form_names_the_worst_and_counts_all(fleet: Context) -> None:
 
 
 def test_plans_rest_on_the_same_record(fleet: Context) -> None:
-    told = plans_of(fleet, END - 60 * DAY, END, None, {"gpus": 512})
+    report = report_of(fleet, since=END - 60 * DAY, until=END)
+    projection = projection_facts(report, 512, None)
 
-    assert told["projection"]["mtti"]["value"] == pytest.approx(60 * 24 / 50, rel=1e-4)
-    assert told["checkpoint"]["mtti"] == told["projection"]["mtti"]
-    assert told["spares"]["num_nodes"] == len(NODES)
+    assert projection["mtti"]["value"] == pytest.approx(60 * 24 / 50, rel=1e-4)
+    assert checkpoint_facts(report, 512, None, None)["mtti"] == projection["mtti"]
+    assert spares_facts(report, None, None, None)["num_nodes"] == len(NODES)
 
 
 def test_the_default_is_the_last_thirty_days() -> None:

@@ -56,13 +56,12 @@ def nodes(
         raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
     asked = FleetQuery.as_of(until, cluster)
     wanted = None if standing is None else str(standing)
-    with source(url, token_file, ca_file) as fleet:
-        # A text tells how many there are of those that it does not name.
-        found = fleet.nodes(asked, wanted, limit if format_ is Rows.JSONL else None)
+    with source(url, token_file, ca_file) as client:
+        found = asked.asked(client).node_rows(wanted)
     if format_ is Rows.JSONL:
         from triage.render.data.wire import encode_line
 
-        emit(b"".join(map(encode_line, found)))
+        emit(b"".join(map(encode_line, found[:limit])))
         return
     from triage.fleet.render.terminal.standings import standing_lines
 

@@ -8,7 +8,7 @@ from triage.cli.ask import CaFile, TokenFile
 from triage.cli.options import Rows
 from triage.cli.output import columns, emit, print_lines
 from triage.errors import UsageError
-from triage.fleet.cli.source import Cluster, FleetQuery, FleetUrl, source
+from triage.fleet.cli.source import Cluster, FleetUrl, source
 
 __all__ = ["HELP", "parts"]
 
@@ -45,8 +45,8 @@ def parts(
     """List the stays; the help stands in ``HELP``."""
     if identity is None and node is None:
         raise UsageError("name a part by its identity, or a node with --node")
-    with source(url, token_file, ca_file) as fleet:
-        found = fleet.hardware(FleetQuery(cluster=cluster), identity, node)
+    with source(url, token_file, ca_file) as client:
+        found = client.hardware_facts(identity, node=node, cluster=cluster)
     if format_ is Rows.JSONL:
         from triage.render.data.wire import encode_line
 

@@ -76,18 +76,17 @@ def plan(
     ca_file: CaFile = None,
 ) -> None:
     """Print the plan; the help stands in ``HELP``."""
-    asked = period(since, until, days).of(cluster)
-    knobs = {
-        "gpus": gpus,
-        "hours": hours,
-        "cost_s": cost_s,
-        "restart_s": restart_s,
-        "nodes": nodes,
-        "repair_days": repair_days,
-        "confidence": confidence,
-    }
-    with source(url, token_file, ca_file) as fleet:
-        facts = fleet.plan(asked, knobs)
+    asked = period(since, until, days, cluster)
+    with source(url, token_file, ca_file) as client:
+        facts = asked.asked(client).plan(
+            gpus,
+            hours=hours,
+            cost_s=cost_s,
+            restart_s=restart_s,
+            nodes=nodes,
+            repair_days=repair_days,
+            confidence=confidence,
+        )
     if format_ is PlanFormat.JSON:
         from triage.render.data.wire import encode
 

@@ -41,8 +41,8 @@ def repairs(
     if limit < 1:
         raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
     asked = FleetQuery.as_of(until, cluster)
-    with source(url, token_file, ca_file) as fleet:
-        found = fleet.repairs(asked)
+    with source(url, token_file, ca_file) as client:
+        found = asked.asked(client).repair_facts()
     if format_ is Rows.JSONL:
         from triage.render.data.wire import encode_line
 

@@ -10,7 +10,7 @@ from triage.cli.output import columns, emit, encoded, wants_colour
 from triage.errors import UsageError
 from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
 
-__all__ = ["HELP", "Knob", "report"]
+__all__ = ["HELP", "report"]
 
 HELP = """
 Say how often jobs stop, why, on which nodes, and what to plan with.
@@ -35,7 +35,6 @@ Restart = Annotated[
     float | None,
     typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
 ]
-Knob = dict[str, float | int | None]
 
 
 def report(
@@ -58,13 +57,13 @@ def report(
     """Print the report; the help stands in ``HELP``."""
     if not 1 <= top <= 2_000:
         raise UsageError(f"--top {top}: give 1 to 2,000")
-    asked = period(since, until, days)
-    knobs: Knob = {"gpus": gpus, "cost_s": cost_s, "restart_s": restart_s}
-    with source(url, token_file, ca_file) as fleet:
-        facts = fleet.report(asked.of(cluster), top, knobs)
+    asked = period(since, until, days, cluster)
+    with source(url, token_file, ca_file) as client:
+        fleet = asked.asked(client, top=top, gpus=gpus, cost_s=cost_s, restart_s=restart_s)
+        facts = fleet.to_dict()
         if format_ is Format.HTML:
             # The map of leaf switches shows every node.
-            facts["standings"]["nodes"] = fleet.nodes(asked.of(cluster), None, None)
+            facts["standings"]["nodes"] = fleet.node_rows()
     emit(rendered(facts, format_, top, to_file=output is not None), output)
 
 

@@ -1,12 +1,11 @@
 """Where the commands of the fleet ask: the service that is named, else the configured database."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,14 +16,12 @@ from triage.errors import Refusal, UsageError
 
 if TYPE_CHECKING:
     from triage.client import Client, Fleet
-    from triage.services.context import Context
 
 __all__ = [
     "AsOf",
     "Cluster",
     "Days",
     "FleetQuery",
-    "FleetSource",
     "FleetUrl",
     "Since",
     "Until",
@@ -32,7 +29,6 @@ __all__ = [
     "source",
 ]
 
-Facts = dict[str, Any]
 FleetUrl = Annotated[
     str,
     typer.Option(
@@ -57,7 +53,8 @@ Cluster = Annotated[
     str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
 ]
 MAX_DAYS = 3_660.0
-MOST_STAYS = 200
+# The service answers without tokens under a loopback name alone.
+HERE = "http://localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,124 +70,40 @@ class FleetQuery:
         """What stood at a time that somebody typed; now where it is None. Raises UsageError."""
         return cls(None, None if until is None else since_time(until, "--until"), cluster)
 
-    def of(self, cluster: str | None) -> "FleetQuery":
-        """The same of that cluster."""
-        return FleetQuery(self.since, self.until, cluster)
-
-
-class FleetSource(Protocol):
-    """Answers in their wire form; the knobs are the parameters of the routes."""
-
-    def report(self, asked: FleetQuery, top: int, knobs: Mapping[str, Any]) -> Facts:
-        """``GET /v1/fleet``."""
-
-    def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
-        """``GET /v1/fleet/nodes``, the worst first; all where ``limit`` is None."""
-
-    def repairs(self, asked: FleetQuery) -> Facts:
-        """``GET /v1/fleet/repairs``."""
-
-    def hardware(self, asked: FleetQuery, identity: str | None, node: str | None) -> Facts:
-        """``GET /v1/fleet/hardware``: 200 stays at most."""
-
-    def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
-        """``projection``, ``checkpoint`` and ``spares`` of one plan."""
+    def asked(self, client: "Client", **knobs: Any) -> "Fleet":  # noqa: ANN401 - as the client has them
+        """The fleet of that period and cluster; ``knobs`` are parameters of the routes."""
+        return client.fleet(since=self.since, until=self.until, cluster=self.cluster, **knobs)
 
 
 @contextmanager
-def source(url: str, token_file: str | None, ca_file: str | None) -> Iterator[FleetSource]:
-    """The service at ``url`` or ``TRIAGE_URL``; without both, the database of the settings."""
+def source(url: str, token_file: str | None, ca_file: str | None) -> "Iterator[Client]":
+    """The service at ``url`` or ``TRIAGE_URL``; without both, its routes over the database of the
+    settings, in this process.
+    """
     if url or os.environ.get("TRIAGE_URL"):
         with asking(url, token_file, ca_file) as client:
-            yield OfService(client)
+            yield client
         return
     with service_context() as ctx:
-        try:
-            yield OfDatabase(ctx)
-        except Refusal as error:
-            raise UsageError(str(error)) from error
+        from triage.client import Client
+        from triage.server.within import WithinProcess
+
+        with Client(HERE, tries=1, over=WithinProcess(ctx)) as client:
+            try:
+                yield client
+            except Refusal as error:
+                raise UsageError(str(error)) from error
 
 
-def period(since: str | None, until: str | None, days: float) -> FleetQuery:
+def period(
+    since: str | None, until: str | None, days: float, cluster: str | None = None
+) -> FleetQuery:
     """The period that the options name. Raises UsageError."""
     if not 0 < days <= MAX_DAYS:
         raise UsageError(f"--days {days:g}: give more than 0 and at most {MAX_DAYS:,.0f}")
     end = None if until is None else since_time(until, "--until")
     if since is not None:
-        return FleetQuery(since_time(since), end)
+        return FleetQuery(since_time(since), end, cluster)
     if end is None and days == 30:
-        return FleetQuery()
-    return FleetQuery((end or datetime.now(UTC)) - timedelta(days=days), end)
-
-
-@dataclass(frozen=True, slots=True)
-class OfService:
-    """Over HTTP."""
-
-    client: "Client"
-
-    def report(self, asked: FleetQuery, top: int, knobs: Mapping[str, Any]) -> Facts:
-        return self.fleet(asked, top=top, **knobs).to_dict()
-
-    def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
-        return self.fleet(asked).node_rows(standing)[:limit]
-
-    def repairs(self, asked: FleetQuery) -> Facts:
-        return self.fleet(asked).repair_facts()
-
-    def hardware(self, asked: FleetQuery, identity: str | None, node: str | None) -> Facts:
-        return self.client.hardware_facts(identity, node=node, cluster=asked.cluster)
-
-    def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
-        return self.fleet(asked).plan(**knobs)
-
-    def fleet(self, asked: FleetQuery, **knobs: Any) -> "Fleet":  # noqa: ANN401 - as the client has them
-        """The fleet of that period."""
-        return self.client.fleet(
-            since=asked.since, until=asked.until, cluster=asked.cluster, **knobs
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class OfDatabase:
-    """In this process; nothing has to run."""
-
-    ctx: "Context"
-
-    def report(self, asked: FleetQuery, top: int, knobs: Mapping[str, Any]) -> Facts:
-        from triage.fleet.services.answers import fleet_of, options_of
-
-        answer = fleet_of(
-            self.ctx,
-            since=asked.since,
-            until=asked.until,
-            cluster=asked.cluster,
-            options=options_of(**knobs),
-        )
-        return answer.to_dict(top)
-
-    def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
-        from triage.fleet.services.answers import standings_of
-
-        found = standings_of(self.ctx, until=asked.until, cluster=asked.cluster)
-        wanted = (one for one in found.nodes if standing in (None, str(one.grade)))
-        return [one.to_dict() for one in islice(wanted, limit)]
-
-    def repairs(self, asked: FleetQuery) -> Facts:
-        from triage.fleet.services.answers import period_of
-        from triage.fleet.services.repairs import repairs_of
-
-        until = period_of(None, asked.until).until
-        return repairs_of(self.ctx, until=until, cluster=asked.cluster).to_dict()
-
-    def hardware(self, asked: FleetQuery, identity: str | None, node: str | None) -> Facts:
-        from triage.fleet.services.hardware.answers import hardware_of
-
-        return hardware_of(
-            self.ctx, identity=identity, node=node, cluster=asked.cluster, limit=MOST_STAYS
-        ).to_dict()
-
-    def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
-        from triage.fleet.services.plans import plans_of
-
-        return plans_of(self.ctx, asked.since, asked.until, asked.cluster, knobs)
+        return FleetQuery(cluster=cluster)
+    return FleetQuery((end or datetime.now(UTC)) - timedelta(days=days), end, cluster)

@@ -1,7 +1,5 @@
 """Plans for a larger job, for checkpoints and for spares, from the record of one period."""
 
-from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any, Final, TypedDict
 
 from triage.domain.wire import SentAs, Time, iso_utc
@@ -12,15 +10,12 @@ from triage.fleet.report.what_if import (
     projection_for,
     spares_for,
 )
-from triage.fleet.services.answers import report_of
-from triage.services.context import Context
 
 __all__ = [
     "COST_S",
     "RESTART_S",
     "PlanHead",
     "checkpoint_facts",
-    "plans_of",
     "projection_facts",
     "spares_facts",
 ]
@@ -36,26 +31,6 @@ class PlanHead(TypedDict):
     since: Annotated[str | None, SentAs(Time)]
     until: Annotated[str | None, SentAs(Time)]
     cluster: str | None
-
-
-def plans_of(
-    ctx: Context,
-    since: datetime | None,
-    until: datetime | None,
-    cluster: str | None,
-    knobs: Mapping[str, Any],
-) -> dict[str, Any]:
-    """All three as ``{projection, checkpoint, spares}``; ``knobs`` are the routes' parameters."""
-    report = report_of(ctx, since=since, until=until, cluster=cluster)
-    return {
-        "projection": projection_facts(report, knobs["gpus"], knobs.get("hours")),
-        "checkpoint": checkpoint_facts(
-            report, knobs["gpus"], knobs.get("cost_s"), knobs.get("restart_s")
-        ),
-        "spares": spares_facts(
-            report, knobs.get("nodes"), knobs.get("repair_days"), knobs.get("confidence")
-        ),
-    }
 
 
 def projection_facts(report: FleetReport, gpus: int, hours: float | None) -> dict[str, Any]:
