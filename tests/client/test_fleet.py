@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 
-import matplotlib as mpl
 import pytest
 
 from tests.api.service import Service, context_at, serving
@@ -100,17 +99,6 @@ def test_an_empty_fleet_says_what_to_do(client):
 
     assert "Import" in empty.answers[0]
     assert empty._repr_html_()
-
-
-@pytest.mark.parametrize("name", ["causes", "mtti", "projection", "nodes"])
-def test_pictures_are_drawn_full_or_empty(client, fleet, name):
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    empty = client.fleet(since=SINCE, until=END, cluster="nobody")
-    assert getattr(fleet.plot, name)().has_data()
-    assert getattr(empty.plot, name)().texts
-    pyplot.close("all")
 
 
 def test_nothing_is_asked_before_it_is_needed(client):

@@ -14,7 +14,7 @@ from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
 from triage.fleet.render import frames as frames_of_fleet
 from triage.fleet.render.notebook import FleetView
-from triage.fleet.render.plots.figures import FleetPlots
+from triage.fleet.render.pictures import FleetPictures
 from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
 from triage.render.data import frames, tables
 from triage.render.plots.figures import Plots
@@ -58,7 +58,7 @@ def test_a_table_has_the_columns_of_the_page(name):
 
 
 def test_every_public_method_is_named():
-    for cls in (Client, triage.Report, Plots, Fleet, FleetView, FleetPlots):
+    for cls in (Client, triage.Report, Plots, Fleet, FleetView, FleetPictures):
         names = [name for name in vars(cls) if not name.startswith("_")]
         unnamed = [name for name in names if not re.search(rf"\.{name}\b", PAGE)]
         assert set(unnamed) <= {"answer", "sources", "url", "close", "incident_rows"}

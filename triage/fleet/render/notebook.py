@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from triage.errors import UsageError
 from triage.fleet.render import frames
-from triage.fleet.render.plots.figures import FleetPlots
+from triage.fleet.render.pictures import FleetPictures
 from triage.fleet.render.sentences import EMPTY, STANDS_OUT, answers, is_empty, period_text
 from triage.fleet.render.words import Wire
 from triage.render.page.notebook import html_table
@@ -166,9 +166,9 @@ class FleetView:
         return list(self._facts["notes"])
 
     @property
-    def plot(self) -> FleetPlots:
+    def plot(self) -> FleetPictures:
         """The pictures: ``.plot.causes()``, ``.mtti()``, ``.projection()``, ``.nodes()``."""
-        return FleetPlots(self)
+        return FleetPictures(lambda: self._facts, self._read_nodes)
 
     def _repr_html_(self) -> str:
         answers = [el("li", None, text) for text in self.answers]

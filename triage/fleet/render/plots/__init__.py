@@ -1,1 +1,0 @@
-"""Pictures of a fleet for a notebook, drawn by matplotlib."""
