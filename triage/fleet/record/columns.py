@@ -27,6 +27,7 @@ __all__ = [
     "Interruptions",
     "Ints",
     "NodeSignals",
+    "OutageStretch",
     "Outages",
     "RepairNotes",
     "Runs",
@@ -120,6 +121,32 @@ class Accusations:
         )
 
 
+class OutageStretch(NamedTuple):
+    """One row of :class:`Outages`."""
+
+    node: int
+    start_ns: int
+    end_ns: int
+    reason: str
+    cause: OutageCause
+    action: RepairAction | None
+    planned: bool
+
+    def touches(self, later: "OutageStretch") -> bool:
+        """Whether both are one stretch of the same node."""
+        same = (self.node, self.planned) == (later.node, later.planned)
+        return same and later.start_ns <= self.end_ns
+
+    def joined(self, later: "OutageStretch") -> "OutageStretch":
+        """Both as one."""
+        return self._replace(
+            end_ns=max(self.end_ns, later.end_ns),
+            reason=self.reason or later.reason,
+            cause=later.cause if self.cause is OutageCause.UNKNOWN else self.cause,
+            action=later.action or self.action,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Outages:
     """Nodes out of service; ``end_ns`` of one that still is, is the end of the record.
@@ -135,6 +162,19 @@ class Outages:
     cause: tuple[OutageCause, ...]
     action: tuple[RepairAction | None, ...]
     planned: Flags
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[OutageStretch]) -> "Outages":
+        """The columns of these rows, in their order."""
+        return cls(
+            node=np.array([row.node for row in rows], np.int32),
+            start_ns=np.array([row.start_ns for row in rows], np.int64),
+            end_ns=np.array([row.end_ns for row in rows], np.int64),
+            reason=tuple(row.reason for row in rows),
+            cause=tuple(row.cause for row in rows),
+            action=tuple(row.action for row in rows),
+            planned=np.array([row.planned for row in rows], np.bool_),
+        )
 
     @classmethod
     def of_reasons(

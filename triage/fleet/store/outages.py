@@ -12,13 +12,13 @@ from triage.fleet.domain.exposure import FACTS
 from triage.fleet.domain.same_outage import ahead, completed, contradict
 from triage.fleet.store.merged_rows import Tally, keep_merged
 
-__all__ = ["NewOutage", "keep_facts", "keep_outages"]
+__all__ = ["StoredOutage", "keep_facts", "keep_outages"]
 
 CHUNK: Final = 1000
 
 
-class NewOutage(NamedTuple):
-    """An outage before it is stored; its fields are the columns.
+class StoredOutage(NamedTuple):
+    """An outage as it is stored; its fields are the columns.
 
     ``cause``, ``action`` and ``planned`` are as :class:`triage.fleet.domain.exposure.Outage`
     has them. ``key_id`` is the token that told the reason that stands.
@@ -40,7 +40,7 @@ class NewOutage(NamedTuple):
         return self.node_id, self.from_at
 
 
-def keep_outages(session: Session, outages: Iterable[NewOutage]) -> tuple[Tally, int]:
+def keep_outages(session: Session, outages: Iterable[StoredOutage]) -> tuple[Tally, int]:
     """Store these outages; a stored one gets an end that is reported now.
 
     Two reports of one are merged as ``same_outage`` says, in whichever order they come. The
@@ -48,7 +48,7 @@ def keep_outages(session: Session, outages: Iterable[NewOutage]) -> tuple[Tally,
     """
     contradictions = 0
 
-    def merge(one: NewOutage, other: NewOutage) -> NewOutage:
+    def merge(one: StoredOutage, other: StoredOutage) -> StoredOutage:
         nonlocal contradictions
         contradictions += contradict(one, other)
         return _merge(one, other)
@@ -59,7 +59,7 @@ def keep_outages(session: Session, outages: Iterable[NewOutage]) -> tuple[Tally,
         outages,
         stored_among=_stored_outages,
         merge=merge,
-        columns_of=NewOutage._asdict,
+        columns_of=StoredOutage._asdict,
     )
     return tally, contradictions
 
@@ -85,22 +85,22 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
 
 
 def _stored_outages(
-    session: Session, wanted: Iterable[NewOutage]
-) -> dict[tuple[int, datetime], tuple[int, NewOutage]]:
+    session: Session, wanted: Iterable[StoredOutage]
+) -> dict[tuple[int, datetime], tuple[int, StoredOutage]]:
     keys = sorted({outage.key for outage in wanted})
-    columns = (getattr(Outage, name) for name in NewOutage._fields)
+    columns = (getattr(Outage, name) for name in StoredOutage._fields)
     query = select(Outage.id, *columns).order_by(Outage.id).with_for_update()
-    found: dict[tuple[int, datetime], tuple[int, NewOutage]] = {}
+    found: dict[tuple[int, datetime], tuple[int, StoredOutage]] = {}
     for start in range(0, len(keys), CHUNK):
         chunk = keys[start : start + CHUNK]
         same = tuple_(Outage.node_id, Outage.from_at).in_(chunk)
         for row_id, *values in session.execute(query.where(same)):
-            outage = NewOutage._make(values)
+            outage = StoredOutage._make(values)
             found[outage.key] = row_id, outage
     return found
 
 
-def _merge(one: NewOutage, other: NewOutage) -> NewOutage:
+def _merge(one: StoredOutage, other: StoredOutage) -> StoredOutage:
     # By an order of all that is told, so that three reports give the same in any order.
     first, last = sorted((one, other), key=lambda row: (*ahead(row), row.source))
     return first._replace(**completed(first, last))

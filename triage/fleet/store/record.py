@@ -5,7 +5,7 @@ All take the clusters they are about as keys; a year of 2,048 nodes is some thou
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -44,13 +44,13 @@ from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.facts import FactsState
 from triage.domain.states import ArtifactState, IncidentState
 from triage.fleet.domain.exposure import FACTS
+from triage.fleet.store.outages import StoredOutage
 from triage.fleet.store.runs import REPORTED
 from triage.store.incidents.past import past_stops, past_suspects
 from triage.store.incidents.repeats import accused
 
 __all__ = [
     "NodeRow",
-    "OutageRow",
     "RepairNote",
     "RunRow",
     "StopRow",
@@ -64,9 +64,6 @@ __all__ = [
     "suspects",
     "xids",
 ]
-
-
-OF_OUTAGES: Final = ("node_id", "from_at", "to_at", "reason", "cause", "action", "planned")
 
 
 class NodeRow(NamedTuple):
@@ -128,18 +125,6 @@ class SuspectRow(NamedTuple):
     score: float
     part: str | None
     row: dict[str, Any] | None
-
-
-class OutageRow(NamedTuple):
-    """A node out of service."""
-
-    node: int
-    from_at: datetime
-    to_at: datetime | None
-    reason: str
-    cause: str | None
-    action: str | None
-    planned: bool | None
 
 
 class RepairNote(NamedTuple):
@@ -229,10 +214,10 @@ def suspects(session: Session, of: Sequence[int], since: datetime) -> list[Suspe
 
 def outages(
     session: Session, of: Sequence[int], since: datetime, until: datetime
-) -> list[OutageRow]:
+) -> list[StoredOutage]:
     """Outages that lie within the time at least in part."""
     rows = session.execute(
-        select(*(getattr(Outage, name) for name in OF_OUTAGES))
+        select(*(getattr(Outage, name) for name in StoredOutage._fields))
         .join(Node, Outage.node_id == Node.id)
         .where(
             Node.cluster_id.in_(of),
@@ -241,7 +226,7 @@ def outages(
         )
         .order_by(Outage.node_id, Outage.from_at)
     )
-    return [OutageRow(*row) for row in rows]
+    return [StoredOutage(*row) for row in rows]
 
 
 def repairs(

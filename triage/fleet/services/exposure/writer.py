@@ -21,7 +21,7 @@ from triage.fleet.domain.hardware import PartSeen
 from triage.fleet.record.hardware.stays import Sighting
 from triage.fleet.store import node_sets
 from triage.fleet.store.merged_rows import Tally
-from triage.fleet.store.outages import NewOutage, keep_facts, keep_outages
+from triage.fleet.store.outages import StoredOutage, keep_facts, keep_outages
 from triage.fleet.store.parts import PartKey, keep_sightings
 from triage.fleet.store.repairs import NewRepair, keep_repairs
 from triage.fleet.store.runs import NewRun, keep_runs
@@ -91,7 +91,7 @@ class ExposureWriter:
         tally, contradictions = keep_outages(
             session,
             [
-                NewOutage(
+                StoredOutage(
                     node_id=self.nodes[self.clusters[outage.cluster], outage.node],
                     from_at=outage.from_at.replace(microsecond=0),
                     to_at=outage.to_at,

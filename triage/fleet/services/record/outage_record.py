@@ -35,7 +35,7 @@ def outage_record(
     notes = fleet.repairs(session, of, since, until)
     begin = max(since, min((row.from_at for row in outages), default=since))
     known = fleet.nodes(session, of)
-    wanted = {row.node for row in outages} | {row.node for row in notes}
+    wanted = {row.node_id for row in outages} | {row.node for row in notes}
     wanted |= {row.key for row in known if row.last_seen_at >= begin}
     machines = machines_of(
         session,

@@ -7,7 +7,7 @@ missing is said in the record's notes, and never made up.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,14 @@ from sqlalchemy.orm import Session
 
 from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.repair import RepairAction, action_of
-from triage.fleet.record.columns import FleetRecord, Interruptions, NodeSignals, Outages, Runs
+from triage.fleet.record.columns import (
+    FleetRecord,
+    Interruptions,
+    NodeSignals,
+    Outages,
+    OutageStretch,
+    Runs,
+)
 from triage.fleet.record.next_runs import NEVER_NS, next_runs
 from triage.fleet.services.record.accusations import accusations_of
 from triage.fleet.services.record.machines import Named, machines_of
@@ -25,6 +32,7 @@ from triage.fleet.services.record.stops import CLOCKS_APART, UNDATED_WITHIN, Sto
 from triage.fleet.services.record.times import ns
 from triage.fleet.store import record as fleet
 from triage.fleet.store.node_sets import unpacked
+from triage.fleet.store.outages import StoredOutage
 
 __all__ = ["clusters_of", "outages_of", "record_of", "small", "times_of"]
 
@@ -57,7 +65,7 @@ def record_of(
     clusters = {row.incident_id: row.cluster for row in told}
     accused = {(clusters.get(row.incident_id), row.node) for row in suspects}
     accused |= {(row.cluster, row.resolved_node) for row in told if row.resolved_node}
-    wanted = distinct(member_keys) | {row.node for row in outages}
+    wanted = distinct(member_keys) | {row.node_id for row in outages}
     wanted |= {
         row.key for row in known if row.last_seen_at >= since or (row.cluster, row.name) in accused
     }
@@ -168,86 +176,50 @@ def interruptions_of(
 
 
 def outages_of(
-    rows: Sequence[fleet.OutageRow], nodes: Nodes, since: datetime, until: datetime, ran: Runs
+    rows: Sequence[StoredOutage], nodes: Nodes, since: datetime, until: datetime, ran: Runs
 ) -> tuple[Outages, int]:
     """Outages cut to the time. Those of one node that overlap are one: it is out only once.
 
     A planned one is kept apart from a fault that it overlaps. One without an end ends when a run
     begins on its node; the second value says how many did.
     """
-    found: list[_Outage] = []
+    found: list[OutageStretch] = []
     keys, from_ns = times_of(rows)
     placed = nodes.places(keys, from_ns)
     told = [
-        _Outage.of(row, place, since, until)
-        for row, place in zip(rows, placed.tolist(), strict=True)
+        cut_row(row, place, since, until) for row, place in zip(rows, placed.tolist(), strict=True)
     ]
     lasting = np.array([number for number, row in enumerate(rows) if row.to_at is None], np.int64)
     again = next_runs(ran, ns(since), placed[lasting], from_ns[lasting])
     for number, end in zip(lasting.tolist(), again.tolist(), strict=True):
-        told[number] = told[number]._replace(end=min(told[number].end, end))
-    for row in sorted(told, key=lambda row: (row.node, row.planned, row.start)):
+        told[number] = told[number]._replace(end_ns=min(told[number].end_ns, end))
+    for row in sorted(told, key=lambda row: (row.node, row.planned, row.start_ns)):
         if found and found[-1].touches(row):
-            found[-1] = found[-1].with_(row)
+            found[-1] = found[-1].joined(row)
         else:
             found.append(row)
-    found.sort(key=lambda row: (row.node, row.start, row.planned))
-    away = Outages(
-        node=small(row.node for row in found),
-        start_ns=np.array([row.start for row in found], np.int64),
-        end_ns=np.array([row.end for row in found], np.int64),
-        reason=tuple(row.reason for row in found),
-        cause=tuple(row.cause for row in found),
-        action=tuple(row.action for row in found),
-        planned=np.array([row.planned for row in found], np.bool_),
-    )
-    return away, int(np.count_nonzero(again < NEVER_NS))
+    found.sort(key=lambda row: (row.node, row.start_ns, row.planned))
+    return Outages.of_rows(found), int(np.count_nonzero(again < NEVER_NS))
 
 
 def times_of(
-    rows: Sequence[fleet.OutageRow],
+    rows: Sequence[StoredOutage],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """The keys of nodes that went out, and when."""
-    keys = np.fromiter((row.node for row in rows), np.int32, len(rows))
+    keys = np.fromiter((row.node_id for row in rows), np.int32, len(rows))
     return keys, np.fromiter((ns(row.from_at) for row in rows), np.int64, len(rows))
 
 
-class _Outage(NamedTuple):
-    """An outage of the node at a place of the record; times in ns."""
-
-    node: int
-    start: int
-    end: int
-    reason: str
-    cause: OutageCause
-    action: RepairAction | None
-    planned: bool
-
-    @classmethod
-    def of(cls, row: fleet.OutageRow, node: int, since: datetime, until: datetime) -> "_Outage":
-        """A stored row; one of a release before this has its cause in its reason."""
-        start = ns(max(row.from_at, since))
-        end = max(start, ns(until if row.to_at is None else min(row.to_at, until)))
-        cause = cause_of(row.reason) if row.cause is None else OutageCause(row.cause)
-        action = action_of(row.reason) if row.cause is None else None
-        if row.action is not None:
-            action = RepairAction(row.action)
-        planned = cause is OutageCause.MAINTENANCE if row.planned is None else row.planned
-        return cls(node, start, end, row.reason, cause, action, planned)
-
-    def touches(self, later: "_Outage") -> bool:
-        """Whether both are one stretch of the same node."""
-        same = (self.node, self.planned) == (later.node, later.planned)
-        return same and later.start <= self.end
-
-    def with_(self, later: "_Outage") -> "_Outage":
-        """Both as one."""
-        return self._replace(
-            end=max(self.end, later.end),
-            reason=self.reason or later.reason,
-            cause=later.cause if self.cause is OutageCause.UNKNOWN else self.cause,
-            action=later.action or self.action,
-        )
+def cut_row(row: StoredOutage, node: int, since: datetime, until: datetime) -> OutageStretch:
+    """A stored row within the time; one of a release before this has its cause in its reason."""
+    start = ns(max(row.from_at, since))
+    end = max(start, ns(until if row.to_at is None else min(row.to_at, until)))
+    cause = cause_of(row.reason) if row.cause is None else OutageCause(row.cause)
+    action = action_of(row.reason) if row.cause is None else None
+    if row.action is not None:
+        action = RepairAction(row.action)
+    planned = cause is OutageCause.MAINTENANCE if row.planned is None else row.planned
+    return OutageStretch(node, start, end, row.reason, cause, action, planned)
 
 
 def signals_of(
