@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import update
 
 from models import Work
+from tests.actions.memory_scheduler import MemoryScheduler
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import ReadersHere
-from triage.actions.schedulers.memory import MemoryScheduler
 from triage.actions.store import actions
 from triage.actions.store.actions import NodeActView
 from triage.clock import utc_now
