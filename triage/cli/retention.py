@@ -35,7 +35,7 @@ def set_days(
 ) -> int:
     """Set both for one cluster; what is left out goes by the settings."""
     with service_context() as ctx:
-        from triage.services.retention.periods import keep_for
+        from triage.services.incidents.retention import keep_for
 
         keep_for(ctx, cluster, days, blob_days, "local")
     typer.echo(f"{cluster}: {in_words(days)}, files {in_words(blob_days)}")

@@ -9,8 +9,7 @@ from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents import retention
 from triage.services.incidents.resolve import resolve
-from triage.services.incidents.retention import prune
-from triage.services.retention.periods import keep_for
+from triage.services.incidents.retention import keep_for, prune
 from triage.store.database.ids import made_at, new_id
 from triage.store.incidents import incidents
 from triage.store.uploads import artifacts, evidence

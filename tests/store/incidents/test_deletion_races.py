@@ -22,7 +22,7 @@ from triage.domain.failure_match import JobAttempt
 from triage.store.database.engine import Database
 from triage.store.incidents import incidents, reports, resolutions, retention
 from triage.store.incidents.matching import for_upload
-from triage.store.retention import erasing
+from triage.store.retention import erasures
 from triage.store.uploads import artifacts
 from triage.store.views import ResolutionView
 
@@ -33,7 +33,7 @@ SAID = ResolutionView("gpu", None, None, "key_1", NOW)
 def deleted(database: Database, incident_id: str) -> Iterator[None]:
     """The incident is deleted, and committed at the end of the block."""
     with database.writing() as session:
-        erasing.lock(session, incident_id)
+        erasures.lock(session, incident_id)
         retention.remove(session, [incident_id], remembered=False)
         yield
 

@@ -38,7 +38,7 @@ from triage.store.incidents import incidents, revisions, settling
 from triage.store.incidents.facts import STANDINGS, STARTS, conflict_notes, without_record
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.incidents.settling import IncidentProgress
-from triage.store.retention import erasing
+from triage.store.retention import erasures
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
 
@@ -159,7 +159,7 @@ def answer(
     began = time.monotonic()
     record = record_of(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
-        num_erased = erasing.num_erased(session, st.id)
+        num_erased = erasures.num_erased(session, st.id)
         known = known_of(session, st, incident, record, final=final)
         analysis = readers.analyse(
             evidence.extracts_of(session, st.id),
@@ -320,7 +320,7 @@ def keep(
     priors = {node: prior.to_dict() for node, prior in made.standings.items()}
     record = {STANDINGS: priors, STARTS: made.starts.to_dict()}
     settling.keep_record(session, st.id, record)
-    if erasing.num_erased(session, st.id) != made.num_erased:
+    if erasures.num_erased(session, st.id) != made.num_erased:
         return False  # it may quote what is erased; another one is asked for
     new = NewAnswer(
         made.analysis.answer,

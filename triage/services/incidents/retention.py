@@ -1,13 +1,13 @@
 """Old incidents are removed; before them, the raw bytes of their files."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 
 from triage.clock import utc_now
-from triage.errors import Conflict
+from triage.errors import Conflict, Unprocessable
 from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, announce
 from triage.services.retention.sweep import Swept, sweep
@@ -16,9 +16,9 @@ from triage.store.access import audit, idempotency
 from triage.store.database.clock import watch_clock
 from triage.store.incidents import retention
 from triage.store.messages import deliveries
-from triage.store.retention.periods import own_periods
+from triage.store.retention.periods import own_periods, set_periods
 
-__all__ = ["Pruned", "believe_clock", "prune"]
+__all__ = ["Pruned", "believe_clock", "keep_for", "prune"]
 
 log = structlog.get_logger(__name__)
 # Removed in one transaction.
@@ -70,27 +70,16 @@ def prune(
     incidents_before = days_ago(now, older_than_days)
     blobs_before = days_ago(now, blobs_older_than_days)
     with ctx.database.reading() as session:
-        own = own_periods(session)
-        old = retention.old_incidents(
-            session,
-            incidents_before,
-            {one.cluster_id: days_ago(now, one.keep_days) for one in own if one.keep_days},
-        )
-        uploads = retention.old_uploads(
-            session,
-            blobs_before,
-            of=old,
-            own={
-                one.cluster_id: days_ago(now, one.keep_blobs_days)
-                for one in own
-                if one.keep_blobs_days
-            },
-        )
-    num_uploads = len(uploads)
-    stored_bytes = sum(one.stored_bytes for one in uploads)
-    num_incidents = len(old)
+        periods = own_periods(session)
+        own = {it.cluster_id: days_ago(now, it.keep_days) for it in periods if it.keep_days}
+        own_blobs = {
+            it.cluster_id: days_ago(now, it.keep_blobs_days) for it in periods if it.keep_blobs_days
+        }
+        old = retention.old_incidents(session, incidents_before, own)
+        uploads = retention.old_uploads(session, blobs_before, of=old, own=own_blobs)
+    found = Pruned(len(old), len(uploads), sum(one.stored_bytes for one in uploads))
     if dry_run:
-        return Pruned(num_incidents, num_uploads, stored_bytes)
+        return found
     for one in uploads:
         with ctx.database.writing() as session:
             retention.forget_blob(session, one.id)
@@ -106,5 +95,29 @@ def prune(
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
     swept = sweep(ctx, now)
-    log.info("pruned", incidents=num_incidents, uploads=num_uploads, stored_bytes=stored_bytes)
-    return Pruned(num_incidents, num_uploads, stored_bytes, swept)
+    log.info(
+        "pruned",
+        incidents=found.num_incidents,
+        uploads=found.num_uploads,
+        stored_bytes=found.stored_bytes,
+    )
+    return replace(found, swept=swept)
+
+
+def keep_for(
+    ctx: Context, cluster: str, days: float | None, blobs_days: float | None, actor: str
+) -> None:
+    """Keep incidents and raw bytes of a cluster for so many days; None: as the settings say.
+
+    Raises :class:`Unprocessable` for a name that is none, and for days that are not above 0.
+    """
+    if not cluster.strip() or any(one is not None and not one > 0 for one in (days, blobs_days)):
+        raise Unprocessable(
+            "a cluster has a name, and is kept for more than 0 days",
+            hint="leave an option out to go by the settings",
+        )
+    now = utc_now()
+    with ctx.database.writing() as session:
+        set_periods(session, cluster, days, blobs_days)
+        detail = {"keep_days": days, "keep_blobs_days": blobs_days}
+        audit.note(session, actor, "retention.set", cluster, now, detail)

@@ -23,8 +23,8 @@ from triage.store.access import audit, idempotency
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents, retention
 from triage.store.messages import deliveries
-from triage.store.retention import erasing, erasures, unreferenced
-from triage.store.retention.erasing import PackMember, RewrittenPack
+from triage.store.retention import erasures, unreferenced
+from triage.store.retention.erasures import PackMember, RewrittenPack
 from triage.store.views import IncidentView
 from triage.store.work import table as work
 from triage.store.work.clockwork import ERASE
@@ -46,12 +46,12 @@ def delete_incident(ctx: Context, incident_id: str, actor: str, reason: str) -> 
     by = erasures.ErasureRequest(actor, checked(reason), utc_now())
     owning(ctx)
     with ctx.database.writing() as session:
-        erasing.lock(session, incident_id)
+        erasures.lock(session, incident_id)
         incident = incidents.find(session, incident_id)
         if incident is None:
             not_there(session, incident_id, "incident")
         erasures.add_incident(session, incident_id, incident.job_id, by)
-        unreferenced.mark_erased(session, erasing.blob_keys(session, incident_id), by.at)
+        unreferenced.mark_erased(session, erasures.blob_keys(session, incident_id), by.at)
         forget_quotes(session, incident)
         node_notices.erase_of_incident(session, incident_id)
         tell_deleted(session, ctx.settings, incident, by.at)
@@ -72,7 +72,7 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
     owning(ctx)
     for _ in range(TRIES):
         with ctx.database.reading() as session:
-            pack = erasing.pack_of(session, artifact_id)
+            pack = erasures.pack_of(session, artifact_id)
             if pack is None:
                 not_there(session, artifact_id, "artifact")
         rewritten = without(ctx, pack)
@@ -125,8 +125,8 @@ def erased(
 ) -> bool:
     """Write it down; False, and nothing is written, where the pack is another by now."""
     with ctx.database.writing() as session:
-        erasing.lock(session, pack.incident_id)
-        if erasing.pack_of(session, pack.artifact.id) != pack:
+        erasures.lock(session, pack.incident_id)
+        if erasures.pack_of(session, pack.artifact.id) != pack:
             return False
         incident = incidents.find(session, pack.incident_id)
         if incident is None:
@@ -135,10 +135,10 @@ def erased(
         if pack.blob_key is not None:
             unreferenced.mark_erased(session, [pack.blob_key], by.at)
         node_notices.erase(session, pack.artifact.node, pack.artifact.sha256)
-        erasing.remove_artifact(session, pack, rewritten)
+        erasures.remove_artifact(session, pack, rewritten)
         forget_quotes(session, incident)
         counted = 0 if is_note(pack.artifact) else 1
-        erasing.answer_anew(session, incident.id, counted, ctx.settings.quiet_s, by.at)
+        erasures.answer_anew(session, incident.id, counted, ctx.settings.quiet_s, by.at)
         work.enqueue(session, WorkKind.RETENTION, ERASE, by.at)
         detail = {"reason": by.reason, "incident_id": incident.id, "sha256": pack.artifact.sha256}
         audit.note(session, by.actor, "artifact.delete", pack.artifact.id, by.at, detail)
