@@ -40,7 +40,6 @@ class Tenant:
     name: str
     incident: str
     node: str
-    plan: str
     act: str
     tokens: Mapping[str, str]
 
@@ -76,9 +75,7 @@ def tenants(service: Service) -> Mapping[str, Tenant]:
         assert service.post(path, LOG, token=tokens["ingest"]).status == 201
         rows = EXPORT.format(job=f"job-{name}", node=node, cluster=name).encode()
         assert service.post("/v1/fleet/import", rows, token=tokens["ingest"]).status == 200
-        wish = {"nodes": f"{node},n[1-9]"}
-        plan = service.post("/v1/fleet/test-plans", wish, token=tokens["read"]).json()["id"]
-        found[name] = Tenant(name, incident, node, plan, f"act_{name}", tokens)
+        found[name] = Tenant(name, incident, node, f"act_{name}", tokens)
     do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
     with service.ctx.database.writing() as session:
         for one in found.values():
@@ -91,9 +88,7 @@ Row = Callable[[Tenant], tuple[str, Any]]
 
 def bodyless(path: str) -> Row:
     return lambda other: (
-        path.format(
-            id=other.incident, node=other.node, cluster=other.name, plan=other.plan, act=other.act
-        ),
+        path.format(id=other.incident, node=other.node, cluster=other.name, act=other.act),
         b"",
     )
 
@@ -105,7 +100,6 @@ def with_body(path: str, body: Callable[[Tenant], Any]) -> Row:
             node=other.node,
             cluster=other.name,
             job=f"job-{other.name}",
-            plan=other.plan,
         ),
         body(other),
     )
@@ -120,23 +114,16 @@ READS: dict[tuple[str, str], Row] = {
     ("POST", "/v1/incidents/{id}/resolution"): with_body(
         "/v1/incidents/{id}/resolution", lambda _: {"category": "gpu"}
     ),
-    ("POST", "/v1/fleet/test-plans"): with_body(
-        "/v1/fleet/test-plans", lambda o: {"incident_id": o.incident}
-    ),
-    ("GET", "/v1/fleet/test-plans/{id}"): bodyless("/v1/fleet/test-plans/{plan}"),
     ("GET", "/v1/actions/{id}"): bodyless("/v1/actions/{act}"),
     ("GET", "/v1/jobs/{job_id}/launch"): bodyless(
         "/v1/jobs/job-{cluster}/launch?cluster={cluster}"
-    ),
-    ("POST", "/v1/fleet/test-plans/{id}/results"): with_body(
-        "/v1/fleet/test-plans/{plan}/results", lambda _: {"results": {"rest": "pass"}}
     ),
     **{
         ("GET", f"/v1/fleet{part}"): bodyless(f"/v1/fleet{part}?cluster={{cluster}}{more}")
         for part, more in {
             "": "", "/causes": "", "/mtti": "", "/parts": "", "/checks": "", "/nodes": "",
             "/runs": "", "/projection": "&gpus=8", "/checkpoint": "", "/spares": "",
-            "/test-plans": "", "/repairs": "", "/hardware": "&node=n1",
+            "/repairs": "", "/hardware": "&node=n1",
         }.items()
     },
 }  # fmt: skip
@@ -234,7 +221,7 @@ def test_what_is_of_the_other_cluster_is_not_there(
     wrong = []
     for name in TENANTS:
         own, other = tenants[name], others(name, tenants)
-        unknown = Tenant("nowhere", "inc_nowhere", "node-nowhere", "plan_nowhere", "act_no", {})
+        unknown = Tenant("nowhere", "inc_nowhere", "node-nowhere", "act_no", {})
         for route, row in (READS | ASKS).items():
             token = own.tokens["ingest" if route in ASKS else "read"]
             mine = call(service, route, row, own, token)

@@ -11,7 +11,7 @@ from tests.web.looks import faults_of
 
 PAGES = [
     "/fleet?days=90", "/fleet/nodes", "/fleet/repairs", "/fleet/plan?days=90&gpus=16384",
-    "/fleet/checks", f"/nodes/{LEMON}", "/fleet/test-plans",
+    "/fleet/checks", f"/nodes/{LEMON}",
 ]  # fmt: skip
 
 

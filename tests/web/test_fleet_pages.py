@@ -9,12 +9,10 @@ import pytest
 from tests.api.service import Service
 from tests.fleet.services.small_fleet import LEMON, NODES
 from tests.web.fleet_site import NOW, fleet_service
-from tests.web.site import Reading, Visit
+from tests.web.site import Reading, Visit, analyse, sent
 from tests.web.test_pages import POLICY
 
-PAGES = [
-    "/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks", "/fleet/test-plans",
-]  # fmt: skip
+PAGES = ["/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks"]
 
 
 @pytest.fixture(scope="module")
@@ -196,3 +194,19 @@ def test_the_fleet_needs_somebody_who_may_read(service: Service) -> None:
     ingest = Visit(service)
     ingest.log_in("ingest")
     assert ingest.get("/fleet").status == 403
+
+
+def test_an_answer_that_names_no_node_offers_a_test_of_groups(visit: Visit) -> None:
+    incident = sent(visit.service, "open", {"job.out": b"step 1\nsrun: error: task 3: Killed\n"})
+    analyse(visit.service)
+    assert (
+        f"triage fleet isolate --url URL --incident {incident} --state plan.json"
+        in visit.read(f"/incidents/{incident}").words
+    )
+
+
+@pytest.mark.parametrize("path", ["/v1/fleet/test-plans", "/fleet/test-plans/plan_1"])
+def test_a_removed_route_names_the_command_that_replaces_it(visit: Visit, path: str) -> None:
+    answer = visit.get(path)
+    assert answer.status == 404
+    assert b"triage fleet isolate --state FILE" in answer.body

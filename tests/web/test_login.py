@@ -41,10 +41,9 @@ def filled(path: str) -> str:
 
 
 def test_the_routes_are_those_that_are_meant() -> None:
-    assert len(GETS) == 27, GETS
+    assert len(GETS) == 25, GETS
     assert POSTS == [
         "/actions/halt", "/actions/resume", "/actions/{id}/decide", "/actions/{id}/{decision}",
-        "/fleet/test-plans", "/fleet/test-plans/{id}/results",
         "/incidents/{id}/resolution", "/login", "/logout", "/queue/deliveries/{id}/resend",
         "/upload", "/upload/bundle",
     ]  # fmt: skip

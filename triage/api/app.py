@@ -48,6 +48,8 @@ THREADS: Final = 16
 # As many as readers are started at most: with more than these, some are left for uploads.
 FEW_PROCESSORS: Final = 4
 NOT_FOUND: Final = 404
+# Routes that are removed, with what replaces them.
+REMOVED: Final = {"/fleet/test-plans": "triage fleet isolate --state FILE plans test groups"}
 NOT_ALLOWED: Final = 405
 
 
@@ -168,9 +170,10 @@ async def unrouted(request: Request, error: HTTPException) -> Response:
             request, MethodNotAllowed(f"{request.method} is not answered here", allowed)
         )
     if error.status_code == NOT_FOUND:
-        return answer_refusal(
-            request, NotFound("there is no such route", hint="/docs lists all of them")
-        )
+        path = request.scope["path"]
+        hints = [hint for removed, hint in REMOVED.items() if removed in path]
+        hint = hints[0] if hints else "/docs lists all of them"
+        return answer_refusal(request, NotFound("there is no such route", hint=hint))
     return answer_refusal(request, BadRequest(str(error.detail), hint="/docs lists all routes"))
 
 

@@ -36,14 +36,12 @@ from triage.fleet.api.routers import (
     plans,
     repairs,
     telemetry,
-    test_plans,
 )
 from triage.fleet.render.page.style import FLEET_CSS
 from triage.fleet.services.gauges import read_figures
 from triage.fleet.web.routers import fleet as fleet_pages
 from triage.fleet.web.routers import nodes as node_pages
 from triage.fleet.web.routers import overview as overview_pages
-from triage.fleet.web.routers import test_plans as test_plan_pages
 from triage.server import agents
 from triage.services.context import Context
 from triage.services.notifications.callbacks import callback_guard
@@ -58,12 +56,12 @@ ROUTES: Final = (
     search.routes, signatures.routes,
     subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, hardware.routes, repairs.routes, plans.routes, lists.routes,
-    checks.routes, checks.reading, telemetry.routes, test_plans.routes, launch.routes,
+    checks.routes, checks.reading, telemetry.routes, launch.routes,
     node_acts.reading, node_acts.asking,
 )  # fmt: skip
 PAGES: Final = (
-    *mount.ROUTERS, overview_pages.router, node_pages.router, test_plan_pages.router,
-    fleet_pages.router, act_pages.router, agents.router,
+    *mount.ROUTERS, overview_pages.router, node_pages.router, fleet_pages.router,
+    act_pages.router, agents.router,
 )  # fmt: skip
 
 

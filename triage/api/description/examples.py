@@ -61,8 +61,6 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "NewResolution": {"cable": {"category": "network", "node": "n3", "note": "cable replaced"}},
     "NewAction": {"drain": {"verb": "drain", "node": "n3"}},
     "HaltRequest": {"why": {"reason": "maintenance of the scheduler"}},
-    "NewTestPlan": {"hosts": {"nodes": "gpu[001-128]", "options": {"recall": 0.7}}},
-    "TestResults": {"one failed": {"results": {"g3": "fail", "rest": "pass"}}},
     "SubscriptionRequest": {
         "generic": {"kind": "generic", "url": "https://hooks.example.com/triage"}
     },

@@ -156,67 +156,6 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "properties": {"reason": may_be_null({"type": "string", "maxLength": 1000})},
         "additionalProperties": False,
     },
-    "NewTestPlan": {
-        "description": "Nodes to test in groups. What the options mean: docs/test-groups.md.",
-        "type": "object",
-        "properties": {
-            "nodes": may_be_null({"type": "string", "description": "Candidates, a host list."}),
-            "good": may_be_null({"type": "string", "description": "Partners known to be good."}),
-            "away": may_be_null({"type": "string", "description": "Cannot be tested now."}),
-            "incident_id": may_be_null(
-                {"type": "string", "description": "Its suspects, and the nodes of its job."}
-            ),
-            "cluster": may_be_null(NAME_SCHEMA),
-            "within": may_be_null({"type": "string", "enum": ["rack", "leaf"]}),
-            "across": may_be_null({"type": "string", "enum": ["rack", "leaf"]}),
-            "options": may_be_null(
-                {
-                    "type": "object",
-                    "properties": {
-                        **{
-                            name: {"type": "number", "minimum": 0, "maximum": 1}
-                            for name in ("recall", "false_alarm", "nobody", "certainty")
-                        },
-                        "expected": {"type": "number"},
-                        **{
-                            name: {"type": "integer", "minimum": 1}
-                            for name in ("min_size", "max_size", "max_tests", "max_rounds")
-                        },
-                    },
-                    "additionalProperties": False,
-                }
-            ),
-        },
-        "additionalProperties": False,
-    },
-    "TestResults": {
-        "description": "How groups went. What is left out stays as it was.",
-        "type": "object",
-        "properties": {
-            "results": may_be_null(
-                {
-                    "type": "object",
-                    "description": "By group; `rest` is every other group of the round.",
-                    "additionalProperties": {"enum": ["pass", "fail", "not_run"]},
-                }
-            ),
-            "missing": may_be_null(
-                {"type": "string", "description": "Nodes that took no part, a host list."}
-            ),
-            "away": may_be_null(
-                {"type": "string", "description": "Not in the next round; empty: all are back."}
-            ),
-            "check": may_be_null(
-                {
-                    "type": "string",
-                    "description": "Take results of this check of nodes, as they came since.",
-                }
-            ),
-            "next": {"type": "boolean", "description": "Though some groups have no result."},
-            "correct": {"type": "boolean", "description": "Replace results of before."},
-        },
-        "additionalProperties": False,
-    },
     "SubscriptionRequest": {
         "description": "A receiver. What each kind needs stands in docs/notifications.md.",
         "type": "object",
