@@ -87,7 +87,7 @@ def planned(
     _bench: Bench, bad: F64, nobody: float, seen: NodesSeen, options: IsolationOptions
 ) -> list[I64]:
     """The groups of the test plan."""
-    return groups_of_round(bad, nobody, seen, None, options)
+    return groups_of_round(bad, nobody, seen, options)
 
 
 def drawn(
@@ -110,7 +110,7 @@ def by_posterior(bench: Bench, groups: Groups) -> Search:
         found = posterior_of(np.ones(case.nodes), tests, options)
         named = np.flatnonzero(found.bad >= options.certainty)
         first = number if first is None and len(named) else first
-        if tests and found.only(named) >= options.certainty:
+        if tests and found.others(named.tolist()) <= 1 - options.certainty:
             return bench.search(number, first, set(named.tolist()))
         available = np.ones(case.nodes, dtype=np.bool_)
         available[named] = False

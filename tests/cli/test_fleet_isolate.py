@@ -51,7 +51,8 @@ def test_results_come_in_parts(tmp_path: Path, capsys: Capture) -> None:
     printed(capsys, "--nodes", "n[1-64]", "--state", state)
     half = printed(capsys, "--state", state, "--result", "g[1-5]=pass")
     assert "run these 3 groups" in half
-    went_on = as_json(capsys, "--state", state, "--result", "g6=fail", "--next")
+    given = ("--result", "g6=fail", "--result", "rest=not_run")
+    went_on = as_json(capsys, "--state", state, *given)
     assert [g["outcome"] for g in went_on["rounds"][0]][5:] == ["fail", "not_run", "not_run"]
     assert len(went_on["rounds"]) == 2
 
@@ -69,19 +70,6 @@ def test_suspects_of_a_report_come_first(tmp_path: Path, capsys: Capture) -> Non
     assert "spare" in found["nodes"]
 
 
-def test_places_come_from_an_inventory(tmp_path: Path, capsys: Capture) -> None:
-    table = tmp_path / "nodes.csv"
-    table.write_text("node,rack,leaf_switch\nn[0-15],r1,l1\nn[16-31],r2,l2\n")
-    where = ("--inventory", str(table), "--nodes", "n[0-32]")
-    within = as_json(capsys, "--within", "rack", *where)
-    assert {g["nodelist"] for g in within["rounds"][0]} >= {"n[16-18]"} or len(
-        within["rounds"][0]
-    ) > 1
-    assert "1 node is in no group: no rack is known of it" in within["notes"]
-    across = as_json(capsys, "--across", "leaf", "--group-size", "2-2", *where)
-    assert all(g["num_nodes"] == 2 for g in across["rounds"][0])
-
-
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -90,8 +78,8 @@ def test_places_come_from_an_inventory(tmp_path: Path, capsys: Capture) -> None:
         (("--nodes", "n[1-4]", "--recall", "0"), "a test tells something"),
         (("--nodes", "n[1-4]", "--group-size", "x"), "--group-size 'x'"),
         (("--nodes", "n[1-4]", "--result", "g1=pass"), "has no result yet"),
-        (("--nodes", "n[1-4]", "--within", "rack"), "--inventory FILE is needed"),
-        (("--nodes", "n[1-4]", "--inventory", "x.csv"), "add --within or --across"),
+        (("--nodes", "n[1-4]", "--within", "rack"), "one of these options is removed"),
+        (("--state", "x.json", "--next"), "--next is --result rest=not_run"),
         (("--report", "no.json"), "cannot read no.json"),
         (("--report", "no.json", "--incident", "inc_1"), "and not both"),
         (("--nodes", "$(reboot)"), "no plain host name"),
@@ -108,12 +96,11 @@ def test_a_call_that_cannot_be_meant_is_refused(
     ("words", "why"),
     [
         (("--result", "g1"), "give GROUP=pass"),
-        (("--result", "g99=pass"), "no group 'g99'"),
+        (("--result", "g99=pass"), "group 'g99' is not in question"),
         (("--result", "g1=pass", "--result", "g1=fail"), "g1 has two results"),
-        (("--result", "g1=pass", "--missing", "m9"), "no node 'm9'"),
+        (("--result", "g1=pass", "--missing", "m9"), "node 'm9' is not in question"),
         (("--recall", "0.5"), "the plan is begun"),
         (("--nodes", "n[1-4]"), "holds a plan already"),
-        (("--away", "n1"), "add --next"),
     ],
 )
 def test_a_step_that_cannot_be_meant_is_refused_and_the_plan_stays(

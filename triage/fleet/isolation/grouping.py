@@ -8,16 +8,15 @@ node among ``n`` in ``k`` rounds that is the k-th root of ``n`` (Dorfman 1943; L
 equal suspicion change partners from round to round: the groups of a round cut across the last.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from triage.domain.arrays import F64, I64, Flags
-from triage.fleet.isolation.cuts import equal_cuts, half_of, number_of_groups, spread
-from triage.fleet.isolation.options import IsolationOptions, PlaceRule
-from triage.fleet.isolation.places import Places
+from triage.fleet.isolation.options import IsolationOptions
 
 __all__ = ["NodesSeen", "groups_of_round"]
 
@@ -42,54 +41,55 @@ class NodesSeen:
     position: I64
 
 
-@dataclass(slots=True)
-class Round:
-    """Groups that are being formed; ``room`` is how many more there may be."""
-
-    room: int
-    groups: list[I64] = field(default_factory=list)
-
-    def add(self, nodes: Sequence[int]) -> None:
-        self.groups.append(np.array(sorted(nodes), dtype=np.int64))
-        self.room -= 1
-
-
 def groups_of_round(
-    bad: F64, nobody: float, seen: NodesSeen, places: Places | None, options: IsolationOptions
+    bad: F64, nobody: float, seen: NodesSeen, options: IsolationOptions
 ) -> list[I64]:
     """The members of each group, ascending; the most suspect group first.
 
     ``bad`` has the probability of each node that it is bad, ``nobody`` that none is. Nothing is
-    returned where no group of the sizes and places asked for would tell anything.
+    returned where no group of the allowed sizes would tell anything.
     """
-    usable = seen.available if places is None else seen.available & (places.of_node >= 0)
     suspicion = np.round(np.log(np.maximum(bad, 1e-300)), DIGITS)
     order = np.lexsort((np.arange(len(bad)), seen.position, -suspicion))
-    order = order[usable[order]]
-    pools = [order]
-    if places is not None and places.rule is PlaceRule.WITHIN:
-        of = places.of_node[order]
-        pools = [order[of == place] for place in dict.fromkeys(of.tolist())]
+    order = order[seen.available[order]]
     room = options.tests_of_a_round(len(order))
-    # Each place has a group of its own at least, unless that is more than was allowed.
-    made = Round(room if options.max_tests else max(room, 2 * len(pools)))
-    num_alone = alone_by_share(bad[order], made.room)
-    worth = bad[order[:num_alone]] >= worth_testing(options)
-    likely = set(order[:num_alone][worth].tolist())
-    forming = [Pool(bad, pool, likely, seen, places, options) for pool in pools]
-    for pool in forming:
-        for group in pool.alone():
-            if made.room > 0:
-                made.add(group)
-    idle = not_again(bad, order, seen, options)
-    for pool in forming:
-        pool.leave_idle(idle)
-    share_out(forming, made, nobody)
-    made.groups.sort(key=lambda group: (-round(float(bad[group].max()), DIGITS), int(group[0])))
-    return made.groups
+    # The suspicion of a group below which its failure would say little.
+    worth = TRUE_ALARMS * options.false_alarm / options.recall
+    most_alone = min(count_alone(bad[order], room), int((bad[order] >= worth).sum()))
+    left: list[int] = order.tolist()
+    groups: list[list[int]] = []
+    while left and len(groups) < most_alone:
+        group = add_partners(bad, left[:1], left[1:], options.min_size)
+        if not group:
+            break
+        groups.append(group)
+        left = left[1 : len(left) + 1 - len(group)]
+    # Nodes that are clean enough together are not tested again.
+    rising = order[::-1][seen.tested[order[::-1]]]
+    idle = set(rising[np.cumsum(bad[rising]) <= IDLE_SHARE * (1 - options.certainty)].tolist())
+    rest = [node for node in left if node not in idle]
+    room -= len(groups)
+    if rest and room > 0 and len(rest) < options.min_size:
+        clean = [node for node in left if node in idle]
+        groups.append(add_partners(bad, rest, clean, options.min_size))
+    elif rest and room > 0:
+        wanted = number_of_groups(len(rest), room)
+        if worth:
+            wanted = max(1, min(wanted, int(float(bad[rest].sum()) / worth)))
+        if options.min_size == 1 and len(rest) <= room:
+            wanted = len(rest)
+        wanted = max(wanted, -(-len(rest) // (options.max_size or len(rest))))
+        num_groups = min(wanted, len(rest) // options.min_size, room)
+        if num_groups == 1 and not groups and nobody < 0.5:
+            # A test of all suspects at once fails for sure: some of them tell something.
+            groups = [half_of(bad, rest, options) or (rest if idle else [])]
+        else:
+            groups += cut(bad, rest, num_groups, options)
+    found = [np.array(sorted(group), dtype=np.int64) for group in groups if group]
+    return sorted(found, key=lambda group: (-round(float(bad[group].max()), DIGITS), group[0]))
 
 
-def alone_by_share(likely: F64, most: int) -> int:
+def count_alone(likely: F64, most: int) -> int:
     """How many of ``likely`` (falling) carry as much as a group of the rest would."""
     left = np.cumsum(likely[::-1])[::-1][:most]
     fair = left / (most - np.arange(len(left)))
@@ -97,153 +97,53 @@ def alone_by_share(likely: F64, most: int) -> int:
     return len(carries) if carries.all() else int(np.argmin(carries))
 
 
-def worth_testing(options: IsolationOptions) -> float:
-    """The suspicion of a group below which its failure would say little."""
-    return TRUE_ALARMS * options.false_alarm / options.recall
+def add_partners(bad: F64, nodes: list[int], clean: list[int], size: int) -> list[int]:
+    """``nodes`` with the last of ``clean`` (falling); empty where these are few or suspect."""
+    needed = size - len(nodes)
+    cleanest = clean[len(clean) - needed :]
+    most = min(bad[nodes[0]], 1 - bad[nodes[0]])
+    if len(clean) < needed or (needed and bad[cleanest[0]] * CLEANER > most):
+        return []
+    return [*nodes, *cleanest]
 
 
-def not_again(bad: F64, order: I64, seen: NodesSeen, options: IsolationOptions) -> set[int]:
-    """Nodes that are clean enough together to leave them out."""
-    rising = order[::-1]
-    rising = rising[seen.tested[rising]]
-    unsure = np.cumsum(bad[rising])
-    return set(rising[unsure <= IDLE_SHARE * (1 - options.certainty)].tolist())
-
-
-class Pool:
-    """Nodes that may be tested together, the likeliest first, and what becomes of them."""
-
-    def __init__(
-        self, bad: F64, order: I64, likely: set[int], seen: NodesSeen, places: Places | None,
-        options: IsolationOptions,
-    ) -> None:  # fmt: skip
-        self.bad = bad
-        self.order: list[int] = order.tolist()
-        self.likely = likely
-        self.seen = seen
-        self.across = places if places and places.rule is PlaceRule.ACROSS else None
-        self.options = options
-        self.used: set[int] = set()
-        self.idle: set[int] = set()
-
-    def alone(self) -> Iterator[list[int]]:
-        """Each likely node with partners that are much cleaner, as long as there are some."""
-        needed = self.options.min_size - 1
-        if needed == 0 and self.across is None:
-            for node in self.order:
-                if node in self.likely:
-                    self.used.add(node)
-                    yield [node]
-            return
-        clean = self.order[::-1]
-        for node in self.order:
-            if node not in self.likely or node in self.used:
-                return
-            partners = self.partners(node, clean, max(needed, 1))
-            if partners is None:
-                return
-            self.used.update((node, *partners))
-            yield [node, *partners]
-
-    def partners(self, node: int, clean: list[int], needed: int) -> list[int] | None:
-        """The cleanest ``needed`` nodes, one of another place where groups span several.
-
-        They are taken out of ``clean``; None where there are too few.
-        """
-        found: list[int] = []
-        at = 0
-        while at < len(clean) and len(found) < needed:
-            one = clean[at]
-            if self.bad[one] * CLEANER > min(self.bad[node], 1 - self.bad[node]):
-                break
-            if found or self.across is None or self.elsewhere(one, node):
-                found.append(one)
-                del clean[at]
-            else:
-                at += 1
-        if len(found) == needed:
-            return found
-        clean[:0] = found
-        return None
-
-    def elsewhere(self, one: int, other: int) -> bool:
-        of = () if self.across is None else self.across.of_node
-        return self.across is None or bool(of[one] != of[other])
-
-    def spans(self, group: Sequence[int]) -> bool:
-        """Whether a group is over several places, where it has to be."""
-        return self.across is None or any(self.elsewhere(node, group[0]) for node in group)
-
-    def leave_idle(self, idle: set[int]) -> None:
-        """The rest without those that are clean enough."""
-        self.idle = idle
-
-    @property
-    def rest(self) -> list[int]:
-        return [node for node in self.order if node not in self.used and node not in self.idle]
-
-
-def share_out(pools: Sequence[Pool], made: Round, nobody: float) -> None:
-    """Cut what is left of each pool into groups, as its suspicion asks."""
-    rests = [pool.rest for pool in pools]
-    masses = [
-        float(sum(pool.bad[node] for node in rest)) for pool, rest in zip(pools, rests, strict=True)
-    ]
-    total, count = sum(masses), sum(map(len, rests))
-    if count == 0 or made.room <= 0:
-        return
-    wanted = number_of_groups(count, made.room)
-    if lowest := worth_testing(pools[0].options):
-        wanted = max(1, min(wanted, int(total / lowest)))
-    for at in sorted(range(len(pools)), key=lambda at: -masses[at]):
-        if made.room <= 0:
-            return
-        share = masses[at] / total if total > 0 else len(rests[at]) / count
-        one_of_all = not made.groups and len([rest for rest in rests if rest]) == 1
-        for group in cut(
-            pools[at], rests[at], max(1, round(wanted * share)), made.room, nobody, one_of_all
-        ):
-            if pools[at].spans(group):
-                made.add(group)
+def number_of_groups(num_nodes: int, most: int) -> int:
+    """The fewest groups that reach one node of ``num_nodes`` in as few rounds as ``most`` do."""
+    if most < 2 or num_nodes < 2:
+        return 1
+    rounds = max(1, math.ceil(math.log(num_nodes) / math.log(most) - 1e-9))
+    rounds = 2 if num_nodes <= most else rounds
+    return max(2, math.ceil(math.pow(num_nodes, 1 / rounds) - 1e-9))
 
 
 def cut(
-    pool: Pool, rest: list[int], wanted: int, room: int, nobody: float, only: bool
+    bad: F64, rest: list[int], num_groups: int, options: IsolationOptions
 ) -> Iterator[list[int]]:
-    """Groups of equal suspicion out of ``rest``, of the sizes that are allowed."""
-    options = pool.options
-    if not rest:
-        return
-    smallest = max(options.min_size, 2 if pool.across else 1)
-    if len(rest) < smallest:
-        yield from filled(pool, rest, smallest)
-        return
-    largest = options.max_size or len(rest)
-    if options.min_size == 1 and len(rest) <= room and pool.across is None:
-        wanted = len(rest)
-    wanted = max(wanted, -(-len(rest) // largest))
-    num_groups = min(wanted, len(rest) // smallest, room)
-    if num_groups == 1 and only and len(rest) >= smallest and nobody < 0.5:
-        # A test of all suspects at once fails for sure: some of them tell something.
-        half = half_of(pool.bad[rest], smallest, min(largest, len(rest) - 1))
-        if half is not None:
-            yield rest[half]
-        elif len(rest) < len(pool.order):
-            yield rest
-        return
-    if pool.across is not None:
-        yield from spread(pool.across, rest, num_groups, largest)
-        return
-    start = 0
-    for size in equal_cuts(pool.bad[rest], num_groups, smallest, largest):
-        yield rest[start : start + size]
-        start += size
+    """``num_groups`` groups of about the same suspicion, in order.
+
+    Where there are more nodes than the groups may hold, the last ones are left out.
+    """
+    smallest, largest = options.min_size, options.max_size or len(rest)
+    count = min(len(rest), num_groups * largest)
+    summed = np.cumsum(bad[rest[:count]])
+    start, done = 0, 0.0
+    for left in range(num_groups, 0, -1):
+        goal = done + (float(summed[-1]) - done) / left
+        size = int(np.searchsorted(summed[start:], goal * (1 - 1e-12))) + 1
+        low = max(smallest, count - start - (left - 1) * largest)
+        high = min(largest, count - start - (left - 1) * smallest)
+        end = start + max(low, min(size, high))
+        yield rest[start:end]
+        start, done = end, float(summed[end - 1])
 
 
-def filled(pool: Pool, rest: list[int], size: int) -> Iterator[list[int]]:
-    """Too few nodes for a group, with clean ones to make one."""
-    clean = [node for node in reversed(pool.order) if node in pool.idle and node not in pool.used]
-    partners = pool.partners(rest[0], clean, size - len(rest))
-    if partners is not None:
-        pool.used.update(partners)
-        yield [*rest, *partners]
+def half_of(bad: F64, rest: list[int], options: IsolationOptions) -> list[int]:
+    """The first or the last of ``rest`` (falling) that hold a bad node half of the time."""
+    largest = min(options.max_size or len(rest), len(rest) - 1)
+    sizes = np.arange(options.min_size, largest + 1)
+    if not len(sizes):
+        return []
+    good = [np.cumprod(1 - bad[side])[sizes - 1] for side in (rest, rest[::-1])]
+    nearest = np.argmin(np.round(np.abs(np.stack(good, axis=1) - 0.5), DIGITS))
+    size = int(sizes[nearest // 2])
+    return rest[-size:] if nearest % 2 else rest[:size]
