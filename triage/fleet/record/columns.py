@@ -245,8 +245,7 @@ class FleetRecord:
     came apart from the outage that they are about, None where there are none. ``counters`` is
     growth of error counters by node and day, None where nobody sends telemetry. ``notes`` say
     what is missing (incidents without a run, runs without nodes). ``moved`` are parts that were
-    in several nodes; ``machine_notes``, also among the notes, say which nodes were renamed or
-    replaced, and ``gone`` are machines whose name another one has now.
+    in several nodes.
     """
 
     since_ns: int
@@ -270,5 +269,3 @@ class FleetRecord:
     repairs: RepairNotes | None = None
     counters: CounterDays | None = None
     moved: tuple[MovedPart, ...] = ()
-    machine_notes: tuple[str, ...] = ()
-    gone: frozenset[str] = frozenset()

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from triage.domain.counts import count
 from triage.domain.hardware import HardwareKind
-from triage.domain.standing import FleetStandings, Grade, PartKind, Prior, RepeatedPart, Standing
+from triage.domain.standing import FleetStandings, Grade, PartKind, Prior, RepeatedPart
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.record.hardware.moved_parts import MovedPart, MovedStay
-from triage.fleet.record.hardware.part_stays import HOUR_NS, day_of
+from triage.fleet.record.hardware.moved_parts import HOUR_NS, MovedPart, MovedStay
 
 __all__ = ["with_hardware", "with_sentences"]
 
@@ -25,7 +26,6 @@ MOST_PARTS: Final = 200
 SHOWN: Final = 2
 WORDS: Final = {HardwareKind.NIC: "NIC"}
 NO_EVIDENCE: Final = " (a prior, no evidence)"
-GONE: Final = "this machine is gone: another one has its name now, and it has no standing"
 
 
 class NamedStay(NamedTuple):
@@ -36,7 +36,7 @@ class NamedStay(NamedTuple):
 
 
 def with_hardware(found: FleetStandings, record: FleetRecord) -> FleetStandings:
-    """The standings with what is known of parts that moved, and of machines that were renamed."""
+    """The standings with what is known of parts that moved."""
     sentences: dict[str, list[str]] = {}
     parts: list[RepeatedPart] = []
     named = times_of_parts(record)
@@ -62,17 +62,9 @@ def with_hardware(found: FleetStandings, record: FleetRecord) -> FleetStandings:
     )
     return replace(
         found,
-        nodes=(*(one for one in nodes if one.node not in record.gone), *gone_among(nodes, record)),
+        nodes=nodes,
         parts=(*found.parts, *parts[:MOST_PARTS]),
-        notes=(*found.notes, *record.machine_notes),
     )
-
-
-def gone_among(nodes: Sequence[Standing], record: FleetRecord) -> Iterator[Standing]:
-    """Machines whose name another one has now: they count in rates, and stand nowhere."""
-    for one in nodes:
-        if one.node in record.gone:
-            yield replace(one, grade=Grade.UNKNOWN, reasons=(GONE, *one.reasons))
 
 
 def times_of_parts(record: FleetRecord) -> Mapping[tuple[int, str], list[int]]:
@@ -145,3 +137,8 @@ def with_sentences(prior: Prior | None, sentences: Sequence[str]) -> Prior | Non
     if prior is None:
         return Prior(Grade.WATCH, f"before this incident {told}{NO_EVIDENCE}")
     return Prior(prior.grade, f"{prior.text.removesuffix(NO_EVIDENCE)}; {told}{NO_EVIDENCE}")
+
+
+def day_of(at_ns: int) -> str:
+    """The day of a time, in UTC: ``2026-03-04``."""
+    return str(np.datetime64(at_ns, "ns").astype("datetime64[D]"))

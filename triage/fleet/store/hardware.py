@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, func, select, true
+from sqlalchemy import ColumnElement, and_, func, select, true
 from sqlalchemy.orm import Session
 
 from models import Cluster, Node, PartSighting
 from triage.domain.hardware import HardwareKind
 from triage.domain.wire import SentAs, WireForm
 
-__all__ = ["PartRow", "PartStayView", "Size", "listing", "size_of", "stays_of", "telling_nodes"]
+__all__ = ["PartRow", "PartStayView", "listing", "nodes_of_moved_parts", "stays_of"]
 
 # What has more stays is a number that firmware made up.
 MOST_STAYS: Final = 32
@@ -40,31 +40,22 @@ COLUMNS: Final = (
 )
 
 
-class Size(NamedTuple):
-    """What changes where a part is seen in another place: the newest row, and how many there are.
+def nodes_of_moved_parts(session: Session, of: Sequence[int]) -> list[int]:
+    """The nodes of these clusters that hold or held what several of them held.
 
-    A stay that only grows longer leaves it as it is.
-    """
-
-    newest: int
-    rows: int
-
-
-def size_of(session: Session) -> Size:
-    """Of all stays; a look at an index."""
-    newest, rows = session.execute(select(func.max(PartSighting.id), func.count())).one()
-    return Size(newest or 0, rows)
-
-
-def telling_nodes(session: Session, of: Sequence[int]) -> list[int]:
-    """The nodes of these clusters that hold what others held, or of which a chassis or a slot
-    holds another part than before. Of a fleet in which nothing moves there are none.
+    Parts that many nodes claim are left out: their number is one that firmware made up.
     """
     inside = and_(true(), *of_clusters(session, of))
-    found: set[int] = set()
-    for query in (moved_parts(inside), other_chassis(inside), other_parts(inside)):
-        found.update(session.scalars(query))
-    return sorted(found)
+    first, last = func.min(PartSighting.node_id), func.max(PartSighting.node_id)
+    moved = (
+        select(PartSighting.kind, PartSighting.identity)
+        .where(inside)
+        .group_by(PartSighting.kind, PartSighting.identity)
+        .having(first < last, func.count() <= MOST_STAYS)
+        .subquery()
+    )
+    same = and_(PartSighting.kind == moved.c.kind, PartSighting.identity == moved.c.identity)
+    return sorted(session.scalars(select(PartSighting.node_id).join(moved, same).distinct()))
 
 
 def stays_of(session: Session, nodes: Sequence[int], until: datetime) -> list[PartRow]:
@@ -131,38 +122,3 @@ def of_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[b
     """Nothing where it is all of them: a join over a whole fleet takes longer than the rest."""
     if session.scalar(select(Cluster.id).where(Cluster.id.not_in(of)).limit(1)) is not None:
         yield PartSighting.node_id.in_(select(Node.id).where(Node.cluster_id.in_(of)))
-
-
-def moved_parts(inside: ColumnElement[bool]) -> Select[Any]:
-    """Nodes of parts that several nodes held, though not of those that many claim."""
-    first, last = func.min(PartSighting.node_id), func.max(PartSighting.node_id)
-    moved = (
-        select(PartSighting.kind, PartSighting.identity)
-        .where(inside)
-        .group_by(PartSighting.kind, PartSighting.identity)
-        .having(first < last, func.count() <= MOST_STAYS)
-        .subquery()
-    )
-    same = and_(PartSighting.kind == moved.c.kind, PartSighting.identity == moved.c.identity)
-    return select(PartSighting.node_id).join(moved, same).distinct()
-
-
-def other_chassis(inside: ColumnElement[bool]) -> Select[Any]:
-    """Nodes of which several chassis were seen."""
-    return (
-        select(PartSighting.node_id)
-        .where(inside, PartSighting.kind == HardwareKind.CHASSIS)
-        .group_by(PartSighting.node_id)
-        .having(func.min(PartSighting.identity) < func.max(PartSighting.identity))
-    )
-
-
-def other_parts(inside: ColumnElement[bool]) -> Select[Any]:
-    """Nodes without a known chassis, one of whose slots holds another part than before."""
-    chassis = select(PartSighting.node_id).where(PartSighting.kind == HardwareKind.CHASSIS)
-    return (
-        select(PartSighting.node_id)
-        .where(inside, PartSighting.slot != "", PartSighting.node_id.not_in(chassis))
-        .group_by(PartSighting.node_id, PartSighting.kind, PartSighting.slot)
-        .having(func.min(PartSighting.identity) < func.max(PartSighting.identity))
-    )

@@ -1,14 +1,15 @@
-"""Parts that moved, and until when each stay may have lasted."""
+"""Parts that moved, until when each stay may have lasted, and numbers that are no identity."""
+
+import pytest
 
 from triage.domain.hardware import HardwareKind
-from triage.fleet.record.hardware.moved_parts import moved_parts
-from triage.fleet.record.hardware.part_stays import HOUR_NS, PlacedStay
+from triage.fleet.record.hardware.moved_parts import HOUR_NS, PlacedStay, moved_parts
 
 DAY = 24 * HOUR_NS
 
 
-def stay(node: int, name: str, first: int, last: int, *, kind: str = "gpu") -> PlacedStay:
-    return PlacedStay(node, HardwareKind(kind), name, "3", first * DAY, last * DAY)
+def stay(node: int, name: str, first: float, last: float, *, kind: str = "gpu") -> PlacedStay:
+    return PlacedStay(node, HardwareKind(kind), name, "3", int(first * DAY), int(last * DAY))
 
 
 def test_a_part_in_one_node_has_not_moved() -> None:
@@ -37,3 +38,30 @@ def test_a_chassis_is_no_part() -> None:
     assert (
         moved_parts([stay(0, "x", 0, 5, kind="chassis"), stay(1, "x", 9, 9, kind="chassis")]) == ()
     )
+
+
+@pytest.mark.parametrize(
+    "stays",
+    [
+        [stay(3, "X", 0, 10), stay(4, "X", 4, 12)],
+        [stay(node, "X", 0, 10) for node in range(5)],
+        [stay(3, "X", 5, 5), stay(4, "X", 5.01, 5.01)],
+        [stay(3, "X", 0, 10), stay(4, "X", 9.9, 20)],
+        [stay(day % 2, "X", day, day) for day in range(8)],
+    ],
+    ids=["two at once", "many at once", "within an hour", "overlap", "to and fro"],
+)
+def test_what_nodes_claim_at_the_same_time_has_not_moved(stays: list[PlacedStay]) -> None:
+    assert moved_parts(stays) == ()
+
+
+@pytest.mark.parametrize(
+    "stays",
+    [
+        [stay(3, "X", 0, 10), stay(4, "X", 9.97, 20)],
+        [stay(day % 2, "X", 20 * day, 20 * day) for day in range(8)],
+    ],
+    ids=["clocks that differ", "slowly to and fro"],
+)
+def test_what_people_can_have_moved_has_moved(stays: list[PlacedStay]) -> None:
+    assert len(moved_parts(stays)) == 1

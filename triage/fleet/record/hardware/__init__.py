@@ -1,1 +1,1 @@
-"""Parts by the identity of their maker: where they were when, and which node is which."""
+"""Parts by the identity of their maker: where they were when."""

@@ -38,10 +38,10 @@ def isolation_lines(plan: Wire, width: int = 80, command: str = "", state: str =
             where = f"--nodes={num_nodes} --ntasks-per-node=1 --nodelist={alone}"
             srun = [f"  srun --label {where} {command}"]
         lines += [*map(Line, srun), Line("")]
-        feed = f"  triage fleet isolate --state {state} --result {example}=fail --result rest=pass"
-        known = ["Feed the results back:", feed]
-        told = known if state else ["Give --state FILE as well to feed results back."]
-        lines += [Line(text, _DIM) for text in told]
+        again = f"--state {state} --result {example}=fail --result rest=pass"
+        feed_back = ["Feed the results back:", f"  triage fleet isolate {again}"]
+        hint = ["Give --state FILE as well to feed results back."]
+        lines += [Line(text, _DIM) for text in (feed_back if state else hint)]
     if plan["exclude"]:
         lines += [
             Line(""),

@@ -8,7 +8,6 @@ from triage.domain.category import OF_THE_NODE, Category, Role
 from triage.fleet.record.columns import Accusation, Accusations
 from triage.fleet.services.record.nodes import Nodes
 from triage.fleet.services.record.stops import Stop
-from triage.fleet.services.record.times import ns
 from triage.fleet.store.record import StopRow, SuspectRow
 
 __all__ = ["accusations_of"]
@@ -37,23 +36,23 @@ def accusations_of(
         if stop.incident_id is not None and not stop.planned:
             incident = incidents[stop.incident_id]
             mine = of_incident.get(stop.incident_id, [])
-            found += accused_in(place, ns(stop.at), incident, mine, nodes)
+            found += accused_in(place, incident, mine, nodes)
     return Accusations.of_rows(found)
 
 
 def accused_in(
-    place: int, at_ns: int, incident: StopRow, suspects: Sequence[SuspectRow], nodes: Nodes
+    place: int, incident: StopRow, suspects: Sequence[SuspectRow], nodes: Nodes
 ) -> Iterator[Accusation]:
     named = incident.resolved_node
     if named is not None and incident.resolved_as in OF_THE_NODE:
-        node = nodes.place_of(incident.cluster, named, at_ns)
+        node = nodes.place_of(incident.cluster, named)
         part = next((part_of(row) for row in suspects if row.node == named), None)
         if node is not None:
             category = Category(str(incident.resolved_as))
             yield Accusation(place, node, 1, 1.0, True, category, part)
         return
     for row in suspects:
-        node = nodes.place_of(incident.cluster, row.node, at_ns)
+        node = nodes.place_of(incident.cluster, row.node)
         if node is not None and row.category in CATEGORIES:
             convicted, category = row.role == Role.CULPRIT, Category(row.category)
             yield Accusation(

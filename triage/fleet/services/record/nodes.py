@@ -6,7 +6,7 @@ is printed as ``name (cluster)``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,6 @@ from triage.fleet.domain.exposure import FACTS
 from triage.fleet.store.record import NodeRow
 
 __all__ = ["NodeRow", "Nodes", "nodes_among"]
-
-# (from when on in ns, row), by time
-Changes = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,40 +25,11 @@ class Nodes:
     rows: tuple[NodeRow, ...]
     place: npt.NDArray[np.int32]
     by_name: Mapping[tuple[int | None, str], int]
-    changes: Mapping[int, Changes] = field(default_factory=dict)
-    """By key, of nodes that were another machine before: their rows, and from when on."""
-    changes_of_name: Mapping[tuple[int | None, str], Changes] = field(default_factory=dict)
 
-    def place_of(self, cluster: int | None, name: str, at_ns: int | None = None) -> int | None:
-        """The row of a node by name, at a time or now; None for a name that is not known or says
-        too little.
-        """
+    def place_of(self, cluster: int | None, name: str) -> int | None:
+        """The row of a node by name; None for a name that is not known or says too little."""
         one = (cluster, name) if (cluster, name) in self.by_name else (None, name)
-        found = self.by_name.get(one)
-        if at_ns is None or one not in self.changes_of_name:
-            return found
-        return at_time(self.changes_of_name[one], at_ns)
-
-    def places(
-        self, keys: npt.NDArray[np.int32], at_ns: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int32]:
-        """The rows of nodes with these keys at these times in ns."""
-        found = self.place[keys]
-        if self.changes:
-            changed = np.zeros(len(self.place), np.bool_)
-            changed[list(self.changes)] = True
-            for where in np.flatnonzero(changed[keys]).tolist():
-                found[where] = at_time(self.changes[int(keys[where])], int(at_ns[where]))
-        return found
-
-
-def at_time(changes: Changes, at_ns: int) -> int:
-    """The last row that begins by then."""
-    found = changes[0][1]
-    for since_ns, place in changes:
-        if since_ns <= at_ns:
-            found = place
-    return found
+        return self.by_name.get(one)
 
 
 def nodes_among(rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[int, str]) -> Nodes:

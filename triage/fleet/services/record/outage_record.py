@@ -13,9 +13,9 @@ from triage.fleet.record.columns import (
     RepairNotes,
     Runs,
 )
-from triage.fleet.services.record.machines import machines_of
+from triage.fleet.services.record.moved import moved_among
 from triage.fleet.services.record.nodes import Nodes, nodes_among
-from triage.fleet.services.record.record import clusters_of, outages_of, small, times_of
+from triage.fleet.services.record.record import clusters_of, outages_of, small
 from triage.fleet.services.record.times import ns
 from triage.fleet.store import record as fleet
 
@@ -37,14 +37,7 @@ def outage_record(
     known = fleet.nodes(session, of)
     wanted = {row.node_id for row in outages} | {row.node for row in notes}
     wanted |= {row.key for row in known if row.last_seen_at >= begin}
-    machines = machines_of(
-        session,
-        of,
-        until,
-        nodes_among(known, wanted, names),
-        lambda: [times_of(outages), noted(notes)],
-    )
-    nodes = machines.nodes
+    nodes = nodes_among(known, wanted, names)
     return FleetRecord(
         since_ns=ns(begin),
         until_ns=ns(until),
@@ -58,8 +51,7 @@ def outage_record(
         outages=outages_of(outages, nodes, begin, until, NO_RUNS)[0],
         cluster=cluster,
         repairs=repairs_of(notes, nodes),
-        notes=machines.notes,
-        moved=machines.moved,
+        moved=moved_among(session, of, until, nodes),
     )
 
 
@@ -67,21 +59,13 @@ def repairs_of(rows: list[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
     """Notes as columns; an action of a newer release counts as any repair."""
     known = set(RepairAction)
     return RepairNotes(
-        node=nodes.places(*noted(rows)),
-        at_ns=noted(rows)[1],
+        node=nodes.place[np.fromiter((row.node for row in rows), np.int32, len(rows))],
+        at_ns=np.fromiter((ns(row.at) for row in rows), np.int64, len(rows)),
         action=tuple(
             RepairAction(row.action) if row.action in known else RepairAction.OTHER for row in rows
         ),
         text=tuple(row.text for row in rows),
     )
-
-
-def noted(
-    rows: list[fleet.RepairNote],
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """The keys of nodes that notes are about, and when they were written."""
-    keys = np.fromiter((row.node for row in rows), np.int32, len(rows))
-    return keys, np.fromiter((ns(row.at) for row in rows), np.int64, len(rows))
 
 
 def no_ints() -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -5,7 +5,7 @@ missing is said in the record's notes, and never made up.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -25,7 +25,7 @@ from triage.fleet.record.columns import (
 )
 from triage.fleet.record.next_runs import NEVER_NS, next_runs
 from triage.fleet.services.record.accusations import accusations_of
-from triage.fleet.services.record.machines import Named, machines_of
+from triage.fleet.services.record.moved import moved_among
 from triage.fleet.services.record.nodes import Nodes, nodes_among
 from triage.fleet.services.record.runs import Attempt, attempts_of
 from triage.fleet.services.record.stops import CLOCKS_APART, UNDATED_WITHIN, Stop, is_slow, stops_of
@@ -34,7 +34,7 @@ from triage.fleet.store import record as fleet
 from triage.fleet.store.node_sets import unpacked
 from triage.fleet.store.outages import StoredOutage
 
-__all__ = ["clusters_of", "outages_of", "record_of", "small", "times_of"]
+__all__ = ["clusters_of", "outages_of", "record_of", "small"]
 
 UNNAMED: Final = ""
 
@@ -69,15 +69,7 @@ def record_of(
     wanted |= {
         row.key for row in known if row.last_seen_at >= since or (row.cluster, row.name) in accused
     }
-    machines = machines_of(
-        session,
-        of,
-        until,
-        nodes_among(known, wanted, names),
-        lambda: [(member_keys, starts_of(kept, members_at)), times_of(outages)],
-        lambda: names_in(stops, told, suspects),
-    )
-    nodes = machines.nodes
+    nodes = nodes_among(known, wanted, names)
     new_place = {old: new for new, old in enumerate(inside)}
     interruptions = interruptions_of(stops, attempts, new_place)
     ran = runs_of(kept, members_at, member_keys, nodes, since, until)
@@ -100,10 +92,8 @@ def record_of(
         signals=signals_of(session, since, until, told, suspects, nodes),
         gpus_per_node=gpus_per_node_of(kept),
         cluster=cluster,
-        notes=(*notes_of(stops, kept, num_cut, num_ran_again), *machines.notes),
-        moved=machines.moved,
-        machine_notes=machines.notes,
-        gone=machines.gone,
+        notes=tuple(notes_of(stops, kept, num_cut, num_ran_again)),
+        moved=moved_among(session, of, until, nodes),
     )
 
 
@@ -136,28 +126,8 @@ def runs_of(
         interrupted=np.array([run.interrupted for run in kept], np.bool_) & over,
         planned=np.array([run.planned for run in kept], np.bool_) & over,
         node_at=at,
-        node=nodes.places(keys, starts_of(kept, at)) if nodes.changes else nodes.place[keys],
+        node=nodes.place[keys],
     )
-
-
-def starts_of(kept: Sequence[Attempt], at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """When the run of each membership began."""
-    return np.repeat(np.array([ns(run.start) for run in kept], np.int64), np.diff(at))
-
-
-def names_in(
-    stops: Sequence[Stop], told: Sequence[fleet.StopRow], suspects: Sequence[fleet.SuspectRow]
-) -> Iterator[Named]:
-    """The nodes that stops name, each with when its job stopped."""
-    stood = {stop.incident_id: ns(stop.at) for stop in stops}
-    clusters = {row.incident_id: row.cluster for row in told}
-    for row in told:
-        if row.resolved_node and row.incident_id in stood:
-            yield row.cluster, row.resolved_node, stood[row.incident_id]
-    for suspect in suspects:
-        if suspect.incident_id in stood:
-            cluster = clusters.get(suspect.incident_id)
-            yield cluster, suspect.node, stood[suspect.incident_id]
 
 
 def interruptions_of(
@@ -184,8 +154,8 @@ def outages_of(
     begins on its node; the second value says how many did.
     """
     found: list[OutageStretch] = []
-    keys, from_ns = times_of(rows)
-    placed = nodes.places(keys, from_ns)
+    from_ns = np.fromiter((ns(row.from_at) for row in rows), np.int64, len(rows))
+    placed = nodes.place[np.fromiter((row.node_id for row in rows), np.int32, len(rows))]
     told = [
         cut_row(row, place, since, until) for row, place in zip(rows, placed.tolist(), strict=True)
     ]
@@ -200,14 +170,6 @@ def outages_of(
             found.append(row)
     found.sort(key=lambda row: (row.node, row.start_ns, row.planned))
     return Outages.of_rows(found), int(np.count_nonzero(again < NEVER_NS))
-
-
-def times_of(
-    rows: Sequence[StoredOutage],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """The keys of nodes that went out, and when."""
-    keys = np.fromiter((row.node_id for row in rows), np.int32, len(rows))
-    return keys, np.fromiter((ns(row.from_at) for row in rows), np.int64, len(rows))
 
 
 def cut_row(row: StoredOutage, node: int, since: datetime, until: datetime) -> OutageStretch:
