@@ -6,12 +6,12 @@ import pytest
 from tests.fleet.standings.outages import at_random, in_bursts, record_of
 from triage.domain.standing import Grade
 from triage.fleet.standings.calls import COUNTS, CallRule, calls_of, count_scores, expected_of_top
-from triage.fleet.standings.came_back import chance_of_as_many, come_in_bursts
-from triage.fleet.standings.forecast import forecast
+from triage.fleet.standings.forecast import forecasts
 from triage.fleet.standings.history import history_of
 from triage.fleet.standings.standing import fleet_standings
 
 ALL = np.ones(100, dtype=bool)
+EQUAL = np.ones(100)
 
 
 def test_outages_alone_give_standings():
@@ -57,12 +57,13 @@ def test_steady_lemons_are_no_bursts():
         for node in range(4)
         for day in np.random.default_rng(node).uniform(0, 199, 25).tolist()
     ]
+    *_, now = forecasts(history_of(record_of([*at_random(80), *steady])), ALL, EQUAL)
+    *_, in_burst = forecasts(history_of(record_of(in_bursts(120))), ALL, EQUAL)
 
-    history = history_of(record_of([*at_random(80), *steady]))
-
-    assert chance_of_as_many(history, ALL) < 1e-6
-    assert not come_in_bursts(history, ALL)
-    assert come_in_bursts(history_of(record_of(in_bursts(120))), ALL)
+    assert now.chance < 1e-6
+    assert not CallRule().decides(now)
+    assert CallRule(bursts=False).decides(now)
+    assert CallRule().decides(in_burst)
 
 
 def test_calls_of_the_past_are_made_from_what_was_known():
@@ -73,7 +74,7 @@ def test_calls_of_the_past_are_made_from_what_was_known():
     later = calls_of(history_of(whole), ALL, rule=CallRule(bursts=False))
 
     assert later.before[130.0] == tuple(np.flatnonzero(now.called)[
-        np.argsort(-now.times[now.called], kind="stable")
+        np.argsort(-now.now.times[now.called], kind="stable")
     ])  # fmt: skip
 
 
@@ -94,20 +95,6 @@ def test_a_node_that_is_long_out_is_no_call():
     found = fleet_standings(record_of([*in_bursts(60), *again, ("n007", 121.0, 300.0, "memory")]))
 
     assert next(one for one in found.nodes if one.node == "n007").grade is not Grade.LEMON
-
-
-def test_the_weights_follow_what_came_true():
-    steady = [
-        (f"n{node:03d}", day, day + 0.1, "gpu")
-        for node in range(10)
-        for day in np.linspace(1, 690, 60).tolist()
-    ]
-    *_, last = forecast(history_of(record_of([*at_random(200, days=700), *steady], days=700)), ALL)
-
-    # What such nodes are to have is their rate of all time: 4.9 faults in 56 days.
-    assert last.faults[:10] == pytest.approx(np.full(10, 4.9), rel=0.25)
-    assert last.faults[20:].mean() < 0.5
-    assert last.within(7.0)[0] < last.within(28.0)[0] < last.faults[0]
 
 
 def test_ties_of_a_count_are_taken_on_average():

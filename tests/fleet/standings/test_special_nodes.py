@@ -1,4 +1,4 @@
-"""Special nodes: by role, by name, by what they fail of."""
+"""Special nodes: by role and by name."""
 
 from dataclasses import replace
 
@@ -6,37 +6,21 @@ import pytest
 
 from tests.fleet.standings.outages import at_random, in_bursts, record_of
 from triage.domain.standing import Grade
-from triage.fleet.standings.history import history_of
-from triage.fleet.standings.special_nodes import by_inventory, by_its_faults
+from triage.fleet.standings.special_nodes import by_inventory
 from triage.fleet.standings.standing import fleet_standings
 
 
-def many(cause, node="n003"):
-    return [(node, 3.0 + 5 * one, 3.1 + 5 * one, cause) for one in range(39)]
-
-
-@pytest.mark.parametrize(
-    ("cause", "special"), [("software", True), ("memory", False)], ids=["of software", "a bad part"]
-)
-def test_a_node_that_fails_of_what_runs_on_it_is_special(cause, special):
-    rows = [*at_random(150, cause="gpu"), *at_random(50, seed=1, cause="software"), *many(cause)]
-
-    found = by_its_faults(history_of(record_of(rows)), {})
-
-    assert (3 in found) is special
-    assert set(found) <= {3}
-
-
 def test_a_special_node_is_no_lemon_and_says_why():
-    rows = [*in_bursts(100), *at_random(30, seed=1, cause="software"), *many("software")]
+    many = [("n003", 3.0 + 5 * one, 3.1 + 5 * one, "software") for one in range(39)]
+    record = record_of([*in_bursts(100), *many])
 
-    found = fleet_standings(record_of(rows))
+    found = fleet_standings(replace(record, role=(*[None] * 3, "front_end", *[None] * 96)))
 
     special = next(one for one in found.nodes if one.node == "n003")
     assert special.grade is Grade.UNKNOWN
-    assert special.special is not None
-    assert special.special.startswith("does other work than the rest: ")
+    assert special.special == "does other work than the rest: its role is front_end"
     assert any("1 node set aside: it does other work" in note for note in found.notes)
+    assert fleet_standings(record).nodes[0].node == "n003"
 
 
 @pytest.mark.parametrize(

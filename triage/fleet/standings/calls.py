@@ -13,9 +13,8 @@ import numpy as np
 
 from triage.domain.standing import Walked
 from triage.fleet.record.columns import Flags, Floats
-from triage.fleet.standings.came_back import chance_of_as_many, come_in_bursts
-from triage.fleet.standings.forecast import HORIZON_DAYS, Forecast, came_true, forecast
-from triage.fleet.standings.history import FaultHistory, as_known_at
+from triage.fleet.standings.forecast import HORIZON_DAYS, Forecast, came_true, forecasts
+from triage.fleet.standings.history import FaultHistory, as_known_at, away_for
 from triage.fleet.standings.strikes import summed
 from triage.statistics.estimate import LEVEL
 
@@ -23,7 +22,7 @@ __all__ = ["COUNTS", "CallRule", "Calls", "calls_of", "count_scores", "expected_
 
 # Half-lives and windows of the counts that calls are held against; days.
 WINDOWS: Final = (56.0, 112.0)
-DECAYS: Final = (14.0, 28.0, 56.0)
+DECAYS: Final = (7.0, 14.0, 28.0, 56.0, 112.0)
 COUNTS: Final = (
     *(f"count of {days:g} days" for days in WINDOWS),
     "count of all",
@@ -33,49 +32,34 @@ COUNTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CallRule:
-    """Who is called: a forecast of ``times`` that of its peers, ``faults`` or more in
-    ``within_days``, and at most ``share`` of all nodes; none where faults come back to the same
-    nodes as chance has it (``level``). With ``bursts`` they also have to come back sooner than
-    steady rates explain: where nodes differ in their rates alone, a test of counts is better.
+    """Who is called: a forecast of ``times`` that of its peers, and at most ``share`` of all
+    nodes; none where nodes that are alike would do as well (``level``). With ``bursts`` faults
+    also have to come back sooner than steady rates explain: where nodes differ in their rates
+    alone, a test of counts is better.
     """
 
-    times: float = 3.0
-    faults: int = 2
-    within_days: float = 112.0
+    times: float = 2.0
     share: float = 0.02
     level: float = 0.05
     bursts: bool = True
 
+    def decides(self, now: Forecast) -> bool:
+        """Whether the record shows by then that forecasts may decide."""
+        enough = not self.bursts or now.bursts >= -np.log(self.level)
+        return bool(now.chance <= self.level and enough)
+
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """``now`` is the forecast at the record's end, ``times`` the forecast of each node over that
-    of its peers. ``decided`` says that forecasts decide; ``came_back`` is the chance that faults
-    come back to the same nodes as often by chance. ``called`` are those named now.
+    """``now`` is the forecast at the record's end; ``decided`` says that forecasts decide.
+    ``called`` are the nodes named now, ``before`` those of each day of the past.
     """
 
     now: Forecast
-    times: Floats
     called: Flags
     decided: bool
-    came_back: float
     walked: Walked | None
     before: Mapping[float, tuple[int, ...]] = field(default_factory=dict)
-
-    @property
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The 95 % interval of each forecast: as wide as the faults behind it are few.
-
-        A Gamma of its mean that has seen the node's faults, and one of its peers.
-        """
-        from scipy.special import gammaincinv
-
-        known = self.now.look.history
-        shape = 1.0 + np.bincount(known.node, known.share, known.num_nodes)
-        scale = self.now.faults / shape
-        outside = (1 - LEVEL) / 2
-        low: Floats = gammaincinv(shape, outside) * scale
-        return low, gammaincinv(shape, 1 - outside) * scale
 
 
 def calls_of(
@@ -91,37 +75,21 @@ def calls_of(
     rule = rule or CallRule()
     beside = np.ones(history.num_nodes) if beside is None else beside
     before: dict[float, tuple[int, ...]] = {}
-    decided, chance = False, 1.0
-    for now in forecast(history, ordinary):
-        chance = chance_of_as_many(now.look.history, ordinary)
-        decided = chance <= rule.level and (
-            not rule.bursts or come_in_bursts(now.look.history, ordinary)
-        )
-        times = times_of(now, ordinary, beside)
-        named = called_at(now, times, ordinary, rule) if decided else ()
+    for now in forecasts(history, ordinary, beside):
+        decided = rule.decides(now)
+        named = called_at(now, ordinary, rule) if decided else ()
         if decided and now.day + HORIZON_DAYS <= history.days:
             before[now.day] = named
     called = np.zeros(history.num_nodes, dtype=bool)
     called[list(named)] = True
-    walked = walked_over(history, ordinary, before)
-    return Calls(now, times, called, decided, chance, walked, before)
+    return Calls(now, called, decided, walked_over(history, ordinary, before), before)
 
 
-def times_of(now: Forecast, ordinary: Flags, beside: Floats) -> Floats:
-    """The forecast of each node over the mean of all nodes, at the rate of its place."""
-    mean = float((now.faults / beside)[ordinary].mean()) if ordinary.any() else 0.0
-    return now.faults / (mean * beside) if mean else np.zeros(len(now.faults))
-
-
-def called_at(now: Forecast, times: Floats, ordinary: Flags, rule: CallRule) -> tuple[int, ...]:
-    """The nodes called at one look, the worst first."""
-    known = now.look.history
-    lately = known.day > now.day - rule.within_days
-    faults = np.bincount(known.node[lately], known.share[lately], known.num_nodes)
-    # A tie is a half each, so two faults may come to a little less.
-    able = ordinary & (times >= rule.times) & (faults > rule.faults - 0.5)
-    order = np.argsort(np.where(able, -times, 0.0), kind="stable")
-    most = max(1, round(rule.share * known.num_nodes))
+def called_at(now: Forecast, ordinary: Flags, rule: CallRule) -> tuple[int, ...]:
+    """The nodes called at one look, the worst first; one that is long out is none."""
+    able = ordinary & (now.times >= rule.times) & (away_for(now.known) < HORIZON_DAYS)
+    order = np.argsort(np.where(able, -now.times, 0.0), kind="stable")
+    most = max(1, round(rule.share * len(able)))
     return tuple(node for node in order[:most].tolist() if able[node])
 
 

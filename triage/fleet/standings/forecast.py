@@ -1,180 +1,212 @@
-"""How many faults each node is to have in the days ahead, learned from the record's own past.
+"""How many faults each node is to have in the next 56 days: decayed counts, shrunk.
 
-A sum of what each past fault still says: some of it fades in days (the repair did not take), some
-in weeks, some in months, and some never (the node is so). How much of each is refitted at each
-time to what came true before, by least squares over nodes that have failed, and starts from
-weights that are stated here. Assumes that what was predictable stays so.
-
-Chosen on records of real machines by what predicts weeks ahead: plain counts of 56 and 112 days,
-of all time, and decayed counts are each a special case of it.
+A fault counts less the older it is. One part of it fades within days (the repair did not take),
+the rest within months (the node is so). Counts are shrunk towards the rate of the node's place by
+a Gamma prior (Gamma-Poisson). Half-lives, weights and prior are those that are likeliest by the
+record's own past: by which nodes failed within each 14 days, given the counts before them. How
+many failed does not enter, so a fleet that gets better or worse misleads nothing.
+Assumes that what was predictable stays so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
 
-from triage.fleet.record.columns import Flags, Floats
-from triage.fleet.standings.history import (
-    FaultHistory,
-    as_known_at,
-    decayed_faults,
-    expected_back,
-    wave_weights,
-)
+from triage.fleet.record.columns import Flags, Floats, Ints
+from triage.fleet.standings.history import FaultHistory, as_known_at
+from triage.fleet.standings.strikes import summed
+from triage.statistics.estimate import LEVEL
 
-__all__ = ["FIRST_DAYS", "HORIZON_DAYS", "Forecast", "Look", "came_true", "forecast", "looks_of"]
+__all__ = [
+    "FIRST_DAYS",
+    "HORIZON_DAYS",
+    "USUAL",
+    "Fading",
+    "Forecast",
+    "came_true",
+    "forecasts",
+    "interval_of",
+]
 
 HORIZON_DAYS: Final = 56.0
-STEP_DAYS: Final = 14.0
+STEP_DAYS: Final = 7.0
+# Whom a look names is held against the nodes that failed in so many days after it.
+LEARN_DAYS: Final = 14.0
 # Less is no history to forecast from.
 FIRST_DAYS: Final = 28.0
 # What is older is looked at no more: fleets change.
-MOST_LOOKS: Final = 104
-HALF_LIVES: Final = (3.0, 14.0, 56.0)
-# What each term is worth beforehand: the fleet's rate, faults fading with each half-life, and the
-# node's own rate of all time. Each term says by itself how many faults are to come, so together
-# they come to about 1. They weigh as much as so many faults that came true.
-BEFOREHAND: Final[Floats] = np.array([0.3, 0.05, 0.15, 0.15, 0.2])
-WEIGHT: Final = 40.0
+MOST_LOOKS: Final = 208
 # The fleet's own rate is that of so many days: it drifts.
 RECENT_DAYS: Final = 112.0
-# Nodes that never failed: how often they do beside the fleet beforehand, and what it weighs.
-BEFOREHAND_CLEAN: Final = 0.6
-CLEAN_WEIGHT: Final = 10.0
 # A fleet in which nothing failed still has a rate: less than one fault is known.
 UNSEEN: Final = 0.5
+FAST: Final = (3.0, 7.0, 14.0)
+SLOW: Final = (56.0, 112.0, 224.0, 448.0)
+GAINS: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
+SHAPES: Final = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The fleet as it was known at ``day``: ``terms`` of each node, shape (nodes, 5).
-
-    Terms are of a node that is in service; ``up`` is what to expect of them, as far as the node is
-    back: of rates in proportion to its time in service, of what fades after a return as far as
-    there is one. ``in_service`` is the part of the horizon that it can be expected to be up.
+class Fading:
+    """How faults fade: half-lives in days, ``gain`` times as much of the ``fast`` part as of the
+    ``slow`` one. ``shape`` is that of the Gamma prior: it weighs as much as so many faults.
     """
 
-    day: float
-    terms: Floats
-    up: Floats
-    in_service: Floats
-    history: FaultHistory
+    fast: float
+    slow: float
+    gain: float
+    shape: float
+
+    def weigh(self, decayed: Callable[[float], Floats]) -> Floats:
+        """Values that ``decayed`` gives by half-life, so that a fault of this moment counts 1."""
+        return (decayed(self.slow) + self.gain * decayed(self.fast)) / (1 + self.gain)
+
+    def doublings(self) -> float:
+        """How far it is from :data:`USUAL`."""
+        pairs = (
+            (self.fast, USUAL.fast),
+            (self.slow, USUAL.slow),
+            (self.gain + 0.5, USUAL.gain + 0.5),
+            (self.shape, USUAL.shape),
+        )
+        return float(sum(abs(np.log2(one / usual)) for one, usual in pairs))
+
+
+USUAL: Final = Fading(7.0, 112.0, 8.0, 0.25)
+"""What is assumed before the record says more: in the week after a repair a node fails about ten
+times as often as usual.
+"""
+FADINGS: Final = tuple(
+    one
+    for one in (Fading(*each) for each in product(FAST, SLOW, GAINS, SHAPES))
+    if one.gain or one.fast == USUAL.fast
+)
+GAIN: Final[Floats] = np.array([one.gain for one in FADINGS])
+SHAPE: Final[Floats] = np.array([one.shape for one in FADINGS])
+OF_FAST: Final[Ints] = np.array([FAST.index(one.fast) for one in FADINGS], np.int64)
+OF_SLOW: Final[Ints] = np.array([SLOW.index(one.slow) for one in FADINGS], np.int64)
+# Each doubling away from the usual is e times as unlikely beforehand (logarithms).
+BEFOREHAND: Final[Floats] = -np.array([one.doublings() for one in FADINGS])
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """``faults`` of each node within :data:`HORIZON_DAYS` of ``day``. ``weights`` are those of the
-    terms, ``learned_from`` the number of faults that they were fitted to.
+    """The forecast of each node at ``day``: ``faults`` within :data:`HORIZON_DAYS`, and ``times``
+    as many as its peers. ``weight`` is the shape of its Gamma distribution: about the faults that
+    it rests on.
+
+    ``chance`` bounds how likely such a record is where nodes of one place are all alike;
+    ``bursts`` is how much likelier it is that a part of each fault fades fast than that none does
+    (logarithm).
     """
 
     day: float
+    fading: Fading
     faults: Floats
-    weights: Floats
-    learned_from: int
-    look: Look
-
-    def within(self, days: float) -> Floats:
-        """The faults within so many days, of a node as it is: what fades soon counts sooner."""
-        part = np.array(
-            [
-                days / HORIZON_DAYS,
-                *(
-                    (1 - 0.5 ** (days / half)) / (1 - 0.5 ** (HORIZON_DAYS / half))
-                    for half in HALF_LIVES
-                ),
-                days / HORIZON_DAYS,
-            ]
-        )
-        up, _ = up_of(self.look.history, days)
-        faults: Floats = (self.look.terms * up) @ (self.weights * part)
-        # Such a node was never out.
-        never_yet = self.look.terms[:, -1] <= 0
-        faults[never_yet] = self.faults[never_yet] * days / HORIZON_DAYS
-        return faults
+    times: Floats
+    weight: Floats
+    chance: float
+    bursts: float
+    known: FaultHistory
 
 
-def looks_of(history: FaultHistory) -> list[Look]:
-    """The looks back at every ``STEP_DAYS``, oldest first; the last is of the record's end."""
-    num = int((history.days - FIRST_DAYS) // STEP_DAYS)
-    back = range(min(max(num, 0), MOST_LOOKS), -1, -1)
-    return [look_at(history, history.days - STEP_DAYS * one) for one in back]
+def interval_of(mean: Floats, shape: Floats) -> tuple[Floats, Floats]:
+    """The 95 % interval of Gamma distributions."""
+    from scipy.special import gammaincinv
+
+    outside = (1 - LEVEL) / 2
+    scale = mean / shape
+    return gammaincinv(shape, outside) * scale, gammaincinv(shape, 1 - outside) * scale
 
 
-def look_at(history: FaultHistory, day: float) -> Look:
-    known = as_known_at(history, day)
-    weights = wave_weights(known)
-    length = max(day, 1.0)
-    lately = known.day > day - RECENT_DAYS
-    faults = max(float(known.share[lately].sum()), UNSEEN)
-    fleet = faults / min(length, RECENT_DAYS) / known.num_nodes
-    terms = [np.full(known.num_nodes, fleet * HORIZON_DAYS)]
-    for half_life in HALF_LIVES:
-        # Faults per day at the decayed rate; what lies before the record is missing in it.
-        seen = half_life / np.log(2) * (1 - 0.5 ** (length / half_life))
-        terms.append(decayed_faults(known, half_life, weights) / seen * HORIZON_DAYS)
-    ever = np.bincount(known.node, weights, known.num_nodes)
-    terms.append(ever / length * HORIZON_DAYS)
-    up, in_service = up_of(known, HORIZON_DAYS)
-    return Look(day, np.array(terms).T, up, in_service, known)
-
-
-def up_of(known: FaultHistory, days: float) -> tuple[Floats, Floats]:
-    """What to expect of each term of each node, and the part of ``days`` that it is up."""
-    in_service, back = expected_back(known, days)
-    return np.array([in_service, *[back] * len(HALF_LIVES), in_service]).T, in_service
+def decayed_faults(history: FaultHistory, half_life_days: float) -> Floats:
+    """The faults of each node, each half as much for each half-life since it; shape (nodes,)."""
+    weights = history.share * np.exp2((history.day - history.days) / half_life_days)
+    return summed(history.node, weights, history.num_nodes)
 
 
 def came_true(history: FaultHistory, day: float, horizon_days: float = HORIZON_DAYS) -> Floats:
     """The faults of each node in the ``horizon_days`` after ``day``."""
     first, last = np.searchsorted(history.day, [day, day + horizon_days], side="right")
-    counts = np.bincount(history.node[first:last], history.share[first:last], history.num_nodes)
-    return counts.astype(np.float64)
+    return summed(history.node[first:last], history.share[first:last], history.num_nodes)
 
 
-def forecast(history: FaultHistory, ordinary: Flags) -> Iterator[Forecast]:
-    """The forecast at each look, each fitted to what was known by then.
+def forecasts(history: FaultHistory, ordinary: Flags, beside: Floats) -> Iterator[Forecast]:
+    """The forecast at every ``STEP_DAYS`` back, oldest first; the last is of the record's end.
 
-    ``ordinary`` nodes alone are learned from. The last one is that of the record's end.
+    Each is learned from what was known by then, from ``ordinary`` nodes alone. ``beside`` is how
+    often the place of each node fails beside the fleet.
     """
-    looks = looks_of(history)
-    squares, product, events = np.zeros((5, 5)), np.zeros(5), 0.0
-    # Nodes that never failed have one term alone: how often they do, in times the fleet's rate.
-    clean, clean_expected = CLEAN_WEIGHT * BEFOREHAND_CLEAN, CLEAN_WEIGHT
-    learned = 0
-    for look in looks:
-        while learned < len(looks) and looks[learned].day + HORIZON_DAYS <= look.day:
-            past = looks[learned]
-            failed = past.terms[:, -1] > 0
-            counts = ordinary & failed
-            terms = (past.terms * past.up)[counts]
-            after = came_true(history, past.day)
-            faults = after[counts]
-            # Looks overlap, and each fault is to be counted once.
-            once = STEP_DAYS / HORIZON_DAYS
-            never = ordinary & ~failed
-            clean += once * float(after[never].sum())
-            clean_expected += once * float(past.terms[never, 0].sum())
-            squares += once * terms.T @ terms
-            product += once * terms.T @ faults
-            events += once * float(faults.sum())
-            learned += 1
-        weights = fitted(squares, product, events)
-        faults = (look.terms * look.up) @ weights
-        never_yet = look.terms[:, -1] <= 0
-        faults[never_yet] = look.terms[never_yet, 0] * clean / clean_expected
-        yield Forecast(look.day, faults, weights, round(events), look)
+    num = max(int((history.days - FIRST_DAYS) // STEP_DAYS), 0)
+    likelier = np.zeros(len(FADINGS))
+    for back in range(min(num, MOST_LOOKS), -1, -1):
+        day = history.days - STEP_DAYS * back
+        if (before := day - LEARN_DAYS) >= FIRST_DAYS:
+            failed = came_true(history, before, LEARN_DAYS)
+            found = likelihoods(as_known_at(history, before), failed, ordinary, beside)
+            # Looks overlap, and each failure is to be counted once.
+            likelier = likelier + STEP_DAYS / LEARN_DAYS * found
+        yield forecast_at(as_known_at(history, day), ordinary, beside, likelier)
 
 
-def fitted(squares: Floats, product: Floats, events: float) -> Floats:
-    """Weights of least squares, none below zero, drawn towards :data:`BEFOREHAND`."""
-    if events <= 0:
-        return BEFOREHAND
-    from scipy.optimize import nnls
+def forecast_at(known: FaultHistory, ordinary: Flags, beside: Floats, likelier: Floats) -> Forecast:
+    fading = FADINGS[int(np.argmax(BEFOREHAND + likelier))]
+    counts = fading.weigh(lambda half_life: decayed_faults(known, half_life))
+    usual = beside * float(counts[ordinary].sum() / beside[ordinary].sum())
+    weight = fading.shape + counts
+    times = weight / (fading.shape + usual)
+    lately = min(max(known.days, 1.0), RECENT_DAYS)
+    recent = (known.day > known.days - lately) & ordinary[known.node]
+    total = max(float(known.share[recent].sum()), UNSEEN) / lately * HORIZON_DAYS
+    rates = beside * times
+    faults = rates * total / float(rates[ordinary].sum())
+    alike = mean_of(likelier, GAIN >= 0)
+    bursts = mean_of(likelier, GAIN > 0) - mean_of(likelier, GAIN == 0)
+    chance = float(np.exp(-max(alike, 0.0)))
+    return Forecast(known.days, fading, faults, times, weight, chance, bursts, known)
 
-    ridge = WEIGHT / max(events, 1.0) * np.diag(squares)
-    whole = squares + np.diag(ridge)
-    root = np.linalg.cholesky(whole + 1e-12 * np.eye(5))
-    weights, _ = nnls(root.T, np.linalg.solve(root, product + ridge * BEFOREHAND))
-    return np.asarray(weights, np.float64)
+
+def likelihoods(known: FaultHistory, failed: Floats, ordinary: Flags, beside: Floats) -> Floats:
+    """For each of ``FADINGS`` how much likelier it made the nodes that ``failed`` than nodes of
+    one place that are all alike (logarithm). A node counts once, however often it failed.
+    """
+    nodes = np.flatnonzero(ordinary & (failed > 0))
+    if not len(nodes):
+        return np.zeros(len(FADINGS))
+    rates, place = np.unique(beside, return_inverse=True)
+    num = np.bincount(place[ordinary], minlength=len(rates)).astype(np.float64)
+    fast, slow = (
+        np.array([decayed_faults(known, one) for one in half_lives]) for half_lives in (FAST, SLOW)
+    )
+
+    def of_places(counts: Floats) -> Floats:
+        return np.array([summed(place[ordinary], row[ordinary], len(rates)) for row in counts])
+
+    sums = weighed(of_places(fast), of_places(slow))
+    usual = sums.sum(axis=1, keepdims=True) / (rates * num).sum() * rates
+    prior = SHAPE[:, None] + usual
+    whole = (rates * (num * SHAPE[:, None] + sums) / prior).sum(axis=1, keepdims=True)
+    times = (SHAPE[:, None] + weighed(fast[:, nodes], slow[:, nodes])) / prior[:, place[nodes]]
+    found: Floats = np.log(times * (rates * num).sum() / whole) @ np.minimum(failed[nodes], 1.0)
+    return found
+
+
+def weighed(fast: Floats, slow: Floats) -> Floats:
+    """Rows by half-life as rows by ``FADINGS``."""
+    gain = GAIN[:, None]
+    found: Floats = (slow[OF_SLOW] + gain * fast[OF_FAST]) / (1 + gain)
+    return found
+
+
+def mean_of(likelier: Floats, among: Flags) -> float:
+    """The logarithm of the mean likelihood of some of ``FADINGS``, weighed as beforehand.
+
+    Where nodes are all alike it exceeds ln(1/p) at any time in at most p of all fleets (Ville's
+    inequality).
+    """
+    weights = np.exp(BEFOREHAND[among])
+    some = likelier[among]
+    return float(some.max() + np.log(np.average(np.exp(some - some.max()), weights=weights)))

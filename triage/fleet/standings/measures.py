@@ -22,24 +22,23 @@ from triage.fleet.record.node_exposure import (
     time_in_runs,
 )
 from triage.fleet.standings.calls import CallRule, Calls, calls_of
-from triage.fleet.standings.forecast import FIRST_DAYS
+from triage.fleet.standings.forecast import FIRST_DAYS, USUAL, Fading, interval_of
 from triage.fleet.standings.history import FaultHistory, history_of
-from triage.fleet.standings.node_kinds import Kinds, split_kinds
-from triage.fleet.standings.own_rates import Groups, groups_of
+from triage.fleet.standings.outliers import Excess, standing_out
 from triage.fleet.standings.places import KINDS, PlaceRate, places_of_record, standing_out_of
 from triage.fleet.standings.repeated_part import OfLeaves, leaves_standing_out
 from triage.fleet.standings.saving import Cost, cost_of
-from triage.fleet.standings.shrinkage import GammaPrior, fit_prior, posterior
 from triage.fleet.standings.signs import Sign, signs_of
-from triage.fleet.standings.special_nodes import by_inventory, by_its_faults
+from triage.fleet.standings.special_nodes import by_inventory
 from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of, summed
 
 __all__ = ["INTERRUPTIONS", "OUTAGES", "Measures", "StandingOptions", "measured"]
 
-# What is older weighs less than a sixteenth: a node stands the same in a record of any length.
-LOOK_BACK: Final = 4.0
+# Strikes that are older are shown no more: a node stands the same in a record of any length.
+LOOK_BACK_DAYS: Final = 112.0
 INTERRUPTIONS: Final = "interruptions"
 OUTAGES: Final = "outages"
+TINY: Final = 1e-300
 Measure = Callable[[Ints], Floats]
 
 
@@ -48,18 +47,17 @@ class StandingOptions:
     """What decides; times in days and hours.
 
     A lemon needs, besides the test, ``lemon_strikes`` and a score of ``lemon_times``: what is sure
-    and small, or long ago, is no reason to replace a node. (The shrunk rate is shown and decides
-    nothing: one Gamma holds a single lemon among equals for chance.) A watched node needs
+    and small, or long ago, is no reason to replace a node. A watched node needs
     ``watch_strikes``: one is noise in a fleet of any size. Strikes of one node within
     ``episode_h`` of each other are one. A golden node was in runs for ``golden_days`` without
     any blame, and passed a stress check in the last ``stress_days``.
 
-    Where the record is long enough to forecast from, that decides instead: a lemon is forecast
-    to fail ``call_times`` as often as its peers, and ``call_share`` of the nodes are the most.
+    Where the record shows that forecasts tell nodes apart, they decide instead: a lemon is
+    forecast to fail ``call_times`` as often as its peers, and ``call_share`` of the nodes are the
+    most. How faults fade is learned from the record.
     ``lost_h`` is what a fault costs each GPU of the job: the work since a checkpoint, the restart.
     """
 
-    half_life_days: float = 28.0
     window_days: float = 56.0
     false_discovery_rate: float = 0.05
     episode_h: float = 1.0
@@ -68,7 +66,7 @@ class StandingOptions:
     watch_strikes: int = 2
     golden_days: float = 28.0
     stress_days: float = 30.0
-    call_times: float = 3.0
+    call_times: float = 2.0
     call_share: float = 0.02
     lost_h: float = 0.5
 
@@ -79,17 +77,20 @@ class StandingOptions:
             raise UsageError("lost_h is hours, and more than none")
         if not (self.call_times > 0 and 0 < self.call_share <= 1):
             raise UsageError("call_times is above 0, and call_share lies between 0 and 1")
-        if min(self.half_life_days, self.window_days) <= 0:
-            raise UsageError("half-life and window are days, and more than none")
+        if self.window_days <= 0:
+            raise UsageError("a window is days, and more than none")
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
     """Everything that grades are made from; arrays have one value per node.
 
-    ``strikes`` look back over ``LOOK_BACK`` half-lives, without those of a leaf that stands out;
-    so do ``decayed`` and ``decayed_days``. ``num``, ``blame`` and ``days`` are of the window.
-    ``basis`` is what a strike is. ``special`` nodes are set aside, each with the reason.
+    ``strikes`` look back over ``LOOK_BACK_DAYS``, without those of a leaf that stands out; so do
+    ``decayed`` and ``decayed_days``, which fade by ``fading``. ``num``, ``blame``, ``days`` and
+    ``excess`` are of the window. ``own`` is the place of a node that stands out, ``beside`` how
+    often that fails beside the fleet, and ``rate`` what each node is held against, per day.
+    ``shrunk`` is the rate of each with its interval, None where nothing was blamed. ``basis`` is
+    what a strike is. ``special`` nodes are set aside, each with the reason.
     """
 
     strikes: Strikes
@@ -100,10 +101,11 @@ class Measures:
     decayed: Floats
     decayed_days: Floats
     ever: Flags
-    kinds: Kinds
-    groups: Groups
-    prior: GammaPrior | None
-    rate: tuple[Floats, Floats, Floats] | None
+    excess: Excess
+    own: Mapping[int, tuple[str, str]]
+    rate: Floats
+    fading: Fading
+    shrunk: tuple[Floats, Floats, Floats] | None
     signs: Mapping[str, tuple[Sign, ...]]
     num_tested: int
     basis: str | None
@@ -121,25 +123,17 @@ def measured(
 ) -> Measures:
     """Everything that the grades of a record are made from."""
     num_nodes, until_ns = len(record.nodes), record.until_ns
-    half_life = options.half_life_days
     from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
-    back_ns = max(record.since_ns, until_ns - int(LOOK_BACK * half_life * NS_PER_DAY))
+    back_ns = max(record.since_ns, until_ns - int(LOOK_BACK_DAYS * NS_PER_DAY))
     back_ns = min(back_ns, from_ns)
     every_strike = strikes_of(record)
     basis = basis_of(record)
-    days, weighed_days = exposure_of(
-        record,
-        basis,
-        (
-            lambda at_ns: days_since(at_ns, from_ns),
-            lambda at_ns: decayed_days(np.maximum(at_ns, back_ns), until_ns, half_life),
-        ),
-    )
+    [days] = exposure_of(record, basis, (lambda at_ns: days_since(at_ns, from_ns),))
     everything = every_strike.where(every_strike.at_ns >= back_ns)
     leaves = leaves_standing_out(record, everything, from_ns, days, options.false_discovery_rate)
     of_leaf = np.isin(every_strike.row, everything.row[leaves.explained])
     history = history_of(record, every_strike.where(~of_leaf))
-    special = specials_of(record, history)
+    special = by_inventory(record)
     ordinary = np.ones(num_nodes, dtype=bool)
     ordinary[list(special)] = False
     strikes = episodes(everything.where(~leaves.explained), int(options.episode_h * NS_PER_HOUR))
@@ -147,15 +141,25 @@ def measured(
         strikes = outages_as_strikes(record, history, back_ns)
     now = strikes.at_ns >= from_ns
     blame = summed(strikes.node[now], strikes.blame[now], num_nodes)
-    age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
-    weights = strikes.blame * np.exp2(-age_days / half_life)
-    decayed = summed(strikes.node, weights, num_nodes)
     places = places_within(record, history, ordinary)
     own, beside = standing_out_of(record, places)
-    groups = groups_of(record.generation, own)
     of_rest = np.where(ordinary, days, 0.0)
-    prior = fit_prior(blame, of_rest)
+    excess = standing_out(
+        blame, of_rest * beside, false_discovery_rate=options.false_discovery_rate
+    )
     calls = calls_within(history, ordinary, beside, basis, options)
+    fading = USUAL if calls is None else calls.now.fading
+    nothing = (np.zeros(0), np.zeros(0))
+    age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
+
+    def fade(at_ns: Ints) -> Floats:
+        back = np.maximum(at_ns, back_ns)
+        return fading.weigh(lambda half_life: decayed_days(back, until_ns, half_life))
+
+    [weighed_days] = exposure_of(record, basis, (fade,))
+    weights = fading.weigh(lambda half_life: np.exp2(-age_days / half_life))
+    decayed = summed(strikes.node, strikes.blame * weights, num_nodes)
+    rate = excess.rate * beside
     return Measures(
         strikes=strikes,
         leaves=leaves,
@@ -165,21 +169,30 @@ def measured(
         decayed=decayed,
         decayed_days=weighed_days,
         ever=np.bincount(np.concatenate([everything.node, strikes.node]), minlength=num_nodes) > 0,
-        kinds=split_kinds(strikes.node[now], strikes.blame[now], of_rest, groups),
-        groups=groups,
-        prior=prior,
-        rate=None if prior is None else posterior(prior, decayed, weighed_days),
+        excess=excess,
+        own=own,
+        rate=rate,
+        fading=fading,
+        shrunk=shrunk(fading.shape, rate, decayed, weighed_days) if blame.any() else None,
         signs=signs_of(record, from_ns, flags, drains=basis != OUTAGES),
         num_tested=int(np.count_nonzero(of_rest > 0)),
         basis=basis,
         history=history,
         special=special,
         calls=calls,
-        bounds=(np.zeros(0), np.zeros(0)) if calls is None else calls.bounds,
+        bounds=nothing if calls is None else interval_of(calls.now.faults, calls.now.weight),
         num_left_out=every_strike.num_left_out,
         places=places,
         cost=cost_of(record, history, options.lost_h),
     )
+
+
+def shrunk(
+    shape: float, rate: Floats, blame: Floats, exposure: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """(mean, low, high) of each node's rate: its blame, drawn towards the ``rate`` of its place."""
+    mean = (shape + blame) / (shape / np.maximum(rate, TINY) + exposure)
+    return mean, *interval_of(mean, shape + blame)
 
 
 def basis_of(record: FleetRecord) -> str | None:
@@ -190,7 +203,7 @@ def basis_of(record: FleetRecord) -> str | None:
 
 
 def exposure_of(
-    record: FleetRecord, basis: str | None, measures: tuple[Measure, Measure]
+    record: FleetRecord, basis: str | None, measures: tuple[Measure, ...]
 ) -> tuple[Floats, ...]:
     """The exposure of each node in each of the measures."""
     num_nodes = len(record.nodes)
@@ -208,12 +221,6 @@ def exposure_of(
         for total, one in zip(totals, measures, strict=True):
             total[of] -= float(np.diff(one(last))[0])
     return tuple(np.maximum(total, 0.0) for total in totals)
-
-
-def specials_of(record: FleetRecord, history: FaultHistory) -> dict[int, str]:
-    """Nodes that do other work than the rest, and why that is said of each."""
-    special = by_inventory(record)
-    return {**by_its_faults(history, special), **special}
 
 
 def places_within(

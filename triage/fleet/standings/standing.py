@@ -2,11 +2,10 @@
 
 Where the record shows that faults come back to the same nodes, the forecast of the next 56 days
 decides who is a lemon. Where it is too short for that, a test does: more blame within a window
-than chance and the rate of the node's own generation explain. Both rest on interruptions, or on
-outages where no run is known: signs such as Xid kinds, drains and telemetry may put a node under
-watch, but they never convict it. Sources: Meta's lemon detection ("Revisiting Reliability in
-Large-Scale ML Research Clusters", HPCA 2025), mixtures of two kinds of nodes with a Bayesian
-false-discovery rate, and empirical Bayes shrinkage.
+than chance and the rate of the node's place explain. Both rest on interruptions, or on outages
+where no run is known: signs such as Xid kinds, drains and telemetry may put a node under watch,
+but they never convict it. Sources: Meta's lemon detection ("Revisiting Reliability in Large-Scale
+ML Research Clusters", HPCA 2025), false-discovery rates, and Gamma-Poisson shrinkage.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,6 @@ from triage.domain.counts import count
 from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, Standing
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measured
-from triage.fleet.standings.own_rates import GENERATION
 from triage.fleet.standings.places import PlaceRate, words_of_place
 from triage.fleet.standings.precursors.judge import precursors_of
 from triage.fleet.standings.repeated_part import parts_of_nodes
@@ -65,12 +63,14 @@ def fleet_standings(
     return FleetStandings(
         nodes=tuple(rows),
         parts=(*seen.leaves.parts, *found),
-        fleet_rate=PER * seen.kinds.fleet_rate if seen.num_tested else None,
-        prior_shape=seen.prior.shape if seen.prior else None,
-        prior_days=seen.prior.days if seen.prior else None,
+        fleet_rate=PER * seen.excess.rate if seen.num_tested else None,
+        prior_shape=seen.fading.shape if seen.shrunk else None,
+        prior_days=seen.fading.shape / seen.excess.rate
+        if seen.shrunk and seen.num_tested
+        else None,
         num_tested=seen.num_tested,
         window_days=options.window_days,
-        half_life_days=options.half_life_days,
+        half_life_days=seen.fading.slow,
         false_discovery_rate=options.false_discovery_rate,
         notes=tuple(notes_of(seen, options)),
         precursors=precursors,
@@ -120,8 +120,7 @@ def notes_of(seen: Measures, options: StandingOptions) -> Iterator[str]:
             f"{count(aside, 'node')} set aside:"
             f" {'it does' if aside == 1 else 'they do'} other work than the rest"
         )
-    yield from (words_of_place(row) for row in seen.places if row.found and row.kind != GENERATION)
-    yield from seen.groups.notes(seen.kinds.rate, seen.days, PER)
+    yield from (words_of_place(row) for row in seen.places if row.found)
     yield from notes_of_calls(seen)
 
 
@@ -131,12 +130,15 @@ def notes_of_calls(seen: Measures) -> Iterator[str]:
     if calls is None:
         return
     if not calls.decided:
-        if calls.came_back > CHANCE and (seen.basis == OUTAGES or calls.now.learned_from):
+        if calls.now.chance > CHANCE:
             yield (
                 "faults come back to the same nodes no more than by chance"
-                f" (p = {calls.came_back:.2g}): forecasts call no node a lemon"
+                f" (p = {calls.now.chance:.2g}): forecasts call no node a lemon"
             )
         return
+    fading = calls.now.fading
+    fast = f"half-lives of {fading.fast:g} and" if fading.gain else "a half-life of"
+    yield f"forecasts count faults with {fast} {fading.slow:g} days, as the record's own past says"
     if calls.walked is None:
         yield "no call of the past is over yet: how often calls are right cannot be told"
         return
@@ -168,7 +170,7 @@ def graded(
             )
             continue
         words = Words(
-            PER * float(seen.kinds.rate[node]),
+            PER * float(seen.rate[node]),
             options.window_days,
             options.false_discovery_rate,
             seen.signs.get(name, ()),
@@ -227,14 +229,13 @@ def ahead_of(seen: Measures, node: int) -> Ahead | None:
     calls = seen.calls
     if calls is None:
         return None
-    low, high = seen.bounds
     now = calls.now
+    low, high = seen.bounds
     return Ahead(
         float(now.faults[node]),
         float(low[node]),
         float(high[node]),
-        float(calls.times[node]),
-        float(now.look.in_service[node]),
+        float(now.times[node]),
         bool(calls.called[node]),
         calls.decided,
     )
@@ -242,22 +243,21 @@ def ahead_of(seen: Measures, node: int) -> Ahead | None:
 
 def whose_rate(seen: Measures, node: int) -> str | None:
     """Whose rate a node is held against, in words; None where there is only the fleet's."""
-    if len(seen.groups.names) < 2:
+    if node not in seen.own:
         return None
-    name = seen.groups.names[seen.groups.of[node]]
-    kind = seen.groups.kinds[seen.groups.of[node]].replace("_", " ")
-    return "nodes of no known generation" if name is None else f"its {kind} ({name})"
+    kind, name = seen.own[node]
+    return f"its {kind.replace('_', ' ')} ({name})"
 
 
 def figures_of(seen: Measures) -> Iterator[Figures]:
     """The figures of each node."""
-    usual = seen.kinds.rate * seen.decayed_days
+    usual = seen.rate * seen.decayed_days
     with np.errstate(invalid="ignore", divide="ignore"):
         score = np.where(usual > 0, seen.decayed / usual, 0.0)
     nothing = [None] * len(score)
-    rates = [(PER * one).tolist() for one in seen.rate] if seen.rate else [nothing] * 3
-    kinds = seen.kinds
-    columns = (seen.num, seen.blame, kinds.expected, seen.days, kinds.p, kinds.q)
+    rates = [(PER * one).tolist() for one in seen.shrunk] if seen.shrunk else [nothing] * 3
+    excess = seen.excess
+    columns = (seen.num, seen.blame, excess.expected, seen.days, excess.p, excess.q)
     return map(Figures, *(one.tolist() for one in (*columns, score)), *rates)
 
 

@@ -29,16 +29,15 @@ class Figures(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """What the next 56 days are to bring one node: faults with their 95 % interval, ``times``
-    those of its peers, the part of the time that it is in service. ``called`` says that it is
-    named for that; ``decided`` that forecasts decide at all.
+    """What the next 56 days are to bring one node: faults with their 95 % interval, and ``times``
+    those of its peers. ``called`` says that it is named for that; ``decided`` that forecasts
+    decide at all.
     """
 
     faults: float
     low: float
     high: float
     times: float
-    in_service: float
     called: bool
     decided: bool
 
@@ -109,13 +108,10 @@ def counted(one: Figures, words: Words) -> str:
 
 
 def forecast_of(ahead: Ahead) -> str:
-    away = ""
-    if ahead.in_service < 1:
-        away = f"; it is out now, and in service for {ahead.in_service:.0%} of that time"
     return (
         f"{number(ahead.faults)} faults are expected of it in the next 56 days (95 %:"
         f" {number(ahead.low)} to {number(ahead.high)}), {ahead.times:.1f} times as many as of its"
-        f" peers{away}"
+        " peers"
     )
 
 
