@@ -10,7 +10,7 @@ against the next 56 days: the nodes of grade lemon, and the 1, 5, 10 and 20 of t
 forecast. Beside them as many nodes by each count (56 and 112 days, all; half-lives of 7, 14, 28,
 56 and 112 days), ties on average; the best of the eight is chosen in hindsight. Nodes that were
 set aside are left out on both sides; the last rows put them back into the counts. Intervals
-(95 %) are of nodes drawn again. With ``--later-half`` the first half is learned from alone.
+(95 %) are of nodes drawn again. With ``--later-half`` calls are made in the later half alone.
 """
 
 import argparse

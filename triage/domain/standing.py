@@ -77,7 +77,7 @@ class Standing(WireForm):
 
     ``strikes`` are interruptions of the window in which it stood as a suspect, those of one
     episode counted once; ``blame`` is its share in them (a tie of two is a half each) and
-    ``expected`` what the rate of its generation, or of the fleet where none is known, gives a
+    ``expected`` what the rate of its place where that stands out, or else of the fleet, gives a
     node that was in runs for ``exposure_days``. ``p_value`` is the chance of as much blame or
     more at that rate, ``q_value`` the part of healthy nodes to be expected among those that
     stand out as far (false-discovery rate); both None where nothing was tested.
@@ -201,7 +201,8 @@ class FleetStandings:
     ``outages`` where no run is known; None where there is neither. ``walked`` is how calls of
     the past came out; None where there were none. ``places`` are those tested, the surest first.
 
-    ``fleet_rate`` is per 1,000 node-days; a node counts in it as far as it is healthy. The prior is
+    ``fleet_rate`` is per 1,000 node-days, without nodes that stand out. ``half_life_days`` is that
+    of the slow part of a fault, learned from the record. The prior is
     Gamma(``prior_shape``, ``prior_days`` node-days). ``num_tested`` nodes were in runs within
     the last ``window_days``. ``parts`` are those named again; ``notes`` say what is missing.
     ``precursors`` is what error counters say of faults to come.
