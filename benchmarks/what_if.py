@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.replay.slowdown import WhatIf, what_if
 from benchmarks.table import aligned, machine
-from triage.analysis.whatif.slowdown import WhatIf, what_if
 
 TRACES = ("AR", "SE", "ST")
 MOST_APART = 0.01

@@ -16,7 +16,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
-from triage.analysis.whatif.operations import Kind, Planes, StageOp
+from benchmarks.replay.operations import Kind, Planes, StageOp
 from triage.errors import UsageError
 
 __all__ = ["Graph", "Rendezvous", "graph_of"]

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.whatif.graph import Graph, graph_of
-from triage.analysis.whatif.operations import Kind, OperationTable, Planes, planes_of
+from benchmarks.replay.graph import Graph, graph_of
+from benchmarks.replay.operations import Kind, OperationTable, Planes, planes_of
 from triage.domain.arrays import F64, Flags
 
 __all__ = ["WhatIf", "what_if"]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from triage.analysis.whatif.slowdown import what_if
+from benchmarks.replay.slowdown import what_if
 from triage.errors import UsageError
 
 STAGES, REPLICAS, STEPS, BATCHES = 2, 3, 2, 4

@@ -1,7 +1,0 @@
-"""The name of 0.1 for what :mod:`triage.reliability` hands on now; it goes with 0.3."""
-
-import warnings
-
-from triage.fleet.report.what_if import *  # noqa: F403 - the names of 0.1
-
-warnings.warn("import this from triage.reliability", DeprecationWarning, stacklevel=2)
