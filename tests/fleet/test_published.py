@@ -27,19 +27,16 @@ from triage.statistics.daily_cycle import amplitude_error, samples_needed
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
     downtime_budget_min,
-    effective_share,
     expected_ettr,
     longest_restart_s,
 )
 from triage.statistics.limits import Limits, gpu_limit, save_seconds, useful_limit
 from triage.statistics.projection import mtti_at, mtti_from_node_rate, survival
-from triage.statistics.rates import HOURS_PER_YEAR, mtti, one_sided_bound, rate
+from triage.statistics.rates import HOURS_PER_YEAR, mtti, rate
 from triage.statistics.silent_days import silence
 from triage.statistics.spares import (
-    availability_for,
     spares_for_availability,
     spares_in_repair,
-    up_at_least,
 )
 
 GPU_HOURS = LLAMA3_HOURS * LLAMA3_GPUS
@@ -189,7 +186,6 @@ def test_after_no_event_there_is_a_bound_alone() -> None:
     assert found.high is None
     assert printed(found.low, "27.1")
     assert printed(rate(0, 1.0, unit="").high, "3.689")
-    assert printed(one_sided_bound(1.0), "3.0")  # the rule of three
 
 
 # --- projection to N GPUs (RSC, figure of MTTF over size; Epoch: a failure every 50,000 h)
@@ -346,12 +342,6 @@ def test_ettr_of_100_000_gpus_at_the_rsc_1_rate(
     assert form.valid == (form.loss <= 0.25)
 
 
-@pytest.mark.parametrize(("stall_min", "percent"), [(10, "44.4"), (3, "83.3")])
-def test_ft_hsdp_s_stall_of_18_minutes_apart(stall_min: float, percent: str) -> None:
-    # FT-HSDP prints 44 % and 80 %: the second has other overhead in it.
-    assert printed(100 * effective_share(stall_min, 18), percent)
-
-
 # --- the limits of Epoch AI: 50,000 GPU-hours between failures, a save of 2.5 s
 
 
@@ -425,14 +415,6 @@ def test_spares_by_the_repair_pipeline(
 )  # fmt: skip
 def test_spares_by_availability(nodes: int, availability: float, spares: int) -> None:
     assert spares_for_availability(nodes, availability) == spares
-
-
-def test_130_of_144_up_at_95_percent() -> None:
-    # Google's figure for a cluster of 144 units of which 130 are wanted.
-    assert printed(availability_for(130, 144), "0.93469")
-    assert printed(up_at_least(130, 144, 0.93), "0.9199")
-    assert printed(up_at_least(130, 144, 0.94), "0.9733")
-    assert printed(up_at_least(130, 144, 0.95), "0.9941")
 
 
 def test_imbue_s_three_percent_a_week_is_between_llama3_and_rsc_1() -> None:

@@ -8,7 +8,6 @@ from triage.statistics.checkpoint import young_s
 from triage.statistics.ettr import (
     RunCosts,
     downtime_budget_min,
-    effective_share,
     expected_ettr,
     longest_restart_s,
     measured_ettr,
@@ -46,10 +45,6 @@ def test_the_longest_restart_gives_the_wanted_share() -> None:
 def test_no_interruption_has_no_budget() -> None:
     assert downtime_budget_min(100, 0) is None
     assert downtime_budget_min(100, 6, wanted=0.9) == pytest.approx(100)
-
-
-def test_a_stall_longer_than_the_time_between_leaves_nothing() -> None:
-    assert effective_share(20, 18) == 0
 
 
 def measured(spans, interrupted, *, job=None, **costs):
@@ -114,7 +109,6 @@ def test_no_run_gives_no_share() -> None:
     [
         lambda: form(-1),
         lambda: form(interval_s=0),
-        lambda: effective_share(1, 0),
         lambda: downtime_budget_min(-1, 1),
         lambda: downtime_budget_min(1, 1, wanted=2),
         lambda: longest_restart_s(0.9, 0, interval_s=1, write_s=1),

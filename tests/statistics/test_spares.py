@@ -6,10 +6,8 @@ from scipy.stats import binom
 
 from triage.errors import UsageError
 from triage.statistics.spares import (
-    availability_for,
     spares_for_availability,
     spares_in_repair,
-    up_at_least,
 )
 
 
@@ -45,17 +43,12 @@ def test_nodes_that_are_never_up_cannot_be_helped() -> None:
     assert spares_for_availability(10, 0.0) is None
 
 
-def test_an_availability_and_its_probability_are_each_other_s_inverse() -> None:
-    assert up_at_least(130, 144, availability_for(130, 144)) == pytest.approx(0.95)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
         lambda: spares_in_repair(0, 0.1, 1),
         lambda: spares_in_repair(1, -0.1, 1),
         lambda: spares_for_availability(1, 1.1),
-        lambda: availability_for(5, 4),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

@@ -21,7 +21,6 @@ __all__ = [
     "MeasuredEttr",
     "RunCosts",
     "downtime_budget_min",
-    "effective_share",
     "expected_ettr",
     "longest_restart_s",
     "measured_ettr",
@@ -72,13 +71,6 @@ def longest_restart_s(
     lost = 1 - wanted * (1 + write_s / interval_s)
     restart_s = lost * DAY_S / failures_per_day - interval_s / 2
     return restart_s if restart_s >= 0 else None
-
-
-def effective_share(stall_min: float, between_min: float) -> float:
-    """Share of time left when each interruption stalls everything; 0 where it takes longer."""
-    if stall_min < 0 or between_min <= 0:
-        raise UsageError("a stall is not below zero, and the time between two above it")
-    return max(0.0, 1 - stall_min / between_min)
 
 
 def downtime_budget_min(hours: float, interruptions: int, *, wanted: float = 0.9) -> float | None:

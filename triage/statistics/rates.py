@@ -16,7 +16,7 @@ from triage.statistics.estimate import (
     checked_level,
 )
 
-__all__ = ["HOURS_PER_YEAR", "count_bounds", "mtti", "one_sided_bound", "rate"]
+__all__ = ["HOURS_PER_YEAR", "count_bounds", "mtti", "rate"]
 
 HOURS_PER_YEAR = 8_760.0
 
@@ -61,14 +61,6 @@ def count_bounds(events: int, *, level: float = LEVEL) -> tuple[float, float]:
         raise UsageError(f"a number of events cannot be {events}")
     low = 0.0 if events == 0 else float(gammaincinv(events, outside / 2))
     return low, float(gammaincinv(events + 1, 1 - outside / 2))
-
-
-def one_sided_bound(exposure: float, *, level: float = LEVEL) -> float:
-    """The largest rate that no event in ``exposure`` allows: the rule of three at 95 %."""
-    outside = checked_level(level)
-    if not _usable(exposure):
-        raise UsageError("a bound on a rate needs an exposure above zero")
-    return -math.log(outside) / exposure
 
 
 def _usable(exposure: float) -> bool:

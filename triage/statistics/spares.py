@@ -14,10 +14,8 @@ from triage.errors import UsageError
 __all__ = [
     "CONFIDENCES",
     "Spares",
-    "availability_for",
     "spares_for_availability",
     "spares_in_repair",
-    "up_at_least",
 ]
 
 CONFIDENCES: Final = (0.95, 0.99, 0.999)
@@ -73,19 +71,3 @@ def spares_for_availability(
         enough = float(binom.cdf(middle, num_nodes + middle, 1 - availability)) >= confidence
         low, high = (low, middle) if enough else (middle, high)
     return high
-
-
-def up_at_least(wanted: int, num_nodes: int, availability: float) -> float:
-    """Probability that ``wanted`` of ``num_nodes`` are up."""
-    from scipy.stats import binom
-
-    return float(binom.sf(wanted - 1, num_nodes, availability))
-
-
-def availability_for(wanted: int, num_nodes: int, *, confidence: float = 0.95) -> float:
-    """The availability at which ``wanted`` of ``num_nodes`` are up with ``confidence``."""
-    from scipy.stats import beta
-
-    if not 0 < wanted <= num_nodes or not 0 < confidence < 1:
-        raise UsageError("wanted nodes are one or more of those there, at a confidence below 1")
-    return float(beta.ppf(confidence, wanted, num_nodes - wanted + 1))

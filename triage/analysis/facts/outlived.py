@@ -52,7 +52,6 @@ NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
 OF_AN_END: Final = frozenset(
     {Trait.TIMEOUT, Trait.ENDS_JOB, Trait.RENDEZVOUS, Trait.ROOT_WHEN_ALONE}
 )
-SHOWN: Final = 3
 SHOWN_CHARACTERS: Final = 90
 
 

@@ -27,8 +27,6 @@ ENGINES: Final = re.compile(
     r"|decode|detokenizer|scheduler|reward|critic|\bworker(?:_(?:tp|dp|pp|ep)\b|$)",
     re.IGNORECASE,
 )
-# The pods of one program differ by their numbers.
-NUMBERS: Final = re.compile(r"\d+")
 SHOWN: Final = 3
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from triage.collectors.live.processes import RankProcess
-    from triage.collectors.live.seen import Seen
 
 __all__ = ["kernel_view_of", "own_view_of", "rights_missing"]
 
@@ -62,8 +61,3 @@ def rights_missing(ranks: Sequence[RankProcess], proc: str = PROC) -> Iterable[Q
                 "kernel_stack", None, None, TOOL_FAILED,
                 "the kernel's stacks are for root alone; wchan and state are read",
             )  # fmt: skip
-
-
-def workers_of(one: RankProcess) -> tuple[Seen, ...]:
-    """Those below a rank that are worth a look, the oldest first."""
-    return one.workers[:MAX_THREADS]

@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["OF_ONE_NODE", "OutageCause", "cause_of", "vagueness"]
+__all__ = ["OutageCause", "cause_of", "vagueness"]
 
 
 class OutageCause(StrEnum):
@@ -31,15 +31,6 @@ class OutageCause(StrEnum):
     FACILITY = "facility"  # power or cooling of the building
     MAINTENANCE = "maintenance"
     UNKNOWN = "unknown"
-
-
-OF_ONE_NODE: Final = frozenset(OutageCause) - {
-    OutageCause.SWITCH,
-    OutageCause.HUMAN,
-    OutageCause.FACILITY,
-    OutageCause.MAINTENANCE,
-}
-"""Causes that lie in the node itself, so that one of them says something of the next."""
 
 
 def vagueness(cause: str | None) -> int:

@@ -288,10 +288,6 @@ class FolderBlobs:
         finally:
             temp.remove()
 
-    def free_bytes(self) -> int | None:
-        """What the file system has left for us."""
-        return free_of(self.root)[0]
-
     def sweep(self, older_than_s: float = 86_400.0) -> int:
         """Removes uploads that ended before their commit."""
         return sweep_folder(self.incoming, older_than_s)

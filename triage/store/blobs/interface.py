@@ -82,10 +82,6 @@ class Blobs(Protocol):
         """Writes a probe and removes it. Raises :class:`Unavailable` or :class:`StorageFull`."""
         ...
 
-    def free_bytes(self) -> int | None:
-        """Room left, where there is an end to it."""
-        ...
-
     def sweep(self, older_than_s: float = 86_400.0) -> int:
         """Removes what unfinished uploads left behind; how many files."""
         ...

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from triage.errors import NotFound, Refusal, Unavailable, UsageError
-from triage.store.blobs.folder import FOLDER_MODE, TempFile, free_of, storage_errors, sweep_folder
+from triage.store.blobs.folder import FOLDER_MODE, TempFile, storage_errors, sweep_folder
 from triage.store.blobs.interface import BLOB_STORE, Section, checked_key
 
 __all__ = ["ObjectBlobs"]
@@ -221,10 +221,6 @@ class ObjectBlobs:
         with store_errors():
             obstore.put(self.store, probe, b"probe")
             obstore.delete(self.store, probe)
-
-    def free_bytes(self) -> int | None:
-        """Room in the spool: the store itself has no end."""
-        return free_of(self.spool)[0]
 
     def sweep(self, older_than_s: float = 86_400.0) -> int:
         """Removes spooled uploads that ended before their commit."""

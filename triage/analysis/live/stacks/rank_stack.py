@@ -259,10 +259,6 @@ def with_state(stack: RankStack) -> RankStack:
     )
 
 
-# Of any file system.
-GENERAL: Final = ("rpc_", "_", "io_", "folio", "wait_")
-
-
 def kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
     """The frame of the file system that a process is held in."""
     in_storage = [frame for frame in frames if KERNEL_STORAGE.match(called(frame))]

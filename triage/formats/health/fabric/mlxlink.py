@@ -47,7 +47,6 @@ OUTPUT: Final = re.compile(
 NUMBER: Final = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
 CHECK: Final = "ib.mlxlink"
 DEVICE: Final = re.compile(r"mlx5_\w{1,8}")
-NO_ISSUE: Final = "no issue was observed"
 # "Rx Power Current [dBm]  : -1.21,-0.92,-40.000,-1.05", with the limits in brackets behind it
 RX_POWER: Final = re.compile(r"(?:Rx|RX) Power Current \[dBm\]")
 DBM: Final = re.compile(r"-?\d{1,3}(?:\.\d{1,4})?", re.ASCII)

@@ -25,7 +25,6 @@ from triage.formats.health.suites.node_health_check import complaint_in_words
 __all__ = ["NODE_CONDITIONS"]
 
 KIND: Final = re.compile(r'"kind"\s{0,4}:\s{0,4}"(?:Node|NodeList|List)"')
-CONDITIONS: Final = re.compile(r'"conditions"\s{0,4}:\s{0,4}\[')
 PRESSURES: Final = frozenset(
     {"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"}
 )
