@@ -1,4 +1,4 @@
-"""Work that is owed, committed with the data it concerns; a message only wakes a worker."""
+"""Work that waits, and who looks after it."""
 
 from datetime import datetime
 
@@ -7,11 +7,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, UtcTime
 
-__all__ = ["Work"]
+__all__ = ["ClockMark", "Work", "WorkerBeat"]
 
 
 class Work(Base):
-    """One thing to do: ``kind`` and the ``key`` of what it is done to.
+    """Work that is owed, committed with the data it concerns; a message only wakes a worker.
+
+    One thing to do: ``kind`` and the ``key`` of what it is done to.
 
     ``turn`` is its place in line; the turns of one job lie apart, so that a burst of one
     does not keep the others waiting. ``generation`` grows when it is asked for again, and
@@ -46,3 +48,29 @@ class Work(Base):
     waiting_for: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcTime)
     updated_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class WorkerBeat(Base):
+    """When each worker and scheduler that runs by itself was last seen going round.
+
+    One process by its ``name`` (``worker 12@host``); the row goes when the process ends well.
+    """
+
+    __tablename__ = "worker_beat"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    seen_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class ClockMark(Base):
+    """When the service last saw the time go on as it should.
+
+    One row. ``doubted_at`` is the time at which it had jumped, ``doubt`` how.
+    """
+
+    __tablename__ = "clock_mark"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    seen_at: Mapped[datetime] = mapped_column(UtcTime)
+    doubted_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    doubt: Mapped[str | None]

@@ -1,4 +1,4 @@
-"""What the actuator was asked to do to nodes, and what became of it."""
+"""Acts on nodes, and the halts of the actuator."""
 
 from datetime import datetime
 from typing import Any
@@ -6,13 +6,15 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Json, Name, UtcTime
+from models.base import Base, BigId, Json, Name, UtcTime
 
-__all__ = ["Action"]
+__all__ = ["Action", "ActuatorHalt"]
 
 
 class Action(Base):
-    """One act on one node for one incident; it is never repeated for the same incident.
+    """What the actuator was asked to do to nodes, and what became of it.
+
+    One act on one node for one incident; it is never repeated for the same incident.
 
     ``before`` is the node as it was found, which undoing goes back to; ``after`` as it was left.
     ``undoes`` is the act that this one takes back. ``owner`` is the process that carries it out.
@@ -50,3 +52,22 @@ class Action(Base):
     error: Mapped[str | None]
     before: Mapped[dict[str, Any] | None] = mapped_column(Json)
     after: Mapped[dict[str, Any] | None] = mapped_column(Json)
+
+
+class ActuatorHalt(Base):
+    """When and why the actuator of a cluster stopped itself, or was stopped by a person.
+
+    Nothing is done to nodes of the cluster while ``ended_at`` is None.
+    """
+
+    __tablename__ = "actuator_halt"
+    __table_args__ = (Index(None, "cluster_id", "ended_at"),)
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
+    at: Mapped[datetime] = mapped_column(UtcTime)
+    by: Mapped[str]
+    reason: Mapped[str]
+    action_id: Mapped[str | None]
+    ended_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    ended_by: Mapped[str | None]

@@ -1,4 +1,4 @@
-"""One message to one receiver; its bytes are made once and stay the same on every try."""
+"""Receivers, and the messages to them."""
 
 from datetime import datetime
 from typing import Any
@@ -8,11 +8,40 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, Json, UtcTime
 
-__all__ = ["Delivery"]
+__all__ = ["Delivery", "Subscription"]
+
+
+class Subscription(Base):
+    """Who wants to be told.
+
+    ``incident_id`` is set for the ``callback_url`` of one incident.
+
+    ``failing_since`` is when its receiver stopped answering; before ``not_before`` it asked
+    not to be called.
+    """
+
+    __tablename__ = "subscription"
+    __table_args__ = (Index(None, "incident_id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    url: Mapped[str]
+    routing_key: Mapped[str | None]
+    secrets: Mapped[list[Any]] = mapped_column(Json)
+    events: Mapped[list[Any]] = mapped_column(Json)
+    key_id: Mapped[str | None]
+    incident_id: Mapped[str | None] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    disabled_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    disabled_why: Mapped[str | None]
+    failing_since: Mapped[datetime | None] = mapped_column(UtcTime)
+    not_before: Mapped[datetime | None] = mapped_column(UtcTime)
 
 
 class Delivery(Base):
-    """``id`` is the ``webhook-id``: made of incident, revision, event and subscription.
+    """One message to one receiver; its bytes are made once and stay the same on every try.
+
+    ``id`` is the ``webhook-id``: made of incident, revision, event and subscription.
 
     A message about the whole fleet is of no incident: ``incident_id`` is None, ``revision`` 0.
     """

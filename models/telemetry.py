@@ -1,15 +1,17 @@
-"""What the telemetry of one node of one day comes down to: what a fleet's report sums up."""
+"""Telemetry of nodes, by the day."""
 
 from sqlalchemy import ForeignKey, Index, LargeBinary, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Name
 
-__all__ = ["TelemetryDay"]
+__all__ = ["TelemetryDay", "TelemetryPack"]
 
 
 class TelemetryDay(Base):
-    """``day`` counts from 1970-01-01 in UTC; ``node`` is empty for what is of the cluster alone.
+    """What the telemetry of one node of one day comes down to: what a fleet's report sums up.
+
+    ``day`` counts from 1970-01-01 in UTC; ``node`` is empty for what is of the cluster alone.
 
     Minutes are summed over GPUs, growth over all parts. ``hours`` holds step time and inlet
     temperature by the hour where there are any (``triage.fleet.services.telemetry.hours``).
@@ -36,3 +38,17 @@ class TelemetryDay(Base):
     link_recovery_growth: Mapped[float | None]
     hours: Mapped[bytes | None] = mapped_column(LargeBinary)
     key_id: Mapped[str | None]
+
+
+class TelemetryPack(Base):
+    """The hours of one node's day, series by series; read when more comes, and for one node.
+
+    Beside the day and not in it: a report over many days reads none of this.
+    """
+
+    __tablename__ = "telemetry_pack"
+
+    day_id: Mapped[int] = mapped_column(
+        BigId, ForeignKey("telemetry_day.id", ondelete="CASCADE"), primary_key=True
+    )
+    cells: Mapped[bytes] = mapped_column(LargeBinary)
