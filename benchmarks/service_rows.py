@@ -38,7 +38,7 @@ from triage.store.incidents import incidents, retention, suspects
 from triage.store.uploads import artifacts, evidence
 from triage.store.work import overdue
 from triage.store.work import table as work
-from triage.store.work.counts import counts
+from triage.store.work.backlog import counts
 from triage.store.work.fair_queue import enqueue_upload
 from triage.store.work.worker_activity import heard
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.weighing import row
 from triage.analysis.facts.stop import SECOND
+from triage.analysis.joining.causes import with_domain_roots
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.place import AtNode
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence

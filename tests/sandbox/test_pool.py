@@ -25,7 +25,6 @@ from triage.domain.standing import Grade, Prior
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
 from triage.render.data import wire
-from triage.sandbox.first_compile import one_at_a_time
 from triage.sandbox.pool import (
     Analysis,
     FileToRead,
@@ -37,6 +36,7 @@ from triage.sandbox.pool import (
     SandboxPool,
 )
 from triage.sandbox.process import environment
+from triage.sandbox.warm_up import one_at_a_time
 
 ROOT = Path(__file__).parents[2]
 INCIDENTS = ROOT / "tests" / "incidents"

@@ -25,7 +25,7 @@ from triage.store.messages.subscriptions import NewSubscription
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, ResolutionView
-from triage.store.work import counts
+from triage.store.work import backlog
 from triage.store.work import table as work
 from triage.store.work.worker_activity import heard
 
@@ -335,11 +335,11 @@ def test_a_hook_that_names_a_node_finds_the_job_that_ran_there(database, unique,
 def test_counts_say_how_long_work_waits(database, unique, opened):
     with database.writing() as session:
         session.execute(Base.metadata.tables["work"].delete())
-        assert counts.counts(session, NOW)["oldest_due_s"] == 0.0
+        assert backlog.counts(session, NOW)["oldest_due_s"] == 0.0
         work.enqueue(session, WorkKind.NOTIFY, "a", NOW)
         work.enqueue(session, WorkKind.NOTIFY, "b", NOW + HOUR)
-        assert counts.counts(session, NOW - HOUR)["oldest_due_s"] == 0.0
-        found = counts.counts(session, NOW + timedelta(seconds=7))
+        assert backlog.counts(session, NOW - HOUR)["oldest_due_s"] == 0.0
+        found = backlog.counts(session, NOW + timedelta(seconds=7))
         assert (found["oldest_due_s"], found["work"]) == (7.0, {("notify", "waiting"): 2})
         assert heard(session, NOW).last_at is None
         work.claim(session, WorkKind.NOTIFY, "me", NOW, 60.0)

@@ -1,12 +1,20 @@
 """Over stdio: the server of one person's agent, until its client goes away."""
 
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
 import anyio
+import orjson
 from mcp.server.stdio import stdio_server
 
-from triage.agents.asking import Asker
-from triage.agents.local_files import analyse_paths
+from triage.agents.asking import Asker, ToolRefused
+from triage.agents.questions import answer_of_report
+from triage.agents.quotes import Quotes
 from triage.agents.server import Analyse, server_of, tools_of
-from triage.agents.shapes import OfPaths
+from triage.agents.shapes import JobAnswer, OfPaths
 from triage.agents.turns import Turns
 
 __all__ = ["serve_stdio"]
@@ -23,3 +31,50 @@ def serve_stdio(ask: Asker | None) -> None:
             await server.run(reading, writing, server.create_initialization_options())
 
     anyio.run(serve)
+
+
+DEADLINE_S: Final = 300.0
+
+
+async def analyse_paths(asked: OfPaths) -> JobAnswer:
+    """The answer on files of this machine. Raises :class:`ToolRefused`."""
+    await anyio.to_thread.run_sync(check, asked.paths)
+    report = await printed("analyze", asked.paths)
+    hangs_on = (await printed("explain", asked.paths))["hangs_on"] if asked.explain else ()
+    return answer_of_report(report, Quotes(), hangs_on=hangs_on)
+
+
+def check(paths: Sequence[str]) -> None:
+    for number, path in enumerate(paths, start=1):
+        try:
+            there = "\0" not in path and Path(path).exists()
+        except OSError:
+            there = False
+        if not there:
+            raise ToolRefused(
+                f"Path {number} of {len(paths)} is not there, or cannot be looked at: give folders,"
+                " files or tar archives by their absolute paths."
+            )
+
+
+async def printed(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
+    """What the command prints about the files."""
+    line = [sys.executable, "-m", "triage.cli.main", command, "--format", "json", "--"]
+    try:
+        with anyio.fail_after(DEADLINE_S):
+            done = await anyio.run_process(
+                [*line, *paths], check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+    except TimeoutError:
+        raise ToolRefused(
+            f"The files were not read within {DEADLINE_S:.0f} s: give fewer of them, or run"
+            " `triage analyze` on them."
+        ) from None
+    if done.returncode == 2:
+        raise ToolRefused(
+            "Nothing in these paths can be read as a dump or a log of a job: give the folder of"
+            " one incident."
+        )
+    if done.returncode != 0:
+        raise ToolRefused("Reading the files failed: run `triage analyze` on them, which says why.")
+    return orjson.loads(done.stdout)

@@ -8,7 +8,6 @@ from triage.analysis.coverage import coverage_of
 from triage.analysis.dump_view import DumpView, view_dumps
 from triage.analysis.facts.find_stop import DumpSigns, find_stop
 from triage.analysis.facts.health_events import reports_before_the_stop
-from triage.analysis.facts.live_beside_logs import with_logs
 from triage.analysis.facts.odd_node import odd_messages
 from triage.analysis.facts.of_the_job import (
     contradictions,
@@ -30,7 +29,7 @@ from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.verdict import timed_out
 from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
-from triage.analysis.live.beside_dumps import beside_dumps
+from triage.analysis.live.beside_dumps import beside_dumps, with_logs
 from triage.analysis.live.beside_log import beside_log
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.from_telemetry import looks_of_telemetry

@@ -39,7 +39,7 @@ from triage.queue.wakeups import PipeWakeups
 from triage.services.context import Context
 from triage.services.rate_limiter import RateLimiter
 from triage.store.incidents import incidents as stored_incidents
-from triage.store.work.counts import counts
+from triage.store.work.backlog import counts
 
 __all__ = ["Parts", "build_app", "gate_of"]
 

@@ -20,8 +20,8 @@ from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, owner_of
 from triage.services.tokens import ending_tokens
 from triage.store.database.migrate import current_revision, head_revision
+from triage.store.work.backlog import counts
 from triage.store.work.beats import silent
-from triage.store.work.counts import counts
 from triage.store.work.waiting import num_waiting
 from triage.store.work.worker_activity import heard
 

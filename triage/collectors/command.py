@@ -17,7 +17,7 @@ from triage.collectors.capture import end_all, end_process_at
 from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
 from triage.collectors.deadline import Deadline
-from triage.collectors.literals import literals_of
+from triage.collectors.files import literals_of
 from triage.collectors.options import OPTIONS, SHARED, Misuse, Options, bytes_of, seconds_of
 from triage.collectors.summary import lines_of, list_lines, note_lines
 from triage.version import __version__

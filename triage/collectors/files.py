@@ -15,8 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.artifact import Skipped
-from triage.collectors.literals import fill, place_of
-from triage.collectors.options import NO_LITERALS
+from triage.collectors.options import NO_LITERALS, Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,15 @@ if TYPE_CHECKING:
     from triage.collectors.artifact import Artifact
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Match", "node_folder", "open_artifact", "open_regular", "safe_name", "search"]
+__all__ = [
+    "Match",
+    "literals_of",
+    "node_folder",
+    "open_artifact",
+    "open_regular",
+    "safe_name",
+    "search",
+]
 
 # More matches than one node has ranks and logs: a pattern that is too wide.
 MAX_MATCHES = 10_000
@@ -183,3 +190,47 @@ def _fixed_folder(pattern: str) -> str:
     ends = (match.start() for match in _MAGIC.finditer(pattern) if match[1])
     fixed = pattern[: next(ends, len(pattern))]
     return os.path.dirname(_MAGIC.sub(lambda match: match[0].strip("[]") or "[", fixed)) or "."
+
+
+# A script that puts the name of a folder into a pattern lets whoever chose the name write the
+# pattern: a job called ``*`` then asks for the files of all jobs. A literal is one name of a
+# file, has no wildcards, and ends the fixed part of its pattern: no link there is followed.
+
+_LITERAL = re.compile(r"([a-z]+)=(.*)", re.DOTALL | re.ASCII)
+_PLACE = re.compile(r"\{([a-z]+)\}", re.ASCII)
+_NO_NAME = re.compile(r"[/\x00-\x1f\x7f]")
+
+
+def literals_of(arguments: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
+    """``NAME=TEXT`` of the command line, by name.
+
+    Raises :class:`Misuse` for a text that is no name of a file, and, where any is given, for a
+    ``{NAME}`` in ``patterns`` that none was given for.
+    """
+    literals = {}
+    for argument in arguments:
+        match = _LITERAL.fullmatch(argument)
+        if match is None:
+            raise Misuse(f"{argument!r} is no literal; give NAME=TEXT, NAME in lower case letters")
+        name, text = match.groups()
+        if text in {"", ".", ".."} or _NO_NAME.search(text):
+            raise Misuse(f"{text!r} is no name of a file or folder; leave {name} out of patterns")
+        literals[name] = text
+    for pattern in patterns if literals else ():
+        for place in _PLACE.findall(pattern):
+            if place not in literals:
+                raise Misuse(f"{pattern!r} has {{{place}}}; give --literal {place}=TEXT as well")
+    return literals
+
+
+def fill(pattern: str, literals: Mapping[str, str]) -> str:
+    """``pattern`` with each ``{NAME}`` as its literal text; others stay as they are."""
+    return _PLACE.sub(
+        lambda match: glob.escape(literals[match[1]]) if match[1] in literals else match[0], pattern
+    )
+
+
+def place_of(pattern: str, literals: Mapping[str, str]) -> int:
+    """Where the first literal of ``pattern`` stands; its length where there is none."""
+    places = (match.start() for match in _PLACE.finditer(pattern) if match[1] in literals)
+    return next(places, len(pattern))

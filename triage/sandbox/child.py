@@ -16,11 +16,12 @@ import os
 import resource
 import select
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
@@ -47,7 +48,6 @@ from triage.parsers.files.job_file import parse_job
 from triage.report import DatedRow, evidence_rows, study_of
 from triage.sandbox.confinement.confine import confine
 from triage.sandbox.confinement.kernel import prctl
-from triage.sandbox.crashes import asked_crashes
 from triage.sandbox.errors import OUT_OF_MEMORY
 from triage.sandbox.limits import restrict
 from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
@@ -286,6 +286,56 @@ class ResidentMemory:
         if self.pages is None:
             return 0
         return int(os.pread(self.pages, 256, 0).split()[1]) * resource.getpagesize()
+
+
+# ``substring=segv,other=hang``: artifacts whose name holds it bring the reader down. Nobody but
+# the reader looks at it.
+CRASH_ON: Final = "TRIAGE_TEST_CRASH_ON"
+KEPT: Final[list[bytes]] = []
+
+
+def asked_crashes() -> list[tuple[str, Callable[[], None]]]:
+    """Which names bring this process down, and how; none outside of tests."""
+    asked = os.environ.get(CRASH_ON, "")
+    pairs = [one.rpartition("=") for one in asked.split(",") if "=" in one]
+    return [(name, CRASHES[how]) for name, _, how in pairs]
+
+
+def crash_by_signal() -> None:
+    ctypes.string_at(0)
+
+
+def hang() -> None:
+    while True:
+        time.sleep(1)
+
+
+def run_out_of_memory() -> None:
+    held = []
+    while True:
+        held.append(bytearray(64 << 20))
+
+
+def leave() -> None:
+    os._exit(3)
+
+
+def keep_memory() -> None:
+    KEPT.append(os.urandom(1 << 20) * 800)
+
+
+def reach_the_network() -> None:
+    socket.socket().close()
+
+
+CRASHES: Final[dict[str, Callable[[], None]]] = {
+    "segv": crash_by_signal,
+    "hang": hang,
+    "oom": run_out_of_memory,
+    "exit": leave,
+    "keep": keep_memory,
+    "network": reach_the_network,
+}
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.sandbox.confinement.confine import confine
-from triage.sandbox.first_compile import SMALL_DUMP, one_at_a_time
 from triage.sandbox.limits import restrict
+from triage.sandbox.warm_up import SMALL_DUMP, one_at_a_time
 
 __all__ = ["main"]
 

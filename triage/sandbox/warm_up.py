@@ -6,7 +6,10 @@ each would compile anew. An image is built with all of it compiled:
     python -m triage.sandbox.warm_up
 """
 
+import fcntl
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +17,10 @@ from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
-from triage.parsers.flight_recorder.jit import require_compiled
+from triage.parsers.flight_recorder import jit
 from triage.report import study_of
-from triage.sandbox.first_compile import SMALL_DUMP, one_at_a_time
 
-__all__ = ["warm_up"]
+__all__ = ["SMALL_DUMP", "one_at_a_time", "warm_up"]
 
 LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
 # More series than the table of them has room for at first, which then grows.
@@ -30,6 +32,40 @@ TABLE: Final = b"timestamp, index, temperature.gpu\n" + b"".join(
     b"2026/11/21 03:04:%d.000, 0, 61\n" % second for second in range(10, 30)
 )
 JOB: Final = b"".join(b"[rank0]: step %d loss 2.31\n" % step for step in range(40))
+
+
+# The others wait for it and load what it wrote, so that the first start takes one compilation's
+# time on any number of cores. Where a lock cannot be had, each compiles by itself.
+
+# Reading it compiles all by which dumps are read.
+SMALL_DUMP: Final = (
+    b'{"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"'
+    b'}}, "pg_status": {}, "entries": [{"record_id": 0, "pg_id": 0, "process_group": ["0",'
+    b' "default_pg"], "collective_seq_id": 1, "p2p_seq_id": 0, "op_id": 1, "profiling_name":'
+    b' "nccl:all_reduce", "time_created_ns": 1700000000000000000, "input_sizes": [[8]],'
+    b' "input_dtypes": ["Float"], "output_sizes": [[8]], "output_dtypes": ["Float"], "state":'
+    b' "scheduled", "time_discovered_started_ns": null, "time_discovered_completed_ns": null,'
+    b' "retired": false, "timeout_ms": 600000, "is_p2p": false, "frames": []}]}'
+)
+
+
+@contextmanager
+def one_at_a_time(path: Path = Path(jit.__file__)) -> Iterator[None]:
+    """Hold the lock on ``path``, which is not written to: the source of how things are compiled.
+
+    A process that dies lets go of it.
+    """
+    try:
+        source = path.open("rb")
+    except OSError:
+        yield
+        return
+    with source:
+        with suppress(OSError):  # some network file systems lock only what may be written
+            fcntl.flock(source, fcntl.LOCK_EX)
+        yield
+
+
 FILES: Final = (
     ("rank_0", SMALL_DUMP), ("rank_1", SMALL_DUMP), ("k.log", LOG), ("j.log", JOB),
     ("a.prom", EXPOSITION), ("b.csv", TABLE),
@@ -38,7 +74,7 @@ FILES: Final = (
 
 def warm_up(extractor: Extractor) -> None:
     """Read and analyse one small file of each kind that compiled code reads."""
-    require_compiled()
+    jit.require_compiled()
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for name, data in FILES:

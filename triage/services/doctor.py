@@ -28,8 +28,8 @@ from triage.store.database.clock import clock_doubt, database_time
 from triage.store.database.migrate import current_revision, head_revision, known_revisions
 from triage.store.messages import subscriptions
 from triage.store.retention import unreferenced
+from triage.store.work.backlog import counts
 from triage.store.work.beats import silent
-from triage.store.work.counts import counts
 from triage.store.work.waiting import num_waiting
 from triage.store.work.worker_activity import heard
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.analysis.facts.spread_of_nan import with_spread
+from triage.analysis.facts.on_one_clock import with_spread
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from triage.analysis.live.stacks.host_activity import hosts_move, ranks_asleep
+from triage.analysis.live.case import hosts_move, ranks_asleep
 from triage.domain.evidence import Stamp
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
-from triage.domain.live.wait_counter import WaitCounter
 from triage.parsers.live.process_list import SWITCHES
 
 SECOND = 10**9

@@ -2,8 +2,7 @@
 
 from triage.analysis.live.rows import look_rows
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
-from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.live.process import Process
 
 PROCESS = Process(rank=3, host="n1", pid=812)

@@ -12,7 +12,7 @@ from benchmarks.field.writing import write
 from benchmarks.live_pulls import pulled
 from triage import analyze
 from triage.analysis.dump_view import view_dumps
-from triage.analysis.facts.live_beside_logs import with_logs
+from triage.analysis.live.beside_dumps import with_logs
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import Live
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait

@@ -8,9 +8,9 @@ import pytest
 
 from tests.collectors.live.conftest import seen
 from triage.collectors.deadline import Deadline
-from triage.collectors.live.find_job import find_job
 from triage.collectors.live.options import LiveOptions
 from triage.collectors.live.processes import jobs_of
+from triage.collectors.live.pull import find_job
 from triage.collectors.live.seen import Table, read_table, seen_of
 from triage.collectors.options import Misuse
 
@@ -154,7 +154,7 @@ def test_a_name_that_nothing_here_states_is_taken_for_the_only_job(monkeypatch) 
     """In a pod no process knows what its job is called; under torchrun a run may be named."""
     bare = table(seen(10, environment={"RANK": "0", **MEETING}))
     named = table(seen(10, environment=torchrun(0, 0)))
-    where = "triage.collectors.live.find_job.read_table"
+    where = "triage.collectors.live.pull.read_table"
     monkeypatch.setattr(where, lambda *_: bare)
     job = find_job(LiveOptions(job="space/train"), Deadline(60.0))
 

@@ -13,7 +13,7 @@ from tests.support.checkers import (
     read_checks,
     samples,
 )
-from triage.formats.health.cut_parts import cut_part
+from triage.formats.health.check_format import cut_part
 from triage.report import read_rows
 
 SAMPLES = samples()

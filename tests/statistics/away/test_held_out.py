@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.planted_outages import planted_outages
-from triage.statistics.away.held_out import held_out, loss
+from triage.statistics.away.forecast import held_out, loss
 from triage.statistics.away.methods import METHODS
 from triage.statistics.away.steps import away
 

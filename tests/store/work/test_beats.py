@@ -7,7 +7,7 @@ from triage.clock import utc_now
 from triage.services.context import Context
 from triage.services.doctor import work
 from triage.store.work import beats
-from triage.store.work.counts import counts
+from triage.store.work.backlog import counts
 
 MINUTE = timedelta(minutes=1)
 

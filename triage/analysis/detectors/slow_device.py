@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from triage.analysis.slow.judge import OddOne
-from triage.analysis.slow.picture import SlowRanks, slow_ranks
+from triage.analysis.slow.slow_job import SlowRanks, slow_ranks
 from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding

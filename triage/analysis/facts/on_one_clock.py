@@ -5,7 +5,7 @@ nodes are compared by what all nodes print together and by the flight recorder.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -17,7 +17,6 @@ from triage.analysis.facts.fate_of_jobs import fate_of_other_jobs, own_job
 from triage.analysis.facts.monitor_lines import held_against_peers
 from triage.analysis.facts.other_jobs import without_other_jobs
 from triage.analysis.facts.outlived import mark_outlived
-from triage.analysis.facts.spread_of_nan import with_spread
 from triage.analysis.facts.told_together import (
     with_kernels_that_gave_up,
     with_killed_processes,
@@ -33,7 +32,8 @@ from triage.analysis.placement.programs import (
     without_numbers_of_actors,
 )
 from triage.analysis.waiting.case import Case
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.parsers.logs.clocks import Anchors, place
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
@@ -195,3 +195,30 @@ def dump_offsets(case: Case | None, fleet: JobPlacement) -> Mapping[str, int]:
     if case is None or len(fleet.nodes) < 2:
         return {}
     return node_clocks(case.snapshot, fleet.node_of)
+
+
+# A rank that has a NaN before anything was reduced has computed it. Where ranks of
+# several nodes have one of their own at once, their data, their weights or the model
+# are to blame, and no GPU: two nodes do not break in one step.
+
+# The field of rows whose NaN was there before the reduction.
+LOCAL: Final = "before_reduction"
+# Ranks of one node share activations (tensor parallel) and may pass one NaN on.
+RANKS_OF_A_MODEL: Final = 3
+
+
+def with_spread(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """The rows, those of local NaNs as numerical where ranks of several nodes print them."""
+    rows = list(evidence)
+    local = [row for row in rows if LOCAL in row.fields]
+    nodes = {row.node for row in local if row.node is not None}
+    ranks = {row.rank for row in local if row.rank is not None}
+    lines = sum(row.count for row in local if row.rank is None)
+    if len(nodes) < 2 or max(len(ranks), lines) < RANKS_OF_A_MODEL:
+        return rows
+    return [
+        replace(row, category=Category.NUMERICAL, also=(Category.SDC,), blame=Blame.NOBODY)
+        if LOCAL in row.fields
+        else row
+        for row in rows
+    ]

@@ -15,7 +15,6 @@ from typing import Final, cast
 import numpy as np
 
 from triage.analysis.facts.attempts import AttemptStart, last_attempts
-from triage.analysis.facts.chip_place import APPLICATION_XIDS, RUNS_APART_NS, chip_place
 from triage.analysis.facts.stop import (
     AFTER_S,
     CLOCKS_APART_S,
@@ -31,7 +30,14 @@ from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.parsers.logs.logset import LogFile, LogKind
 
-__all__ = ["OF_A_PROCESS", "at_its_last_line", "mark_outlived"]
+__all__ = [
+    "APPLICATION_XIDS",
+    "OF_A_PROCESS",
+    "RUNS_APART_NS",
+    "at_its_last_line",
+    "chip_place",
+    "mark_outlived",
+]
 
 # Xids that tell what a process did, or what became of it.
 OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
@@ -330,3 +336,15 @@ def note_of(rows: Sequence[Evidence], why: str) -> list[str]:
 
 def is_an_error(row: Evidence) -> bool:
     return row.category not in (None, Category.NONE, Category.NCCL_TIMEOUT)
+
+
+# What bad code and a bad chip print alike.
+APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})
+# Faults further apart than this are not of one run of one program.
+RUNS_APART_NS: Final = 6 * 3600 * SECOND
+
+
+def chip_place(row: Evidence) -> str | None:
+    """``GPC 7, TPC 7``: where on the chip a fault was, as far as the line says it."""
+    place = row.fields.get("place", "")
+    return ", ".join(place.split(", ")[:2]) or None

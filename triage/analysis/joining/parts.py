@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.chip_place import APPLICATION_XIDS, RUNS_APART_NS, chip_place
+from triage.analysis.facts.outlived import APPLICATION_XIDS, RUNS_APART_NS, chip_place
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis

@@ -1,6 +1,7 @@
 """One answer for a job that moves: what makes it slow, dearest first, and what that costs."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,15 +15,15 @@ from triage.analysis.slow.causes import (
     waited_by_all,
     waited_for_data,
 )
-from triage.analysis.slow.judge import OddOne
-from triage.analysis.slow.own_time import OwnTime, step_ends
-from triage.analysis.slow.picture import SlowRanks, slow_ranks
-from triage.analysis.snapshots.finished import FinishedOperations
+from triage.analysis.slow.judge import OddOne, odd_ones
+from triage.analysis.slow.own_time import OwnTime, measure_own_time, step_ends
+from triage.analysis.snapshots.finished import FinishedOperations, finished_operations
 from triage.analysis.snapshots.snapshot import Snapshot
-from triage.domain.arrays import Flags
+from triage.analysis.waiting.lateness import measure
+from triage.domain.arrays import F64, I64, Flags
 from triage.domain.slow import SlowCause, SlowJob, SlowPart, gpu_hours_per_day
 
-__all__ = ["slow_job"]
+__all__ = ["SlowRanks", "slow_job", "slow_ranks"]
 
 MAX_PARTS: Final = 8
 # Of a step no more than this is believed to be lost.
@@ -75,6 +76,44 @@ def over_stages(rows: FinishedOperations, times: OwnTime, *, piped: bool) -> Fla
     np.maximum.at(highest, rows.group, stage)
     wide: Flags = (highest > lowest) & piped
     return wide
+
+
+@dataclass(frozen=True, slots=True)
+class SlowRanks:
+    """The rows that were compared, the own times of all digests, and who stands out."""
+
+    rows: FinishedOperations
+    times: OwnTime
+    odd: tuple[OddOne, ...]
+
+
+def slow_ranks(snapshot: Snapshot) -> SlowRanks | None:
+    """Who is slow; None without durations, or on too little data."""
+    if not any(digest.history.timed for digest in snapshot.digests[:64]):
+        return None
+    rows = finished_operations(snapshot)
+    times = measure_own_time(rows, len(snapshot.digests))
+    if times is None:
+        return None
+    odd = odd_ones(times, issued_late_ns(snapshot), nodes_of(snapshot))
+    return SlowRanks(rows, times, tuple(odd))
+
+
+def issued_late_ns(snapshot: Snapshot) -> F64:
+    """Per digest, how late a step its host issues by its own doing."""
+    late = measure(snapshot, snapshot.node_of)
+    return np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
+
+
+def nodes_of(snapshot: Snapshot) -> I64:
+    """Per digest, a number for its node; -1 where it is not known."""
+    numbers: dict[str, int] = {}
+    found = np.full(len(snapshot.digests), -1, np.int64)
+    for index, rank in enumerate(snapshot.ranks.tolist()):
+        node = snapshot.node_of(rank)
+        if node is not None:
+            found[index] = numbers.setdefault(node, len(numbers))
+    return found
 
 
 class Teller:

@@ -9,7 +9,8 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from triage.collectors.live.asked import SILENT, TOOL_FAILED, Question
+from triage.collectors.capture import program
+from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, Question
 from triage.collectors.live.debug_server import (
     FRONTEND_PORT,
     HANDLERS,
@@ -20,16 +21,16 @@ from triage.collectors.live.debug_server import (
 )
 from triage.collectors.live.exchange import post
 from triage.collectors.live.folder import stamp_text
-from triage.collectors.live.gpu import gpu_tools, state_by
 from triage.collectors.live.kernel_view import kernel_view_of, own_view_of, rights_missing
 from triage.collectors.live.parallel import run_all
 from triage.collectors.live.pipe import dump_by_pipe, pipe_of
+from triage.collectors.live.program import printed_by
 from triage.collectors.live.ras import ras_address, ras_status
 from triage.collectors.live.sockets import listening, same_network
 from triage.collectors.live.stacks import find_py_spy, stack_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from triage.collectors.deadline import Deadline
     from triage.collectors.live.debug_server import ServerHandler
@@ -220,3 +221,33 @@ class _Writer:
 
 def _name_of(one: RankProcess) -> str:
     return f"pid_{one.seen.pid}" if one.rank is None else f"rank_{one.rank}"
+
+
+MAX_BYTES = 8 << 20
+# A driver that hangs holds its tool in the kernel.
+TOOL_S = 8.0
+FIELDS = ("timestamp", "index", "uuid", "pci.bus_id", "pstate", "utilization.gpu",
+          "utilization.memory", "power.draw", "power.limit", "clocks.current.sm",
+          "temperature.gpu")  # fmt: skip
+TOOLS = (
+    ("nvidia-smi", (f"--query-gpu={','.join(FIELDS)}", "--format=csv"), "csv"),
+    ("amd-smi", ("metric", "--usage", "--power", "--json"), "json"),
+)
+
+
+def gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Name, command and ending of each tool that this node has."""
+    for name, arguments, ending in TOOLS:
+        path = program(name, search)
+        if path is not None:
+            yield name, (path, *arguments), ending
+
+
+def state_by(name: str, argv: tuple[str, ...], deadline: Deadline) -> tuple[Question, bytes]:
+    """What the tool prints."""
+    began = time.monotonic()
+    deadline = deadline.part(min(1.0, TOOL_S / max(deadline.left_s(), 0.001)))
+    got = printed_by(argv, deadline, MAX_BYTES)
+    reply = ANSWERED if got.status == 0 else SILENT if got.status is None else TOOL_FAILED
+    why = "" if reply == ANSWERED else f"{name} {got.why}"
+    return Question(name, None, None, reply, why, time.monotonic() - began), got.data

@@ -5,12 +5,10 @@ from enum import StrEnum
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, Waiting
-from triage.domain.live.gpu_sample import GpuSample
 from triage.domain.live.process import Process, Reply
 from triage.domain.live.stack import ThreadStack
-from triage.domain.live.wait_counter import WaitCounter
 
-__all__ = ["Look", "Tool"]
+__all__ = ["GpuSample", "Look", "Tool", "WaitCounter"]
 
 
 class Tool(StrEnum):
@@ -33,6 +31,44 @@ class Tool(StrEnum):
     TRACE_TABLE = "trace_table"
     GPU_STATE = "gpu_state"
     PROCESSES = "processes"  # the list of a node's processes, and who answered what
+
+
+@dataclass(frozen=True, slots=True)
+class WaitCounter:
+    """One of PyTorch's wait counters: ``TCPStore__wait``, ``c10d.init_process_group`` ...
+
+    ``active`` is how many threads are inside now; their wait is not in the totals yet. Two looks
+    with other ``calls`` are a process that moves.
+    """
+
+    process: Process
+    name: str
+    active: int
+    calls: int
+    total_us: int
+    max_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """One sample of one GPU. ``bus_id`` is ``dddd:bb:dd``; shares are in percent, power in W.
+
+    ``memory_percent`` is the share of time in which its memory was read or written.
+    ``most_power_w`` is what it drew at work before, where a record goes back so far.
+    """
+
+    node: str | None
+    index: int | None
+    bus_id: str | None = None
+    uuid: str | None = None
+    utilisation_percent: float | None = None
+    memory_percent: float | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    sm_clock_mhz: float | None = None
+    at_ns: int | None = None
+    line: int | None = None
+    most_power_w: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """The formats of looks at a running job, the surest first."""
 
+import re
 from typing import Final
 
+from triage.formats.format import Head
 from triage.formats.live.debug_server import (
     HANDLER_REFUSAL,
     SERVER_FILE,
@@ -12,7 +14,6 @@ from triage.formats.live.debug_server import (
 )
 from triage.formats.live.gpu_states import AMD_SMI, GPU_DMON, GPU_TABLE, SMI_TABLE
 from triage.formats.live.live_format import LiveFormat
-from triage.formats.live.native_stacks import CUDA_GDB, GDB, PROC_FILES
 from triage.formats.live.nccl_tools import (
     INSPECTOR,
     INSPECTOR_METRICS,
@@ -20,11 +21,102 @@ from triage.formats.live.nccl_tools import (
     PROXY_TRACE,
     REPLAY,
 )
-from triage.formats.live.process_list import PROCESS_LIST
-from triage.formats.live.ras import RAS_JSON, RAS_MONITOR, RAS_TEXT
-from triage.formats.live.stack_dumps import FAULTHANDLER, PY_SPY, PY_SPY_JSON, PYTHON_TRACEBACK
+from triage.formats.live.stack_dumps import (
+    FAULTHANDLER,
+    LOOKED_AT,
+    PY_SPY,
+    PY_SPY_JSON,
+    PYTHON_TRACEBACK,
+    mostly,
+)
+from triage.parsers.live.process_list import SCHEMA, process_list_looks
+from triage.parsers.live.ras.monitor import begins_as_monitor, parse_monitor
+from triage.parsers.live.ras.report_json import begins_as_json, parse_json
+from triage.parsers.live.ras.report_text import begins_as_text, parse_text
+from triage.parsers.live.stacks import gdb, proc_files
+from triage.parsers.live.stacks.cuda_gdb import FOCUS, KERNELS, OPENING
+from triage.parsers.live.stacks.lines import lines_of
+from triage.parsers.live.stacks.stack_looks import cuda_gdb_looks, gdb_looks, proc_looks
 
 __all__ = ["LIVE"]
+
+
+def _begins(head: Head) -> bool:
+    return head.text.lstrip().startswith("{") and f'"{SCHEMA}"' in head.text[:512]
+
+
+PROCESS_LIST: Final = LiveFormat("process_list", _begins, process_list_looks, words=(SCHEMA,))
+
+
+def is_text(head: Head) -> bool:
+    return begins_as_text(head.text)
+
+
+def is_json(head: Head) -> bool:
+    return head.data.lstrip()[:1] in (b"{", b"O", b"S", b"\xef") and begins_as_json(head.whole_text)
+
+
+def is_monitor(head: Head) -> bool:
+    return begins_as_monitor(head.text)
+
+
+RAS_TEXT: Final = LiveFormat("ras_text", is_text, parse_text, words=("Job summary",))
+RAS_JSON: Final = LiveFormat("ras_json", is_json, parse_json)
+RAS_MONITOR: Final = LiveFormat("ras_monitor", is_monitor, parse_monitor, words=("PEER_",))
+
+
+# What gdb says of itself, of the process and of its threads.
+GDB_LINE: Final = re.compile(
+    r"$|#\d|\s|Thread \d|\[|0x[0-9a-f]|\d+\t|GNU gdb|Copyright|License|This |There|Type |For |Find"
+    r"|Attaching|Reading|Using host|warning:|Core was|Program |To |[_A-Za-z:]\w* \(|\(More stack"
+    r"|NVIDIA|Portions|Opening|CUDA|Detaching|Download|Traceback \(most recent call first\)"
+)
+CUDA_LINE: Final = re.compile(GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
+# Hundreds of "[New LWP 51342]" may stand above the first thread.
+MOST_LINES: Final = 2000
+# A file of "/proc" itself: status, or stack.
+PROC_START: Final = re.compile(
+    rb"(?:Name:\t[^\n]{0,64}\n(?:Umask:\t\d{1,8}\n)?State:\t[A-Za-z] \()"
+    rb"|(?:\[<[0-9a-f]{1,16}>\] [\w.]{1,100}\+0x[0-9a-f]{1,8}/0x)"
+)
+
+
+def begins_gdb(head: Head) -> bool:
+    """``Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):``, then ``#0  ...``."""
+    if b"(LWP " not in head.data or b"\n#0  " not in head.data:
+        return False
+    lines = lines_of(head.whole_text)[:MOST_LINES]
+    for place, line in enumerate(lines[:-1]):
+        if gdb.THREAD.match(line) and lines[place + 1].startswith("#0 "):
+            return mostly(lines, 0, GDB_LINE)
+    return False
+
+
+def begins_cuda_gdb(head: Head) -> bool:
+    """A GPU core dump that is opened, or the table of running kernels."""
+    lines = lines_of(head.text)
+    found = any(OPENING.match(line) or FOCUS.match(line) or KERNELS.match(line) for line in lines)
+    return found and mostly(lines, 0, CUDA_LINE)
+
+
+def begins_proc(head: Head) -> bool:
+    """A file of ``/proc``, or several below headings."""
+    if PROC_START.match(head.data) is not None:
+        return True
+    start = head.data[:LOOKED_AT]
+    if b"State:\t" not in start and b"\n[<" not in start:
+        return False
+    first = next((line for line in lines_of(head.text) if line.strip()), "")
+    heading = proc_files.HEADING.match(first)
+    return heading is not None and bool(heading["mark"] or heading["path"])
+
+
+CUDA_GDB: Final = LiveFormat(
+    "cuda_gdb", begins_cuda_gdb, cuda_gdb_looks, words=("GPU coredump", "CUDA kernel", "SMs Mask")
+)
+GDB: Final = LiveFormat("gdb", begins_gdb, gdb_looks)
+PROC_FILES: Final = LiveFormat("proc_files", begins_proc, proc_looks, words=("State:\t", "[<"))
+
 
 LIVE: Final[tuple[LiveFormat, ...]] = (
     PROCESS_LIST,

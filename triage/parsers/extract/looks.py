@@ -15,11 +15,9 @@ from triage.domain.live.communicator import (
     Waiting,
     WaitReason,
 )
-from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import GpuSample, Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.domain.live.wait_counter import WaitCounter
 
 __all__ = ["looks_from", "looks_values"]
 

@@ -23,8 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from triage.domain.job import bus_id
-from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import GpuSample, Look, Tool
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
 from triage.parsers.live.foreign_values import json_value, number_of, table_of, whole_number

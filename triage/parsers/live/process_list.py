@@ -15,9 +15,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
-from triage.domain.live.wait_counter import WaitCounter
 from triage.errors import ArtifactError
 
 __all__ = ["PRESENCE", "SCHEMA", "SWITCHES", "process_list_looks"]

@@ -19,8 +19,7 @@ from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.job import bus_id
-from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import GpuSample, Look, Tool
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
 

@@ -4,8 +4,7 @@ import re
 from typing import Final
 
 from triage.parsers.redact.named import NOT_A_VALUE, is_plain_word
-from triage.parsers.redact.random_text import is_random
-from triage.parsers.redact.secret import WORD_START, any_word, secret
+from triage.parsers.redact.secret import WORD_START, any_word, is_random, secret
 
 __all__ = ["COMMANDS"]
 

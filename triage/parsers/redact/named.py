@@ -7,8 +7,7 @@ sentence or a placeholder: `password=password`, `api_key: str`, `token=<pad>`.
 import re
 from typing import Final
 
-from triage.parsers.redact.random_text import is_mixed, is_random
-from triage.parsers.redact.secret import any_word, secret
+from triage.parsers.redact.secret import any_word, is_mixed, is_random, secret
 
 __all__ = ["BARE", "NAMED", "NOT_A_VALUE", "NOT_WORDS", "SIGN", "is_plain_word"]
 

@@ -9,8 +9,7 @@ cannot be anything else, since logs cut lines.
 import re
 from typing import Final
 
-from triage.parsers.redact.random_text import is_mixed, is_random
-from triage.parsers.redact.secret import WORD_END, WORD_START, Secret, secret
+from triage.parsers.redact.secret import WORD_END, WORD_START, Secret, is_mixed, is_random, secret
 
 __all__ = ["PREFIXED"]
 

@@ -4,8 +4,7 @@ import re
 from typing import Final
 
 from triage.parsers.redact.named import BARE, NOT_A_VALUE, SIGN
-from triage.parsers.redact.random_text import is_random
-from triage.parsers.redact.secret import WORD_START, secret
+from triage.parsers.redact.secret import WORD_START, is_random, secret
 
 __all__ = ["REQUESTS"]
 

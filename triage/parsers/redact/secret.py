@@ -1,11 +1,21 @@
 """One look of one kind of secret: a pattern, and the four bytes that betray it."""
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["WORD_END", "WORD_START", "Check", "Secret", "any_word", "secret"]
+__all__ = [
+    "WORD_END",
+    "WORD_START",
+    "Check",
+    "Secret",
+    "any_word",
+    "is_mixed",
+    "is_random",
+    "secret",
+]
 
 # Also behind an escape or a percent code: `\\nhf_...`, `%3Dhf_...`.
 WORD_START: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
@@ -48,3 +58,32 @@ def any_word(*words: bytes, after: bytes = b"") -> bytes:
         b"(?<=[%b])(?i:%b)" % (letters[first], b"|".join(rest)) for first, rest in rests.items()
     )
     return b"[%b]%b(?:%b)" % (b"".join(letters.values()), after, b"|".join(branches))
+
+
+# Words of a language keep to one kind of letter for long; a random word changes between lower
+# case, upper case and digits at every second or third character.
+
+LOWER, UPPER, DIGIT = 1, 2, 3
+KINDS: Final = bytes(
+    LOWER if 97 <= byte <= 122 else UPPER if 65 <= byte <= 90 else DIGIT if 48 <= byte <= 57 else 0
+    for byte in range(256)
+)
+# A word of fewer changes for each character is a name with a number: `step-12000-of-99999`.
+LEAST_CHANGES: Final = 0.15
+FEWEST: Final = 3
+
+
+def changes(word: bytes) -> int:
+    """How often letters and digits change their kind; separators between them do not count."""
+    kinds = word.translate(KINDS).replace(b"\0", b"")
+    return sum(a != b for a, b in itertools.pairwise(kinds))
+
+
+def is_random(word: bytes) -> bool:
+    """Whether its letters and digits change as those of a random word do."""
+    return changes(word) >= max(FEWEST, LEAST_CHANGES * len(word))
+
+
+def is_mixed(word: bytes) -> bool:
+    """Whether it has lower case, upper case and digits, and changes as a random word does."""
+    return {LOWER, UPPER, DIGIT} <= set(word.translate(KINDS)) and is_random(word)

@@ -10,7 +10,7 @@ from triage.domain.body import Body
 from triage.errors import Place, Unprocessable
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
 from triage.parsers.files.compression import compression_of, unpacked
-from triage.parsers.files.packings import packing_of
+from triage.parsers.files.text import packing_of
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of
 from triage.services.uploads.streams import first_bytes, in_utf8
 from triage.services.uploads.take import ReceiveLimits

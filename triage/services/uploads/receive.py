@@ -18,7 +18,7 @@ from triage.errors import ArtifactError, Corrupt, Forbidden, Gone, TooLarge, Unp
 from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, stream_entries
 from triage.parsers.files.compression import compression_of, unpacked
 from triage.parsers.files.job_file import is_job_file
-from triage.parsers.files.packings import packing_of
+from triage.parsers.files.text import packing_of
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.services.hooks.times import moment
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of

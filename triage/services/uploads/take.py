@@ -8,7 +8,7 @@ from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
 from triage.formats.flight_recorder import NODE_DIGEST
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
 from triage.parsers.files.compression import Expansion, compression_of, unpacked
-from triage.parsers.files.packings import packing_of
+from triage.parsers.files.text import packing_of
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import PeekedReader

@@ -8,8 +8,7 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category, Role
-from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import GpuSample, Look, Tool
 from triage.report import analyze
 
 S, Z, W, U = "spins", "idle", "works", "unclear"

@@ -9,9 +9,8 @@ from triage.analysis.live.detectors.alike_stacks import AlikeStacks
 from triage.analysis.live.detectors.odd_stack import OddStack
 from triage.domain.category import Role, VerdictKind
 from triage.domain.evidence import Stamp
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
-from triage.domain.live.wait_counter import WaitCounter
 from triage.parsers.live.process_list import SWITCHES
 
 MOVED_ON = COMPUTE.replace("96", "131").replace("augment (", "augment_more (")

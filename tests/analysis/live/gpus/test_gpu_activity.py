@@ -3,7 +3,7 @@
 import pytest
 
 from triage.analysis.live.gpus.gpu_activity import GpuActivity, activity_of
-from triage.domain.live.gpu_sample import GpuSample
+from triage.domain.live.look import GpuSample
 
 SPINS, IDLE, WORKS, UNCLEAR = GpuActivity
 

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.support.stack_texts import LOADER, faulthandler_text, py_spy_text, server_file
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, ReplyKind
-from triage.domain.live.wait_counter import WaitCounter
 from triage.errors import Corrupt
 from triage.parsers.live.debug_server.debug_server_looks import (
     counter_looks,

@@ -4,9 +4,8 @@ import pytest
 
 from triage.domain.live.process import UNKNOWN_PROCESS
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.gdb import gdb_stacks
+from triage.parsers.live.stacks.gdb import bare_name, gdb_stacks
 from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.native_names import bare_name
 from triage.parsers.live.stacks.stack_looks import gdb_looks
 
 PROCESS = """[New LWP 4142]

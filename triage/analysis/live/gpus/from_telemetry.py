@@ -21,8 +21,7 @@ from triage.analysis.telemetry.panels import (
     window,
 )
 from triage.domain.arrays import F32, Flags
-from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import GpuSample, Look, Tool
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.grid import coarser
 from triage.parsers.telemetry.metrics import Metric

@@ -7,7 +7,7 @@ third of its power (230 W of 700 W). Utilisation alone tells nothing.
 from enum import StrEnum
 from typing import Final
 
-from triage.domain.live.gpu_sample import GpuSample
+from triage.domain.live.look import GpuSample
 
 __all__ = ["BUSY_PERCENT", "GpuActivity", "activity_of"]
 

@@ -7,8 +7,7 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.gpu_activity import GpuActivity, activity_of
-from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.look import Look
+from triage.domain.live.look import GpuSample, Look
 
 __all__ = ["GpuOfJob", "gpus_of"]
 

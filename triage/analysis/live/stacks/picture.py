@@ -4,17 +4,18 @@ A process is a rank where it or its place says so. Launchers are none, and neith
 data loaders and other children of ranks.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from triage.analysis.live.stacks.helpers import helps
-from triage.analysis.live.stacks.launchers import launches
+from triage.analysis.live.stacks.normalise import called, is_library, short_file
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
     Worker,
     is_worker,
+    main_thread,
     rank_stack,
     worker_of,
 )
@@ -24,9 +25,10 @@ from triage.analysis.live.stacks.two_looks import (
     made_whole,
     movement_of,
 )
+from triage.domain.live.launchers import is_helper, is_launcher
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
-from triage.domain.live.stack import ThreadStack
+from triage.domain.live.stack import StackFrame, ThreadStack
 
 __all__ = ["NO_STACKS", "ProcessNames", "StackPicture", "picture_of"]
 
@@ -207,3 +209,65 @@ def refined(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) -> RankS
         if other.tool is not newest.tool and other.point.value in ("storage", "stopped", "gone"):
             return replace(newest, found=other.found, artifact=other.artifact, line=other.line)
     return newest
+
+
+# ``torch.compile``'s compile workers, pools of processes, multiprocessing's resource tracker and
+# fork server, wandb's service: each stands in its loop for as long as the job runs, well or not.
+
+# Main loops, as "file function"; a pool's worker that runs the job's own code may be a rank.
+LOOPS: Final = re.compile(
+    r"concurrent/futures/process\.py _process_worker$|multiprocessing/pool\.py worker$"
+    r"|multiprocessing/managers\.py serve_forever$"
+    r"|multiprocessing/(?:resource_tracker|semaphore_tracker|forkserver)\.py main$"
+    r"|torch/_inductor/compile_worker/(?:__main__\.py |subproc_pool\.py (?:main|_start_pool)$)"
+    r"|wandb/(?:sdk/(?:service|internal)/|__main__\.py )|tensorboard/(?:main|program)\.py "
+)
+WORKS_FOR_A_RANK: Final = "torch/distributed/"
+
+
+def helps(process: Process, threads: Sequence[ThreadStack]) -> bool:
+    """Whether a process is a helper, by its command line or by the loop that its main thread is in
+    without any code of the job inside.
+    """
+    if is_helper(process.command):
+        return True
+    main = main_thread(threads)
+    if main is None:
+        return False
+    loop = next((at for at, frame in enumerate(main.frames) if is_loop(frame)), None)
+    if loop is None:
+        return False
+    return all(
+        is_library(frame) and not short_file(frame.filename).startswith(WORKS_FOR_A_RANK)
+        for frame in main.frames[:loop]
+    )
+
+
+def is_loop(frame: StackFrame) -> bool:
+    return LOOPS.match(f"{short_file(frame.filename)} {called(frame)}") is not None
+
+
+# Files in which the agents of torchrun, of spawn and of Ray wait for what they started.
+AGENTS: Final = (
+    "torch/distributed/elastic/",
+    "torch/distributed/launcher/",
+    "torch/distributed/run.py",
+    "torch/distributed/launch.py",
+    "torch/multiprocessing/spawn.py",
+    "deepspeed/launcher/",
+    "accelerate/commands/",
+)
+# A rank that torch's spawn started has its frames below its own.
+OF_A_RANK: Final = frozenset({"_wrap", "record", "wrapper"})
+
+
+def launches(process: Process, threads: Sequence[ThreadStack]) -> bool:
+    """Whether a process is a launcher, by its command line or by where its main thread waits."""
+    if is_launcher(process.command):
+        return True
+    return any(
+        short_file(frame.filename).startswith(AGENTS) and called(frame) not in OF_A_RANK
+        for thread in threads
+        if thread.is_main is not False
+        for frame in thread.frames
+    )

@@ -8,13 +8,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
-from triage.domain.live.wait_counter import WaitCounter
 from triage.errors import Corrupt
 from triage.parsers.live.debug_server.answers import (
     Answer,
@@ -22,10 +21,9 @@ from triage.parsers.live.debug_server.answers import (
     answers_of_page,
     reply_kind,
 )
-from triage.parsers.live.debug_server.wait_counters import counters_of
 from triage.parsers.live.file_names import rank_of_name, stamp_of_name
 from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
-from triage.parsers.live.stacks.lines import lines_of
+from triage.parsers.live.stacks.lines import lines_of, short
 from triage.parsers.live.stacks.py_spy import py_spy_stacks
 
 __all__ = ["counter_looks", "file_looks", "page_looks", "refusal_looks", "store_looks"]
@@ -143,3 +141,38 @@ def refusal_looks(text: str, artifact: str) -> list[Look]:
     detail = " ".join(match[3].split())
     reply = Reply(process, match[1], ReplyKind.TOOL_FAILED, detail, 1)
     return [Look(artifact, Tool.DEBUG_SERVER, replies=(reply,))]
+
+
+# {"pytorch.wait_counter.TCPStore__wait": {"active_count": 1, "max_time_us": 1530,
+#                                          "total_calls": 6, "total_time_us": 1658}}
+PREFIX: Final = "pytorch.wait_counter."
+MAX_COUNTERS: Final = 256
+MAX_CHARACTERS: Final = 1 << 20
+
+
+def counters_of(body: str, process: Process) -> list[WaitCounter]:
+    """The counters of one process by name; none where the body is not whole."""
+    if len(body) > MAX_CHARACTERS:
+        return []
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(values, dict):
+        return []
+    found: list[WaitCounter] = []
+    for name, value in list(values.items())[:MAX_COUNTERS]:
+        if isinstance(value, dict) and "active_count" in value:
+            numbers = [
+                number(value, key)
+                for key in ("active_count", "total_calls", "total_time_us", "max_time_us")
+            ]
+            found.append(WaitCounter(process, short(name.removeprefix(PREFIX)), *numbers))
+    return sorted(found, key=lambda one: one.name)
+
+
+def number(value: dict[str, Any], key: str) -> int:
+    found = value.get(key)
+    if not isinstance(found, int) or isinstance(found, bool):
+        return 0
+    return found if 0 <= found < 1 << 62 else 0

@@ -16,9 +16,8 @@ from triage.domain.evidence import NO_STAMP
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.clock import stamp_of
 from triage.parsers.live.ras.members import number
-from triage.parsers.live.ras.protocol import behind_protocol
+from triage.parsers.live.ras.report_json import behind_protocol, stamp_of
 
 __all__ = ["begins_as_monitor", "parse_monitor"]
 

@@ -12,18 +12,18 @@ is cut, the ranks before the cut are read. Sample::
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.clock import stamp_of
 from triage.parsers.live.ras.members import MAX_RANKS, NO_PROOF
-from triage.parsers.live.ras.protocol import behind_protocol
 
-__all__ = ["begins_as_json", "parse_json"]
+__all__ = ["begins_as_json", "behind_protocol", "parse_json", "stamp_of"]
 
 COMMUNICATORS: Final = re.compile(r'"communicators"\s*:\s*\[')
 OWN_KEYS: Final = re.compile(
@@ -277,3 +277,47 @@ def error_in(state: Mapping[str, Any]) -> tuple[str | None, bool]:
         if code and code != IN_PROGRESS:
             return ERRORS.get(code, f"Unexpected error {code}"), code == REMOTE
     return None, False
+
+
+SECOND_NS = 1_000_000_000
+
+
+def stamp_of(text: object) -> Stamp:
+    """``2026-03-14 02:41:07`` as a stamp without a zone; none for anything else.
+
+    >>> stamp_of("1970-01-01 00:00:01").wall_ns
+    1000000000
+    """
+    if not isinstance(text, str) or len(text) > 40:
+        return NO_STAMP
+    try:
+        moment = datetime.fromisoformat(text.strip()[:19]).replace(tzinfo=UTC)
+    except ValueError:
+        return NO_STAMP
+    if not 1970 <= moment.year < 2200:
+        return NO_STAMP
+    return Stamp(wall_ns=int(moment.timestamp()) * SECOND_NS, error_ns=SECOND_NS)
+
+
+# OK / SERVER PROTOCOL 2 / CLIENT PROTOCOL 2 / SET FORMAT json / TIMEOUT 5 / VERBOSE STATUS
+PROTOCOL: Final = re.compile(
+    r"\s*(?:(?:OK|(?:SERVER|CLIENT) PROTOCOL \d{1,9}|TIMEOUT \d{1,9}|SET FORMAT \w{1,20}"
+    r"|(?:VERBOSE )?STATUS|MONITOR[ \w,]{0,80})[ \t]*\r?\n)",
+    re.IGNORECASE,
+)
+MAX_LINES: Final = 16
+
+
+def behind_protocol(text: str) -> int:
+    r"""Where a report begins behind the lines of the protocol.
+
+    >>> behind_protocol("OK\nSERVER PROTOCOL 2\nNCCL version")
+    21
+    """
+    place = 1 if text.startswith("\ufeff") else 0
+    for _ in range(MAX_LINES):
+        found = PROTOCOL.match(text, place)
+        if found is None:
+            break
+        place = found.end()
+    return place

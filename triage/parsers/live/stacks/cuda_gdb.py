@@ -19,8 +19,8 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.parsers.live.stacks.gdb import bare_name
 from triage.parsers.live.stacks.lines import clipped, frames_kept, short
-from triage.parsers.live.stacks.native_names import bare_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 __all__ = ["FOCUS", "KERNELS", "OPENING", "cuda_gdb_stacks"]

@@ -23,11 +23,10 @@ from typing import Final
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.parsers.live.stacks.lines import clipped, frames_kept, short
-from triage.parsers.live.stacks.native_names import bare_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 from triage.parsers.live.stacks.python_traceback import FRAME as PYTHON_FRAME
 
-__all__ = ["THREAD", "gdb_stacks"]
+__all__ = ["THREAD", "bare_name", "gdb_stacks"]
 
 # 'Thread 3 (Thread 0x7f3fd27fc640 (LWP 51398) "pt_nccl_heartbt"):', "Thread 1 (LWP 5):"
 THREAD: Final = re.compile(
@@ -162,3 +161,29 @@ def call_of(call: str, filename: str, line: int | None) -> StackFrame:
     if python is not None:
         return StackFrame(short(python["name"]), short(python["file"]), int(python["line"]))
     return StackFrame(short(bare_name(call)), short(filename), line, native=True)
+
+
+def bare_name(call: str) -> str:
+    """``ncclProxyProgress(void*) (arg=0x1)`` is ``ncclProxyProgress``."""
+    name = without_last_group(call.strip())
+    for ending in (" const", " volatile", " &"):
+        name = name.removesuffix(ending)
+    # What gdb adds of a symbol's version: "pthread_cond_wait@@GLIBC_2.3.2"
+    name = name.partition("@@")[0]
+    return without_last_group(name) or call.strip()
+
+
+def without_last_group(text: str) -> str:
+    """A text without the parentheses that it ends with; ``operator()`` keeps its own."""
+    if not text.endswith(")") or text.endswith(("operator()", "(anonymous namespace)")):
+        return text
+    depth = 0
+    for place in range(len(text) - 1, -1, -1):
+        if text[place] == ")":
+            depth += 1
+        elif text[place] == "(":
+            depth -= 1
+            if not depth:
+                return text[:place].rstrip()
+    # Its beginning is lost: the arguments were longer than what is kept.
+    return text.partition("(")[0].rstrip()
