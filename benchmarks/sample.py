@@ -16,8 +16,7 @@ from pathlib import Path
 
 from benchmarks.table import aligned, machine, write_json
 from triage.analysis.answer import Weighing, weigh_incident
-from triage.analysis.first_answer import weigh_sample
-from triage.analysis.snapshots.sample import NOTHING, chosen, num_chosen
+from triage.analysis.first_answer import NOTHING, chosen, num_chosen, weigh_sample
 from triage.domain.category import Role
 from triage.domain.job import Job
 from triage.domain.rank_digest import OpenHistory, RankDigest

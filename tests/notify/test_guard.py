@@ -12,8 +12,7 @@ from tests.notify.receivers import has_loopback_v6, listener, was_called
 from triage.errors import Unprocessable, UsageError
 from triage.notify import guard as guard_module
 from triage.notify.deliver import send
-from triage.notify.guard import Guard, resolve_by_system
-from triage.notify.public_addresses import address_of, is_public
+from triage.notify.guard import Guard, address_of, is_public, resolve_by_system
 from triage.notify.request import Request
 from triage.notify.web_url import parse_url
 

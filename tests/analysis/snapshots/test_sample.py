@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from triage.analysis.snapshots.sample import chosen, num_chosen, sampled
+from triage.analysis.first_answer import chosen, num_chosen, sampled
 from triage.domain.rank_digest import RankDigest
 from triage.formats.gather import gather
 from triage.simulator.incident import simulate

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.analysis.telemetry.world import END_NS, NODES, file_of, gauges, places
-from triage.analysis.telemetry.last_xid import last_xids
+from triage.analysis.telemetry.evidence import last_xids
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.parsers.telemetry.metrics import Metric

@@ -12,12 +12,11 @@ from triage.collectors.deadline import Deadline
 from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
 from triage.collectors.live.debug_server import addresses_by, ports_in
 from triage.collectors.live.kernel_view import kernel_view_of
-from triage.collectors.live.look import state_by
+from triage.collectors.live.look import listening, state_by
 from triage.collectors.live.parallel import run_all
 from triage.collectors.live.pipe import dump_by_pipe
 from triage.collectors.live.processes import RankProcess
 from triage.collectors.live.program import printed_by
-from triage.collectors.live.sockets import listening
 from triage.collectors.live.stacks import find_py_spy, stack_of
 
 

@@ -12,8 +12,14 @@ import pytest
 
 from triage.sandbox.confinement.kernel import MACHINE
 from triage.sandbox.confinement.probe import not_confined
-from triage.sandbox.confinement.seccomp import program
-from triage.sandbox.confinement.syscalls import ALLOWED, CONDITIONS, FATAL, LOOKED_AT, numbers
+from triage.sandbox.confinement.seccomp import (
+    ALLOWED,
+    CONDITIONS,
+    FATAL,
+    LOOKED_AT,
+    numbers,
+    program,
+)
 
 ROOT = Path(__file__).parents[3]
 MISSING = not_confined()

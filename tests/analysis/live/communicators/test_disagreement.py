@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from triage.analysis.live.communicators.disagreement import disagreements
+from triage.analysis.live.detectors.disagreement import disagreements
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.process import Process
 

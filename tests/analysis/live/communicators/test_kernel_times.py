@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from triage.analysis.live.communicators.kernel_times import late_members, times_by_member
+from triage.analysis.live.detectors.shortest_kernel import late_members, times_by_member
 from triage.domain.live.communicator import Communicator
 
 KEY = (0x1F, "allreduce")
