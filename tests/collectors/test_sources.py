@@ -8,12 +8,12 @@ import pytest
 
 from tests.collectors.scripted import bare_environment, dump, tool
 from triage.collectors.artifact import Artifact, SearchContext, Skipped
+from triage.collectors.collect import SOURCES
 from triage.collectors.deadline import Deadline
 from triage.collectors.dumps import Dumps, usual_patterns
 from triage.collectors.job_logs import JobLogs
 from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import Options
-from triage.collectors.registry import SOURCES
 from triage.collectors.shares import why_left
 from triage.collectors.surroundings import first_of, on_network, surroundings
 

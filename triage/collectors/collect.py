@@ -18,11 +18,12 @@ from triage.collectors.bundle import MANIFEST, Bounds, Packed, pack
 from triage.collectors.credentials import token_from
 from triage.collectors.deadline import Deadline
 from triage.collectors.deliver import Delivery
-from triage.collectors.dumps import wait_until_written
+from triage.collectors.dumps import Dumps, wait_until_written
 from triage.collectors.endpoint import Endpoint, endpoint_of
 from triage.collectors.files import node_folder, open_artifact
+from triage.collectors.job_logs import JobLogs
+from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import SHARED, Misuse, Options
-from triage.collectors.registry import SOURCES
 from triage.collectors.send import ACCEPTED, MEND, Answer
 from triage.collectors.shares import why_left
 from triage.collectors.spool import SCRATCH, Label, Spool, default_folder
@@ -32,6 +33,7 @@ from triage.collectors.wanted import ask
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from triage.collectors.artifact import Source
     from triage.collectors.credentials import Token
 
 __all__ = ["Bundle", "Listed", "Outcome", "collect", "listing"]
@@ -316,3 +318,6 @@ def _check(options: Options) -> None:
         raise Misuse("--wait-for-wanted is in seconds, 0 or more")
     if options.flush_spool and options.dry_run:
         raise Misuse("--flush-spool sends and --dry-run does not; give one of them")
+
+
+SOURCES: tuple[Source, ...] = (Dumps(), KernelLog(), JobLogs())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from triage.domain.counts import count
 from triage.domain.report import Answer, Coverage
+from triage.render.words.answer import symptom_sentence
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
-from triage.render.words.symptoms import symptom_sentence
 
 __all__ = ["NextSteps", "coverage_text", "next_steps_of"]
 

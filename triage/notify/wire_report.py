@@ -10,7 +10,7 @@ from typing import Final
 
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.notify.message import Message, Wire
-from triage.render.words.restart import restart_headline
+from triage.render.words.answer import restart_headline
 
 __all__ = [
     "Reason",

@@ -15,12 +15,11 @@ from triage.domain.counts import count
 from triage.domain.evidence import EvidenceRole
 from triage.domain.report import iso_utc
 from triage.domain.states import ArtifactState, IncidentState
+from triage.render.words.answer import restart_text, symptom_facts
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
 from triage.render.words.moments import relative
 from triage.render.words.ranges import condense, condense_names
-from triage.render.words.restart import restart_text
-from triage.render.words.symptoms import symptom_facts
 
 __all__ = ["FILTERS", "GLOBALS", "family", "kept", "node_address"]
 

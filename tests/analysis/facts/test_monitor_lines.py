@@ -1,6 +1,6 @@
 """Monitors' lines held against the other GPUs of the job."""
 
-from triage.analysis.facts.monitor_lines import held_against_peers
+from triage.analysis.facts.on_one_clock import held_against_peers
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 

@@ -11,8 +11,7 @@ from tests.collectors.live.conftest import seen
 from triage.collectors.deadline import Deadline
 from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
 from triage.collectors.live.debug_server import addresses_by, ports_in
-from triage.collectors.live.kernel_view import kernel_view_of
-from triage.collectors.live.look import listening, state_by
+from triage.collectors.live.look import kernel_view_of, listening, state_by
 from triage.collectors.live.parallel import run_all
 from triage.collectors.live.pipe import dump_by_pipe
 from triage.collectors.live.processes import RankProcess

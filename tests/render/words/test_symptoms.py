@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from triage.domain.next_step import Symptom
-from triage.render.words.symptoms import symptom_facts, symptom_place, symptom_sentence
+from triage.render.words.answer import symptom_facts, symptom_place, symptom_sentence
 
 AT = datetime(2026, 12, 6, 18, 44, 11, tzinfo=UTC)
 WHOLE = Symptom("it timed out", 0, "a1", "ALLREDUCE", 912, "default_pg", 4, "job.log", 3, AT)

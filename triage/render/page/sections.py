@@ -15,13 +15,18 @@ from triage.domain.report import (
     iso_utc,
 )
 from triage.render.pictures.markup import Html, column_heads, constant, el, join, table
-from triage.render.words.answer import cause, coverage_facts, victims_text
+from triage.render.words.answer import (
+    cause,
+    coverage_facts,
+    restart_text,
+    symptom_facts,
+    symptom_place,
+    victims_text,
+)
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
-from triage.render.words.restart import restart_text
-from triage.render.words.symptoms import symptom_facts, symptom_place
 
 __all__ = [
     "NOTHING",

@@ -21,11 +21,10 @@ from triage.render.terminal.text import (
     clean,
     item,
 )
-from triage.render.words.answer import cause
+from triage.render.words.answer import cause, restart_text
 from triage.render.words.belief import belief
 from triage.render.words.next_step import what_is_missing
 from triage.render.words.ranges import condense_names, name_ranks
-from triage.render.words.restart import restart_text
 
 __all__ = ["DEFAULT_TOP", "render", "render_json"]
 

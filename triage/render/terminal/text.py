@@ -21,15 +21,20 @@ from triage.domain.report import (
     iso_utc,
 )
 from triage.render.terminal.wrap import wrap
-from triage.render.words.answer import cause, coverage_facts, victims_text
+from triage.render.words.answer import (
+    cause,
+    coverage_facts,
+    restart_text,
+    symptom_facts,
+    symptom_place,
+    victims_text,
+)
 from triage.render.words.belief import belief
 from triage.render.words.clean import cells, cut, one_line
 from triage.render.words.moments import MARKS, TimelineRow, days, doubt, relative, timeline_rows
 from triage.render.words.next_step import cordon_commands, next_step, shell_line, step_of
 from triage.render.words.ranges import condense, condense_names, name_ranks
-from triage.render.words.restart import restart_text
 from triage.render.words.stacks import stack_lines
-from triage.render.words.symptoms import symptom_facts, symptom_place
 
 __all__ = [
     "BOLD",

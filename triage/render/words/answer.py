@@ -1,13 +1,25 @@
 """Answer: the phrases about an answer that terminal, page and notebook share."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.counts import count
-from triage.domain.report import Coverage, Victims
+from triage.domain.next_step import Symptom
+from triage.domain.report import Coverage, Victims, iso_utc
+from triage.domain.restart import Restart, RestartDecision
+from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = ["cause", "coverage_facts", "victims_text"]
+__all__ = [
+    "cause",
+    "coverage_facts",
+    "restart_headline",
+    "restart_text",
+    "symptom_facts",
+    "symptom_place",
+    "symptom_sentence",
+    "victims_text",
+]
 
 
 def cause(category: Category) -> str:
@@ -44,3 +56,56 @@ def coverage_facts(coverage: Coverage, *, max_chars: int) -> Iterator[tuple[str,
     if coverage.lines_read:
         missed = f"{coverage.lines_not_understood:,} not understood"
         yield "log lines read", f"{coverage.lines_read:,}, {missed}"
+
+
+MAX_CHARS = 120
+WORDS = {
+    RestartDecision.RESTART: "restart",
+    RestartDecision.RESTART_WITHOUT: "restart without",
+    RestartDecision.STOP: "stop, and fix it first",
+    RestartDecision.WAIT: "wait, then restart",
+}
+
+
+def restart_headline(decision: str, exclude: Sequence[str], retries_left: int) -> str:
+    """``restart without n3 (up to 3 times)``; a decision of a later release as it is written."""
+    known = decision in set(RestartDecision)
+    words = WORDS[RestartDecision(decision)] if known else decision
+    nodes = f" {condense_names(exclude, max_chars=MAX_CHARS)}" if exclude else ""
+    times = f" (up to {count(retries_left, 'time')})" if retries_left else ""
+    return f"{words}{nodes}{times}"
+
+
+def restart_text(restart: Restart) -> str:
+    """The decision and its reason."""
+    head = restart_headline(restart.decision, restart.exclude, restart.retries_left)
+    return f"{head}: {restart.why}"
+
+
+def symptom_facts(one: Symptom) -> str:
+    """``rank 0, a1, ALLREDUCE, number 912, default_pg, 4 ranks say it``; empty where its text is
+    all that is known.
+    """
+    facts = [] if one.rank is None else [f"rank {one.rank}"]
+    facts += [one_line(one.node, 120)] if one.node is not None else []
+    facts += [one_line(one.op, 32)] if one.op is not None else []
+    facts += [f"number {one.seq_id}"] if one.seq_id is not None else []
+    facts += [one_line(one.pg, 40)] if one.pg is not None else []
+    facts += [f"{count(one.num_ranks, 'rank')} say it"] if one.num_ranks > 1 else []
+    return ", ".join(facts)
+
+
+def symptom_place(one: Symptom) -> str:
+    """``job.log:3 at 2026-12-06T18:44:11Z``; empty where no file says it."""
+    if one.artifact is None:
+        return ""
+    line = f":{one.line}" if one.line else ""
+    when = "" if one.at is None else f" at {iso_utc(one.at)}"
+    return f"{one_line(one.artifact, 400)}{line}{when}"
+
+
+def symptom_sentence(one: Symptom) -> str:
+    """All of it in one sentence: ``FACTS: TEXT (PLACE)``."""
+    facts, place = symptom_facts(one), symptom_place(one)
+    head, tail = f"{facts}: " if facts else "", f" ({place})" if place else ""
+    return f"{head}{one_line(one.text, 400)}{tail}"

@@ -4,8 +4,7 @@ import pytest
 
 from tests.support.stack_texts import LOADER, REDUCE, faulthandler_text, py_spy_text
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
-from triage.parsers.live.stacks.headings import process_of
-from triage.parsers.live.stacks.stack_looks import faulthandler_looks, py_spy_looks
+from triage.parsers.live.stacks.stack_looks import faulthandler_looks, process_of, py_spy_looks
 
 
 @pytest.mark.parametrize(
