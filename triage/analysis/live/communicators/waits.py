@@ -5,7 +5,7 @@ a chain over tensor, data and pipeline groups. Its end is the rank that waits fo
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
@@ -19,7 +19,7 @@ from triage.analysis.live.communicators.levels import (
 )
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting
 
-__all__ = ["EndOfWaits", "Lag", "Waits", "waits_of"]
+__all__ = ["EndOfWaits", "Lag", "waits_of"]
 
 # The ends of which it is counted who waits for them: a real hang has a few.
 MAX_ENDS: Final = 32
@@ -43,27 +43,12 @@ class EndOfWaits:
     """A member that others wait for and that waits for nobody.
 
     ``lags`` are what it is behind in, that with most others first; ``waiting`` is how many ranks
-    wait for it, directly or behind others that do. ``waits_for_device`` is an operation in which
-    it waits for its own GPU.
+    wait for it, directly or behind others that do.
     """
 
     identity: Identity
     lags: tuple[Lag, ...]
     waiting: int
-    waits_for_device: Waiting | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """``ends`` with most waiting ranks first, 32 of ``num_ends``. ``knotted`` are those that wait
-    for one another in a circle, or behind one: ranks that disagree on what runs.
-    ``num_compared`` is of all that stand in an operation in which somebody is behind.
-    """
-
-    ends: tuple[EndOfWaits, ...]
-    num_ends: int
-    knotted: tuple[Identity, ...]
-    num_compared: int
 
 
 @dataclass(slots=True)
@@ -107,14 +92,16 @@ class Graph:
 
 def waits_of(
     communicators: Iterable[Communicator], identity_of: IdentityOf, waiting: Sequence[Waiting] = ()
-) -> Waits:
-    """Who waits for whom at one moment. ``identity_of`` says who a member is in all communicators;
-    ``waiting`` are single operations in flight that a tool saw.
+) -> tuple[EndOfWaits, ...]:
+    """The ends of waits at one moment, 32 at most, those with most waiting ranks first.
+
+    ``identity_of`` says who a member is in all communicators; ``waiting`` are single operations in
+    flight that a tool saw. Ranks that wait in a circle, or behind one, have no end.
     """
     communicators = list(communicators)
     graph = Graph(list(levels_of(communicators, identity_of)))
     devices = add_waiting(graph, communicators, identity_of, waiting)
-    identities = graph.at.keys() | graph.peers.keys() | graph.waits_for_peer | devices.keys()
+    identities = graph.at.keys() | graph.peers.keys() | graph.waits_for_peer | devices
     ends = [
         identity
         for identity in identities
@@ -123,22 +110,16 @@ def waits_of(
     lags = {identity: lags_of(graph, identity) for identity in ends}
     most = {end: max((lag.ahead for lag in lags[end]), default=0) for end in ends}
     ends.sort(key=lambda end: (-most[end], repr(end)))
-    behind = {identity: waiting_behind(graph, identity) for identity in ends[:MAX_ENDS]}
-    reached: set[Identity] = set(ends).union(*behind.values())
-    if len(ends) > MAX_ENDS:
-        reached |= waiting_behind(graph, *ends)
     found = [
         EndOfWaits(
             identity,
             lags[identity],
-            sum(graph.weights.get(one, 1) for one in behind[identity]),
-            devices.get(identity),
+            sum(graph.weights.get(one, 1) for one in waiting_behind(graph, identity)),
         )
         for identity in ends[:MAX_ENDS]
     ]
     found.sort(key=lambda end: (-end.waiting, repr(end.identity)))
-    knotted = [one for one in identities if graph.waits(one) and one not in reached]
-    return Waits(tuple(found), len(ends), tuple(sorted(knotted, key=repr)), len(identities))
+    return tuple(found)
 
 
 def add_waiting(
@@ -146,16 +127,16 @@ def add_waiting(
     communicators: Sequence[Communicator],
     identity_of: IdentityOf,
     waiting: Sequence[Waiting],
-) -> Mapping[Identity, Waiting]:
+) -> set[Identity]:
     """Put single operations into the graph; back come those that wait for their own GPU."""
     if not waiting:
-        return {}
+        return set()
     known: dict[tuple[int, int], Identity] = {}
     sizes = {one.hash: one for one in communicators}
     for communicator in communicators:
         for member in communicator.ranks:
             known[communicator.hash, member.rank] = identity_of(communicator, member)
-    devices: dict[Identity, Waiting] = {}
+    devices: set[Identity] = set()
     for one in waiting:
         place = sizes.get(one.hash) or Communicator(one.hash, 0, ())
         listed = (one.hash, one.rank)
@@ -165,7 +146,7 @@ def add_waiting(
             else identity_of(place, CommunicatorRank(one.rank, one.process))
         )
         if one.peer is None:
-            devices.setdefault(me, one)
+            devices.add(me)
             continue
         other = known.get((one.hash, one.peer), (one.hash, one.peer))
         if other != me:

@@ -59,7 +59,7 @@ class Behind:
         members = MembersOfJob(case, found.looks)
         waiting = [one for look in found.looks for one in look.waiting]
         waits = waits_of(found.communicators, members.identity_of, waiting)
-        ends = [end for end in waits.ends if counted_lags(end)]
+        ends = [end for end in waits if counted_lags(end)]
         if not ends:
             return
         alike = behind_own_group([end for end in ends if end.waiting >= ALIKE * ends[0].waiting])
