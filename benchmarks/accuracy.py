@@ -111,7 +111,7 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    from triage.simulator import NAMES
+    from simulator import NAMES
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kinds", nargs="+", default=list(NAMES), choices=list(NAMES))
@@ -127,9 +127,9 @@ def arguments() -> argparse.Namespace:
 
 def tried(trial: Trial) -> Outcome:
     """Simulate, analyse, judge."""
+    from simulator import simulate
     from triage import analyze
     from triage.errors import TriageError
-    from triage.simulator import simulate
 
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "job"

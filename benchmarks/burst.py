@@ -30,8 +30,8 @@ from typing import Final
 
 from benchmarks.service_processes import BACKENDS, Installation, children, installed, is_reader
 from benchmarks.table import aligned
-from triage.simulator import simulate
-from triage.simulator.incidents.whole import Wish, simulate_incident
+from simulator import simulate
+from simulator.incidents.whole import Wish, simulate_incident
 
 GPUS: Final = 8
 LOG_LINES: Final = 400

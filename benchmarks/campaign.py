@@ -31,7 +31,7 @@ from benchmarks.campaign_outcome import (
 )
 from benchmarks.reliability_picture import bins, picture
 from benchmarks.table import aligned, machine, write_json
-from triage.simulator.live.files import LIVE_SOURCES
+from simulator.live.files import LIVE_SOURCES
 
 __all__ = ["main"]
 

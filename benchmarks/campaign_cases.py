@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from simulator.campaign import Campaign, draw
+from simulator.incidents.scenarios import SCENARIOS
+from simulator.incidents.truth import IncidentTruth
+from simulator.incidents.whole import Wish, simulate_incident
 from triage.analysis.answer import Weighing, weigh_incident
 from triage.formats.gather import gather
-from triage.simulator.campaign import Campaign, draw
-from triage.simulator.incidents.scenarios import SCENARIOS
-from triage.simulator.incidents.truth import IncidentTruth
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 __all__ = [
     "SIMULATE", "Expected", "Setting", "folder_cases", "of_campaign", "of_simulated", "settings",

@@ -106,7 +106,7 @@ def simulated(data: Path, ranks: int) -> Path:
 
 def with_logs(data: Path, ranks: int) -> Path:
     """A folder with kernel and job logs of a job of this size, without dumps."""
-    from triage.simulator.incidents.whole import Wish, simulate_incident
+    from simulator.incidents.whole import Wish, simulate_incident
 
     folder = data / f"logs-{ranks}"
     if not folder.is_dir():

@@ -26,10 +26,10 @@ from urllib.parse import urlencode
 from benchmarks.service_client import Client
 from benchmarks.service_processes import BACKENDS, end_well, installed, servers
 from benchmarks.table import aligned, machine, write_json
+from simulator.campaign import Campaign, draw
+from simulator.request import EPOCH_NS
 from tests.support.waiting import eventually
 from triage.domain.report import iso_utc
-from triage.simulator.campaign import Campaign, draw
-from triage.simulator.request import EPOCH_NS
 
 __all__ = ["Seen", "main", "scheduler_csv"]
 

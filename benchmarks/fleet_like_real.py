@@ -19,16 +19,16 @@ from typing import Final
 import numpy as np
 
 from benchmarks.table import aligned, machine, write_json
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.record.faults import faults_of
-from triage.fleet.simulator.figures import figures_of
-from triage.fleet.simulator.fleet import (
+from simulator.fleet.figures import figures_of
+from simulator.fleet.fleet import (
     FaultModel,
     FaultSource,
     FleetWish,
     SimulatedFleet,
     simulate_fleet,
 )
+from triage.fleet.domain.cause import OutageCause
+from triage.fleet.record.faults import faults_of
 
 __all__ = ["main"]
 

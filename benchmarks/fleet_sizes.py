@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.table import aligned, machine, write_json
+from simulator.fleet.fleet import FleetWish, simulated_outages
 from triage.domain.category import Category
 from triage.fleet.record.columns import (
     Accusation,
@@ -28,7 +29,6 @@ from triage.fleet.record.columns import (
     Runs,
 )
 from triage.fleet.report.report import fleet_report
-from triage.fleet.simulator.fleet import FleetWish, simulated_outages
 from triage.fleet.standings.standing import fleet_standings
 
 __all__ = ["main", "year_of"]

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
+from simulator.fleet.columns import OutageRow
+from simulator.fleet.fleet import FleetWish, simulated_outages
 from triage.domain.category import Category, Role
-from triage.fleet.simulator.columns import OutageRow
-from triage.fleet.simulator.fleet import FleetWish, simulated_outages
 from triage.fleet.store.node_sets import packed
 
 __all__ = ["Year", "tables"]

@@ -1,7 +1,7 @@
 """Flips: how many answers move when an incident is changed in ways that should move none.
 
 Each incident is answered once as it is, once by its dumps alone, and once after each
-transformation of ``triage.perturb``. A flip is another node, role or category in the first
+transformation of ``simulator.perturb``. A flip is another node, role or category in the first
 place; "to wrong" are flips of what was right. Innocents are nodes that are convicted after
 a change and were not before. Broken are the answers that did not keep what the law says.
 
@@ -24,10 +24,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.table import aligned, machine, write_json
+from simulator.perturb.registry import ALL
 from tests.support.answering import Answerer
 from tests.support.cases import Source, cases_of
 from tests.support.flip import DUMPS, Flip, flips_of
-from triage.perturb.registry import ALL
 
 __all__ = ["main"]
 

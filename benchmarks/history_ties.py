@@ -20,6 +20,9 @@ from pathlib import Path
 from benchmarks.campaign_cases import Expected, of_simulated
 from benchmarks.campaign_outcome import judged
 from benchmarks.table import aligned, machine
+from simulator.campaign import Campaign, draw
+from simulator.fleet.fleet import lemon_factor
+from simulator.incidents.whole import Wish
 from triage.analysis.answer import answer_of, weigh_incident
 from triage.analysis.explain import without
 from triage.analysis.joining.history import EQUAL, EXCHANGED, NEARLY
@@ -27,10 +30,7 @@ from triage.domain.category import Role
 from triage.domain.report import Answer
 from triage.domain.standing import Grade, Prior
 from triage.errors import TriageError
-from triage.fleet.simulator.fleet import lemon_factor
 from triage.formats.gather import gather
-from triage.simulator.campaign import Campaign, draw
-from triage.simulator.incidents.whole import Wish
 
 __all__ = ["Pair", "main"]
 

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchmarks.table import aligned, machine, write_json
+from simulator.fleet.fleet import FleetWish, lemon_factor, simulate_fleet
 from triage.domain.standing import Grade, PartKind
-from triage.fleet.simulator.fleet import FleetWish, lemon_factor, simulate_fleet
 from triage.fleet.standings.standing import StandingOptions, fleet_standings
 
 __all__ = ["Outcome", "judged", "main"]

@@ -17,10 +17,10 @@ from typing import Final
 import numpy as np
 
 from benchmarks.table import aligned, machine
+from simulator.fleet.fleet import FaultModel, FleetWish, SimulatedFleet, simulate_fleet
 from triage.domain.standing import Grade
 from triage.fleet.record.columns import FleetRecord, Floats
 from triage.fleet.record.faults import faults_of
-from triage.fleet.simulator.fleet import FaultModel, FleetWish, SimulatedFleet, simulate_fleet
 from triage.fleet.standings.standing import fleet_standings
 
 __all__ = ["known_at", "main"]

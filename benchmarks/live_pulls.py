@@ -81,8 +81,8 @@ def arguments() -> argparse.Namespace:
 
 def pulled(seed: int) -> Outcome:
     """Simulate a healthy job, pull its dumps, analyse them."""
+    from simulator import Pulls, simulate
     from triage import analyze
-    from triage.simulator import Pulls, simulate
 
     job, pulls, as_json = drawn(seed)
     lost = left_out(seed, job["ranks"])

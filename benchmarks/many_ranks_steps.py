@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from benchmarks.many_ranks import FRAMES, KIND, SEED, frames
+from simulator.kinds import kind_named
+from simulator.play import play
+from simulator.request import request_for
 from triage.domain.rank_digest import GroupRow, RankDigest
 from triage.formats.extractor import operations_of
 from triage.formats.node_digest import node_interned, read_node_digest, write_node_digest
@@ -25,9 +28,6 @@ from triage.parsers.files.job_file import parse_job
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.shared import Shared
 from triage.report import study_of
-from triage.simulator.kinds import kind_named
-from triage.simulator.play import play
-from triage.simulator.request import request_for
 
 # Every so many ranks the digest is read as a service reads it.
 EVERY = 8

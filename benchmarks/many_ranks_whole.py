@@ -26,6 +26,9 @@ from typing import Any
 from benchmarks.child import MIB
 from benchmarks.many_ranks import FRAMES, KIND, SEED
 from benchmarks.table import aligned, machine, write_json
+from simulator.kinds import kind_named
+from simulator.play import play
+from simulator.request import request_for
 from triage.domain.rank_digest import RankDigest
 from triage.formats.dumps import FILES_PER_TASK, DumpReader, ordered
 from triage.parsers.extract.extract import Extract
@@ -34,9 +37,6 @@ from triage.parsers.files.job_file import parse_job
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.report import study_of
-from triage.simulator.kinds import kind_named
-from triage.simulator.play import play
-from triage.simulator.request import request_for
 
 MAKERS = READERS = 2
 # Files of one turn: some gigabyte at 131,072 ranks.

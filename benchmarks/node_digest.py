@@ -22,6 +22,8 @@ from statistics import median
 
 from benchmarks.campaign_cases import Setting, folder_cases, simulated_cases
 from benchmarks.table import aligned, machine, write_json
+from simulator.incident import simulate
+from simulator.kinds import KINDS
 from triage import analyze
 from triage.errors import ArtifactError, TriageError
 from triage.formats.digest_maker import digest_of
@@ -29,8 +31,6 @@ from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.render.data import wire
-from triage.simulator.incident import simulate
-from triage.simulator.kinds import KINDS
 
 RANKS, FRAMES = 64, 8
 

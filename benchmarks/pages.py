@@ -37,6 +37,7 @@ from sqlalchemy import insert
 import triage
 from models import Artifact, Cluster, Evidence, Incident, Job, Node, Suspect, Upload
 from models.base import Base
+from simulator import simulate
 from triage.clock import utc_now
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.report import Answer
@@ -46,7 +47,6 @@ from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
 from triage.settings import load_settings
-from triage.simulator import simulate
 from triage.store.database.migrate import migrate
 from triage.store.incidents import revisions, settling
 from triage.store.incidents.revisions import NewAnswer

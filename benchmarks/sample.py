@@ -15,6 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchmarks.table import aligned, machine, write_json
+from simulator.kinds import KINDS, kind_named
+from simulator.play import Played, play
+from simulator.request import request_for
+from simulator.scene import Dumped
 from triage.analysis.answer import Weighing, weigh_incident
 from triage.analysis.first_answer import NOTHING, chosen, num_chosen, weigh_sample
 from triage.domain.category import Role
@@ -28,10 +32,6 @@ from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.logs.logset import LogSet
-from triage.simulator.kinds import KINDS, kind_named
-from triage.simulator.play import Played, play
-from triage.simulator.request import request_for
-from triage.simulator.scene import Dumped
 
 ENTRIES, FRAMES = 512, 4
 GOAL = 0.95

@@ -31,8 +31,8 @@ from benchmarks.service_client import Client
 from benchmarks.service_processes import Process, end_well, free_port, installed, servers
 from benchmarks.service_processes import triage as command
 from benchmarks.table import aligned
+from simulator.incidents.whole import Wish, simulate_incident
 from tests.support.waiting import eventually
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 BUCKET: Final = "incidents"
 SENDERS: Final = 8

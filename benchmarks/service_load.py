@@ -20,7 +20,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from benchmarks.service_client import Client, Refused
-from triage.simulator import simulate
+from simulator import simulate
 
 __all__ = ["Acknowledged", "Load", "Shape", "dumps_of"]
 

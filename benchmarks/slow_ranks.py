@@ -51,7 +51,7 @@ def judged(
 ) -> dict[str, Any]:
     """One job: ``right``, ``missed``, or ``innocent`` where another rank is convicted."""
     import triage
-    from triage.simulator import simulate
+    from simulator import simulate
 
     chance = random.Random(f"{kind}/{seed}")
     tp, pp = chance.choice([some for some in SHAPES if options.ranks % (some[0] * some[1]) == 0])

@@ -27,12 +27,12 @@ from typing import Final
 from benchmarks.burst import GPUS, Seen, family, peaks, pick, upload
 from benchmarks.service_processes import BACKENDS, end_well, installed
 from benchmarks.table import aligned
+from simulator import simulate
+from simulator.incidents.whole import Wish, simulate_incident
 from triage.formats.digest_maker import digest_of
 from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
-from triage.simulator import simulate
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 NODES_OF_A_JOB: Final = 128
 COMMITS: Final = 200

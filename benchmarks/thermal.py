@@ -23,11 +23,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from simulator.incidents.telemetry import HEATS
+from simulator.incidents.truth import IncidentTruth
+from simulator.incidents.whole import Wish, simulate_incident
 from triage import analyze
 from triage.domain.category import Role
-from triage.simulator.incidents.telemetry import HEATS
-from triage.simulator.incidents.truth import IncidentTruth
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 # Where telemetry lies in an incident's folder.
 TELEMETRY = ("telemetry", "nvidia-smi.csv", "nvidia-smi.csv.gz")

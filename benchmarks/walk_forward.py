@@ -25,10 +25,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.table import aligned, machine, write_json
+from simulator.fleet.fleet import FleetWish, simulate_fleet
 from triage.domain.standing import Grade
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
 from triage.fleet.record.from_frames import record_from_frames
-from triage.fleet.simulator.fleet import FleetWish, simulate_fleet
 from triage.fleet.standings.calls import COUNTS, count_scores
 from triage.fleet.standings.forecast import HORIZON_DAYS, came_true
 from triage.fleet.standings.history import history_of

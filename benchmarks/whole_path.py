@@ -29,8 +29,8 @@ from benchmarks.service_processes import (
     servers,
 )
 from benchmarks.service_receiver import Got, Receiver, identity_faults, verified
+from simulator.incidents.whole import Wish, simulate_incident
 from tests.support.waiting import eventually
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 __all__ = ["Walked", "walk"]
 

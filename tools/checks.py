@@ -12,7 +12,16 @@ __all__ = ["FIX", "LINT", "all_checks", "quick", "run", "run_beside", "types"]
 
 Check = tuple[str, list[str]]
 
-TYPED: Final = ("triage", "models", "workers", "migrations", "run.py", "tools", "benchmarks")
+TYPED: Final = (
+    "triage",
+    "models",
+    "workers",
+    "migrations",
+    "simulator",
+    "run.py",
+    "tools",
+    "benchmarks",
+)
 LINT: Final[list[Check]] = [
     ("format", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),

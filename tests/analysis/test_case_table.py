@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import triage
-from triage.simulator import simulate
-from triage.simulator.kinds import KINDS
-from triage.simulator.truth import Truth
+from simulator import simulate
+from simulator.kinds import KINDS
+from simulator.truth import Truth
 
 SIZES = (16, 64, 256)
 

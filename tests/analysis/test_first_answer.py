@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from simulator.incident import simulate
 from triage.analysis import first_answer
 from triage.analysis.answer import Weighing, weigh_incident
 from triage.analysis.first_answer import weigh_sample
@@ -15,7 +16,6 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 from triage.report import study_of
-from triage.simulator.incident import simulate
 
 
 def dumps_of(kind: str, folder: Path) -> DumpSet:

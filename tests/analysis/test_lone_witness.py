@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import triage
-from triage.simulator import simulate
+from simulator import simulate
 
 RANKS = 8
 # Faults between two ranks, one of which may have left no file.

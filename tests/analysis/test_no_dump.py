@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from simulator import simulate
 from triage import analyze
 from triage.analysis.detectors.no_dump import unexplained
-from triage.simulator import simulate
 
 
 def by_the_rule(explained_by: dict[int, set[int]]) -> list[int]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import triage
+from simulator import simulate
 from triage.errors import TriageError
 from triage.report import few_collections
-from triage.simulator import simulate
 
 
 def test_a_tar_of_an_incident_folder_is_the_same_incident(tmp_path: Path) -> None:

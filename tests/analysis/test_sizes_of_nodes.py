@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from simulator import simulate
 from triage.analysis.dump_view import OF_ONE_RANK, view_dumps
 from triage.analysis.facts.on_one_clock import with_world
 from triage.analysis.placement.order_of_nodes import sizes_that_fit
 from triage.domain.job import Job
 from triage.formats.gather import gather
-from triage.simulator import simulate
 
 
 @pytest.mark.parametrize(

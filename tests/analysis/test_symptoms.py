@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import triage
+from simulator import simulate
 from triage.render.terminal.text import render
-from triage.simulator import simulate
 
 
 def answer(folder: Path, lines: Sequence[str], world: int = 4) -> triage.Report:

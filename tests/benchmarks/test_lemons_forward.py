@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.lemons_forward import known_at, of_highest
-from triage.fleet.simulator.fleet import FleetWish, simulate_fleet
+from simulator.fleet.fleet import FleetWish, simulate_fleet
 
 
 @pytest.mark.parametrize(

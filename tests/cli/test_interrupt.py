@@ -92,7 +92,7 @@ LONG = {
     "live": ("triage.cli.live_pull.fill", ("--every", "60", "--send", *SERVICE)),
     "collect": ("triage.collectors.command.collect", ("--job-id", "4711", *SERVICE)),
     "watch": ("triage.cli.watch.follow", ("inc_1", *SERVICE)),
-    "simulate": ("triage.simulator.simulate", ("host-stall", "--out", "drill")),
+    "simulate": ("simulator.simulate", ("host-stall", "--out", "drill")),
 }
 AT_ONCE_S = 1.0
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from simulator import NAMES
+from simulator.incidents.scenarios import SCENARIOS
 from tests.docs.pages import FENCE, PAGES, ROOT, TEXT, page
 from triage.analysis.facts.stop import When
 from triage.analysis.joining.features import NAMES as FEATURES
@@ -18,8 +20,6 @@ from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.signatures import registry
-from triage.simulator import NAMES
-from triage.simulator.incidents.scenarios import SCENARIOS
 
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 # "triage analyze DIR" or "python3 run.py triage analyze DIR", up to a pipe or a comment

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from simulator.campaign import leaves_for
 from triage.domain.category import HARDWARE, Category
 from triage.domain.llama3 import LLAMA3_GPUS, LLAMA3_HOURS, LLAMA3_NODES, LLAMA3_PLANNED
 from triage.fleet.record.columns import Accusations, FleetRecord, Interruptions, Outages, Runs
-from triage.simulator.campaign import leaves_for
 
 HOUR_NS = 3_600 * 10**9
 SINCE_NS = int(datetime(2026, 3, 2, tzinfo=UTC).timestamp()) * 10**9

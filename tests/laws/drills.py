@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from simulator.incidents.whole import Wish, simulate_incident
+from simulator.perturb.incident import Incident
+from simulator.perturb.registry import named
 from tests.support.answering import Answerer, AnswerSummary
 from tests.support.cases import RECORDED, Case, recorded_case, simulated_case
 from tests.support.flip import broken, changed, dumps_of
-from triage.perturb.incident import Incident
-from triage.perturb.registry import named
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 __all__ = [
     "DUMPED",

@@ -1,12 +1,12 @@
 """The laws of joining: what may not move when an incident is changed.
 
-Each transformation of ``triage.perturb`` names its law and what of the answer it keeps.
+Each transformation of ``simulator.perturb`` names its law and what of the answer it keeps.
 """
 
 import pytest
 
+from simulator.perturb.registry import ALL
 from tests.laws.drills import DUMPED, LOOKED, WITH_LOGS, drill, kept
-from triage.perturb.registry import ALL
 
 # What changes looks has nothing to change elsewhere.
 OF_LOOKS = dict.fromkeys(("stray-stacks", "cut-looks", "earlier-look"), LOOKED)

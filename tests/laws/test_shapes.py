@@ -2,8 +2,8 @@
 
 import pytest
 
+from simulator.perturb.registry import ALL
 from tests.laws.drills import kept
-from triage.perturb.registry import ALL
 
 INCIDENTS = ("hbm-job-only", "collective-mismatch", "logs-nic-w16", "nccl-never-joins-w8")
 SHAPES = tuple(one.name for one in ALL if one.law == 0)

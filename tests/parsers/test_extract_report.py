@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 import triage
+from simulator import simulate
 from tests.parsers.extract.test_extract import XID, files_of, given
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.job import Job, job_from_dict
 from triage.domain.report import Refused
 from triage.formats.extractor import Extractor
 from triage.report import evidence_rows, explain, read_rows, report_of, study_of
-from triage.simulator import simulate
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
 FACTS = job_from_dict({"job_id": "4711", "world_size": 16, "failed_at": "2026-11-21T03:14:15Z"})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from triage.perturb.placing import Line, placed
+from simulator.perturb.placing import Line, placed
 
 END_NS = 1_768_466_871_000_000_000  # 2026-01-15 08:47:51
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from simulator.perturb.incident import Incident
+from simulator.perturb.registry import ALL, named
 from tests.laws.drills import drill
-from triage.perturb.incident import Incident
-from triage.perturb.registry import ALL, named
 
 OF_LOOKS = ("stray-stacks", "cut-looks", "earlier-look")
 

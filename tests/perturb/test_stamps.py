@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.perturb.stamps import SECOND_NS, moved, moved_wall
+from simulator.perturb.stamps import SECOND_NS, moved, moved_wall
 
 HOUR_NS = 3600 * SECOND_NS
 

@@ -5,13 +5,13 @@ import random
 import re
 from pathlib import Path
 
+from simulator.perturb.clocks import dump_moved
+from simulator.perturb.incident import load, save
+from simulator.perturb.invented import reworded
+from simulator.perturb.registry import named
 from tests.laws.drills import drill
 from tests.support.answering import Answerer
 from tests.support.cases import RECORDED
-from triage.perturb.clocks import dump_moved
-from triage.perturb.incident import load, save
-from triage.perturb.invented import reworded
-from triage.perturb.registry import named
 from triage.report import analyze
 
 

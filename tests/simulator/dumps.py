@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from triage.simulator import Truth, simulate
+from simulator import Truth, simulate
 
 Dump = dict[str, Any]
 Dumps = dict[int, Dump]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulator import simulate
+from simulator.opcodes import put_int, put_memo
 from tests.simulator.dumps import job, load
-from triage.simulator import simulate
-from triage.simulator.opcodes import put_int, put_memo
 
 REAL = (Path(__file__).parent / "data" / "real_nccl_p2p_rank_4").read_bytes()
 NAME = "comm_lib_trace_rank_"

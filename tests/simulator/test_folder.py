@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from simulator import simulate, truth_path
+from simulator.cli.simulate import simulate as command
 from tests.simulator.dumps import job, load
-from triage.cli.simulate import simulate as command
 from triage.errors import UsageError
-from triage.simulator import simulate, truth_path
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no such kind": ("explosion", {}, "host-stall"),

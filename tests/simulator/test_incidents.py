@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from simulator.campaign import Campaign, draw, leaves_for
+from simulator.incidents.envelopes import FORMS, kernel_log
+from simulator.incidents.job_voice import printed_bus
+from simulator.incidents.scenarios import SCENARIOS
+from simulator.incidents.story import KernelLine
+from simulator.incidents.whole import Wish, simulate_incident
+from simulator.incidents.world import BOARDS, build_world
+from simulator.names import NAMES
+from simulator.truth import truth_path
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS
 from triage.errors import UsageError
 from triage.signatures.network.nccl_identity import gpu_of_bus
-from triage.simulator.campaign import Campaign, draw, leaves_for
-from triage.simulator.incidents.envelopes import FORMS, kernel_log
-from triage.simulator.incidents.job_voice import printed_bus
-from triage.simulator.incidents.scenarios import SCENARIOS
-from triage.simulator.incidents.story import KernelLine
-from triage.simulator.incidents.whole import Wish, simulate_incident
-from triage.simulator.incidents.world import BOARDS, build_world
-from triage.simulator.names import NAMES
-from triage.simulator.truth import truth_path
 
 SMALL = Wish(ranks=16, kernel_lines=5, job_lines=4, entries=60)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simulator import KINDS, NAMES
 from tests.simulator.dumps import (
     collectives,
     idle,
@@ -16,7 +17,6 @@ from tests.simulator.dumps import (
     signature,
     unfinished,
 )
-from triage.simulator import KINDS, NAMES
 
 SIZES = (16, 64)
 SLOW = {"straggler", "slow-gpu", "slow-link", "slow-stage", "slow-since", "input-bound"}

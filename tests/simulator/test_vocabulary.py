@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from simulator.incidents import beginning, everyday, progress, sources
+from simulator.incidents.software import FLEETS, FRAMEWORKS, draw_software
+from simulator.incidents.sources import BOARD_FORMS, BOARD_WORDS, source_files
+from simulator.incidents.story import BoardEvent, Story
+from simulator.incidents.whole import Wish, simulate_incident
+from simulator.incidents.world import SECOND, build_world
 from triage.domain.evidence import EvidenceRole
 from triage.signatures import registry
-from triage.simulator.incidents import beginning, everyday, progress, sources
-from triage.simulator.incidents.software import FLEETS, FRAMEWORKS, draw_software
-from triage.simulator.incidents.sources import BOARD_FORMS, BOARD_WORDS, source_files
-from triage.simulator.incidents.story import BoardEvent, Story
-from triage.simulator.incidents.whole import Wish, simulate_incident
-from triage.simulator.incidents.world import SECOND, build_world
 
 FAULT_NS = 1_790_000_000 * SECOND
 FILLED = {

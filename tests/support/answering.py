@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from simulator.perturb.incident import Incident, save
 from tests.support.cases import Case
 from triage.domain.evidence import EvidenceRole
 from triage.domain.job import Job
@@ -12,7 +13,6 @@ from triage.errors import TriageError
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
-from triage.perturb.incident import Incident, save
 from triage.report import report_of
 
 __all__ = ["AnswerSummary", "Answerer"]

@@ -13,9 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from triage.perturb.incident import Incident, load
-from triage.simulator.campaign import Campaign, draw
-from triage.simulator.incidents.truth import IncidentTruth
+from simulator.campaign import Campaign, draw
+from simulator.incidents.truth import IncidentTruth
+from simulator.perturb.incident import Incident, load
 
 __all__ = ["RECORDED", "Case", "Source", "cases_of", "recorded_case", "simulated_case"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 import triage
+from simulator.incidents.whole import Wish, simulate_incident
 from triage.parsers.flight_recorder.jit import require_compiled
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 __all__ = ["compile_all"]
 

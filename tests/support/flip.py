@@ -4,11 +4,11 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from simulator.perturb.incident import Incident, is_dump
+from simulator.perturb.registry import named
+from simulator.perturb.transformation import Keep, Transformation
 from tests.support.answering import Answerer, AnswerSummary
 from tests.support.cases import Case
-from triage.perturb.incident import Incident, is_dump
-from triage.perturb.registry import named
-from triage.perturb.transformation import Keep, Transformation
 
 __all__ = ["DUMPS", "Flip", "broken", "changed", "dumps_of", "flips_of"]
 

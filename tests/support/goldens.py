@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import aligned
+from simulator.incidents.scenarios import SCENARIOS
+from simulator.incidents.whole import Wish, simulate_incident
 from triage.analysis.explain import explain_from
 from triage.formats.gather import gather
 from triage.render.data import wire
 from triage.render.terminal import explained, text
 from triage.report import analyze, read_rows
-from triage.simulator.incidents.scenarios import SCENARIOS
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 __all__ = ["FILE", "PARTS", "Golden", "Part", "compare", "load", "record", "save", "table"]
 

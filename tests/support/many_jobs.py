@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from simulator import simulate
+from simulator.incidents.scenarios import SCENARIOS
+from simulator.incidents.whole import Wish, simulate_incident
+from simulator.kinds import KINDS
+from simulator.timeline import Pulls
 from triage.domain.evidence import EvidenceRole
 from triage.signatures.registry import all_signatures
-from triage.simulator import simulate
-from triage.simulator.incidents.scenarios import SCENARIOS
-from triage.simulator.incidents.whole import Wish, simulate_incident
-from triage.simulator.kinds import KINDS
-from triage.simulator.timeline import Pulls
 
 __all__ = ["HEALTHY", "STOPPED", "GeneratedJob", "generate"]
 

@@ -7,6 +7,7 @@ Nothing heavy is imported before a command runs, so that ``--help`` is there at 
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -126,14 +127,18 @@ app.command(help=man.HELP)(man.man)
 
 
 def _add_simulate() -> None:
-    """The simulator is a part that an installation may leave out."""
+    """The simulator stands beside the product, and an installation may leave it out."""
     try:
-        from triage.cli import simulate
-    except ImportError as error:
-        if error.name not in ("triage.cli", "triage.cli.simulate"):
+        simulate = import_module("simulator.cli.simulate")
+        of_fleets = import_module("simulator.cli.fleet")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "simulator":
             raise
     else:
         app.command(help=simulate.HELP)(simulate.simulate)
+        fleet.app.command("simulate", help=of_fleets.HELP, short_help=of_fleets.SHORT_HELP)(
+            of_fleets.simulate
+        )
 
 
 _add_simulate()

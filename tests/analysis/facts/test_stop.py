@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from simulator import simulate
 from triage.analysis.dump_view import view_dumps
 from triage.analysis.facts.find_stop import DumpSigns, begun_to_wait, find_stop
 from triage.analysis.facts.stop import SECOND, Stop, When, ends_its_log
@@ -15,7 +16,6 @@ from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.formats.gather import gather
-from triage.simulator import simulate
 
 T = 1_780_000_000 * SECOND
 EXIT = Evidence(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from simulator.incidents.whole import Wish, simulate_incident
 from triage.analysis.placement.job_excerpts import FEW_SEATS, MANY_NODES, JobExcerpts
 from triage.domain.evidence import EvidenceRole
 from triage.domain.job import Job
@@ -13,7 +14,6 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import evidence_rows
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 RANKS = 512
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from simulator import simulate
 from triage.analysis.answer import with_slowness
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import Verdict
 from triage.domain.slow import SlowCause, SlowJob, SlowPart
 from triage.report import analyze
-from triage.simulator import simulate
 
 PART = SlowPart(SlowCause.INPUT_BOUND, (), 20.0, 0.2, 38.4, "all ranks wait for their hosts")
 SLOW = SlowJob(120.0, 1.2, 8, (PART,))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import triage
+from simulator import simulate
 from triage.analysis.detectors.slow_device import SlowDevice
 from triage.domain.report import Suspect
-from triage.simulator import simulate
 
 SPREAD = {"ranks": 64, "frames": 0, "timing": True, "skew_ms": 50.0, "spread": 0.005}
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import triage
+from simulator import simulate
 from triage.domain.report_wire import answer_of_report
 from triage.domain.slow import SlowCause, SlowJob, SlowPart, gpu_hours_per_day
 from triage.render.terminal.text import render
-from triage.simulator import simulate
 
 USUAL = {"ranks": 64, "frames": 0, "timing": True, "skew_ms": 50.0, "spread": 0.005, "seed": 5}
 

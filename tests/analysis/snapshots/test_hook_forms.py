@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from simulator import simulate
 from tests.analysis.by_hand import answer, convicted, named
 from triage.domain.report import Answer
-from triage.simulator import simulate
 
 Dump = dict[str, Any]
 Form = Callable[[Dump], None]

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from simulator.incident import simulate
 from triage.analysis.first_answer import chosen, num_chosen, sampled
 from triage.domain.rank_digest import RankDigest
 from triage.formats.gather import gather
-from triage.simulator.incident import simulate
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.live_pulls import json_form
+from simulator import simulate
 from triage import analyze
-from triage.simulator import simulate
 
 
 def job(path: Path, **wishes: Any) -> Path:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import triage
+from simulator import simulate
 from tests.analysis.by_hand import answer, convicted, named
 from triage.domain.report import Answer
-from triage.simulator import simulate
 
 SIXTEEN: dict[str, Any] = {"ranks": 16, "entries": 200, "frames": 0}
 EIGHT: dict[str, Any] = {"ranks": 8, "entries": 200, "frames": 0}

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import triage
+from simulator.incidents.telemetry_files import FORMS
+from simulator.incidents.truth import IncidentTruth
+from simulator.incidents.whole import Wish, simulate_incident
 from triage.domain.category import Category, Role
 from triage.domain.job import Job
 from triage.domain.report import Answer
@@ -15,9 +18,6 @@ from triage.parsers.extract.extract import join
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
 from triage.report import report_of
-from triage.simulator.incidents.telemetry_files import FORMS
-from triage.simulator.incidents.truth import IncidentTruth
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 RANKS = 16
 HEAT = (Category.GPU_THERMAL, Category.POWER, Category.CHASSIS)
@@ -181,7 +181,7 @@ def test_telemetry_alone_names_nobody_and_says_what_is_missing(
 def test_each_form_of_a_file_tells_the_same(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from triage.simulator.incidents import telemetry_files
+    from simulator.incidents import telemetry_files
 
     monkeypatch.setattr(telemetry_files, "FORMS", (FORMS[seed],))
     truth = incident(tmp_path / "incident", "culprit", seed=5)

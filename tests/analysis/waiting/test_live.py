@@ -10,6 +10,7 @@ import pytest
 from benchmarks.field.make import make
 from benchmarks.field.writing import write
 from benchmarks.live_pulls import pulled
+from simulator import Pulls, simulate
 from triage import analyze
 from triage.analysis.dump_view import view_dumps
 from triage.analysis.live.beside_dumps import with_logs
@@ -17,7 +18,6 @@ from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import Live
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.formats.gather import gather
-from triage.simulator import Pulls, simulate
 
 FR_SETS = Path(__file__).parents[2] / "incidents"
 NOTE = "a live picture of a running job"

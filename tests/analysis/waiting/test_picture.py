@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import triage
+from simulator import simulate
 from triage.domain.report import Waits
-from triage.simulator import simulate
 
 
 def waits_of(tmp_path: Path, kind: str, culprit: int) -> Waits:

@@ -281,7 +281,7 @@ def test_a_cause_in_a_line_stays_the_cause(tmp_path: Path) -> None:
 
 def test_dumps_say_more(tmp_path: Path) -> None:
     """Records that convict somebody are not outvoted by what watchdogs print."""
-    from triage.simulator import simulate
+    from simulator import simulate
 
     truth = simulate("host-stall", tmp_path / "job", ranks=4, entries=400, seed=5)
     lines = lines_of([Wait(rank, 5, "ALLREDUCE" if rank else "BROADCAST") for rank in range(4)])

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from simulator.fleet.fleet import FleetWish, simulate_fleet
 from tests.fleet.fleets import alone, fleet
 from tests.fleet.records import example_record, record
 from triage.domain.category import Category
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report
-from triage.fleet.simulator.fleet import FleetWish, simulate_fleet
 from triage.fleet.standings.standing import fleet_standings
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J\u202e"

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulator.fleet.files import FILES, truth_path, write_fleet
+from simulator.fleet.fleet import FaultModel, FleetWish, simulate_fleet
 from triage.errors import UsageError
 from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, Run
 from triage.fleet.domain.hardware import PartSeen
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.record.faults import faults_of
 from triage.fleet.record.from_exports import record_from_exports
-from triage.fleet.simulator.files import FILES, truth_path, write_fleet
-from triage.fleet.simulator.fleet import FaultModel, FleetWish, simulate_fleet
 
 WISH = FleetWish.like_real(nodes=64, days=90, seed=7)
 FIRST = datetime(2025, 3, 1, tzinfo=UTC)

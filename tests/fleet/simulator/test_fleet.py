@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from triage.domain.standing import Grade
-from triage.fleet.simulator.fleet import (
+from simulator.fleet.fleet import (
     LLAMA3_PER_NODE_DAY,
     FleetWish,
     lemon_factor,
     simulate_fleet,
 )
+from triage.domain.standing import Grade
 from triage.fleet.standings.standing import fleet_standings
 
 SMALL = FleetWish(nodes=256, days=30.0, seed=4)

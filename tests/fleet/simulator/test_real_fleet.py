@@ -8,18 +8,18 @@ from statistics import mean, median
 import numpy as np
 import pytest
 
-from triage.fleet.domain.cause import OutageCause, cause_of
-from triage.fleet.domain.repair import RepairAction
-from triage.fleet.record.faults import faults_of
-from triage.fleet.simulator.fault_kinds import KINDS
-from triage.fleet.simulator.figures import Figures, figures_of
-from triage.fleet.simulator.fleet import (
+from simulator.fleet.fault_kinds import KINDS
+from simulator.fleet.figures import Figures, figures_of
+from simulator.fleet.fleet import (
     FaultModel,
     FaultSource,
     FleetWish,
     SimulatedFleet,
     simulate_fleet,
 )
+from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.repair import RepairAction
+from triage.fleet.record.faults import faults_of
 
 DAY_NS = 86_400e9
 SMALL = FleetWish.like_real(nodes=96, days=120, seed=3)

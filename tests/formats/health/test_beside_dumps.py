@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import triage
+from simulator import simulate
 from tests.formats.health.agents import gpud_event, health_event, health_table, mndiag
 from triage.analysis.answer import weigh_incident
 from triage.formats.gather import gather
-from triage.simulator import simulate
 
 LOST = "XID 79 detected on PCI:0000:6d:00"
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import triage
+from simulator.incidents.whole import Wish, simulate_incident
 from triage.domain.job import Job
 from triage.domain.rank_digest import OpenHistory
 from triage.formats.dumps import read_dumps
@@ -22,7 +23,6 @@ from triage.parsers.files.inputs import InputFile, find_inputs
 from triage.parsers.logs import join as join_module
 from triage.parsers.logs.read import DEFAULT_BOUNDS
 from triage.report import report_of
-from triage.simulator.incidents.whole import Wish, simulate_incident
 
 INCIDENTS = Path(__file__).parents[2] / "incidents"
 DATA = Path(__file__).parents[2] / "data"

@@ -24,6 +24,7 @@ from numba.core import config
 from numba.core.caching import FunctionCache
 
 import triage
+from simulator import simulate
 from tests.support.compiling import compile_all
 from triage.errors import ArtifactError
 from triage.formats.extractor import Extractor
@@ -33,7 +34,6 @@ from triage.parsers.flight_recorder import columns, interpreter, jit
 from triage.parsers.flight_recorder.jit import Loop, PlainNumpy, compiled, little_to_read
 from triage.parsers.logs import grams, mask
 from triage.parsers.logs.progress import forms
-from triage.simulator import simulate
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import triage
+from simulator.perturb.incident import save
 from tests.services.whole_jobs import body_of, tar_of
 from tests.support.stack_texts import (
     LOADER,
@@ -16,7 +17,6 @@ from tests.support.stack_texts import (
 from tests.support.work import do_all
 from triage.domain.file_kind import FileKind
 from triage.domain.states import WorkKind
-from triage.perturb.incident import save
 from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context

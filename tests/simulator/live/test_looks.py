@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from simulator import simulate
+from simulator.live.ras import FUNCTIONS
+from simulator.truth import Truth
 from triage.formats.dumps import read_dumps
 from triage.parsers.files.inputs import find_inputs
-from triage.simulator import simulate
-from triage.simulator.live.ras import FUNCTIONS
-from triage.simulator.truth import Truth
 
 RANKS = 32
 

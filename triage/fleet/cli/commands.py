@@ -16,8 +16,6 @@ from triage.fleet.cli.repairs import HELP as REPAIRS_HELP
 from triage.fleet.cli.repairs import repairs
 from triage.fleet.cli.report import HELP as REPORT_HELP
 from triage.fleet.cli.report import report
-from triage.fleet.cli.simulate import HELP as SIMULATE_HELP
-from triage.fleet.cli.simulate import simulate
 
 __all__ = ["HELP", "app"]
 
@@ -56,6 +54,3 @@ app.command("import", help=IMPORT_HELP, short_help="Take in runs, outages, an in
 app.command("isolate", help=ISOLATE_HELP, short_help="Groups of nodes to test, round by round.")(
     isolate
 )
-app.command(
-    "simulate", help=SIMULATE_HELP, short_help="A fleet with a known truth, as files to import."
-)(simulate)

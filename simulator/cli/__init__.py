@@ -1,0 +1,1 @@
+"""``triage simulate`` and ``triage fleet simulate``."""
