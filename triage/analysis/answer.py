@@ -34,7 +34,7 @@ from triage.analysis.live.beside_log import beside_log
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.from_telemetry import looks_of_telemetry
 from triage.analysis.live.jobs import looks_move, notes_of_looks
-from triage.analysis.live.look_times import with_times_of_folders
+from triage.analysis.live.look_times import local_clock, with_times_of_folders
 from triage.analysis.live.placement import with_places
 from triage.analysis.live.registry import claims_of_looks
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
@@ -55,12 +55,13 @@ from triage.domain.category import Action
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 from triage.domain.job import Job
+from triage.domain.live.look import Look
 from triage.domain.progress import JobProgress
 from triage.domain.report import Answer, JobFacts, Missing, Refused, Verdict, Waits
 from triage.domain.slow import SlowJob
 from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.dump_set import DumpSet
-from triage.parsers.logs.logset import LogSet
+from triage.parsers.logs.logset import LogFile, LogSet
 
 __all__ = [
     "Weighing",
@@ -145,7 +146,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     )
     ours = [row for row in dated.evidence if row.node not in strange]
     moved_ns = progress.last.at_ns if progress is not None and progress.last is not None else None
-    stop = find_stop(signs, ours, facts, at, moved_ns)
+    looked = seen_on(looks, beside.looks, dated.logs.files)
+    stop = find_stop(signs, ours, facts, at, moved_ns, looked)
     watchdogs: tuple[GroupPositions, ...] = ()
     if all(claim.is_gap for claim in of_dumps):
         # What records show of the ranks says more than what their watchdogs print.
@@ -177,6 +179,18 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         stacks=looks.picture,
         watchdogs=watchdogs,
     )
+
+
+def seen_on(case: LiveCase, looks: Sequence[Look], files: Sequence[LogFile]) -> dict[str, int]:
+    """Node -> when processes of the job were first looked at on it; looks without a time are taken
+    with the logs beside them.
+    """
+    nodes = {one.node for one in case.picture.ranks if one.node is not None}
+    clock = local_clock(files)
+    times = [ns for look in looks if look.stacks and (ns := clock.time_of(look)) is not None]
+    ends = [file.last_at_ns for file in files if file.last_at_ns is not None]
+    first = min(times) if times else max(ends, default=None)
+    return dict.fromkeys(nodes, first) if first is not None else {}
 
 
 def without_ranks(logs: LogSet) -> LogSet:

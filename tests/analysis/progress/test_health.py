@@ -307,4 +307,6 @@ def test_scaling_time_moves_no_answer(tmp_path: Path, scale: float) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 9])
 def test_a_log_cut_to_a_few_lines_is_read(tmp_path: Path, count: int) -> None:
-    assert health(tmp_path, training(noisy(5, count))) is Health.MOVING_TO_THE_END
+    # One line shows no movement.
+    wanted = Health.MOVING_TO_THE_END if count > 1 else Health.UNKNOWN
+    assert health(tmp_path, training(noisy(5, count))) is wanted

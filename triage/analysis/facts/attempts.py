@@ -43,9 +43,11 @@ class AttemptStart:
         """Whether a row of the same log is of an earlier attempt: by the clock that both print,
         else by its place.
         """
+        above = row.line is not None and row.line <= self.line
         if row.stamp.wall_ns is not None and row.at_ns is not None and self.at_ns is not None:
-            return row.at_ns < self.at_ns - SECOND
-        return row.line is not None and row.line <= self.line
+            # Within a second of it the place decides.
+            return row.at_ns < self.at_ns + (SECOND if above else -SECOND)
+        return above
 
 
 def last_attempts(

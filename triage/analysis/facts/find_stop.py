@@ -7,7 +7,7 @@ healthy, whatever its kernels complain of.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -39,6 +39,7 @@ GUESSED_NS: Final = 1800 * SECOND
 # Schedulers say that a job began when its nodes begin to be prepared.
 BEGAN_SLACK_S: Final = 60
 NO_ZONE_S: Final = 14 * 3600
+NOT_LOOKED: Final[Mapping[str, int]] = {}
 # What is printed within this of the first failing line came with it.
 AT_ONCE_S: Final = 5
 
@@ -62,10 +63,12 @@ def find_stop(
     facts: Job,
     at: datetime | None,
     moved_ns: int | None = None,
+    looked: Mapping[str, int] = NOT_LOOKED,
 ) -> Stop:
     """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
 
-    ``moved_ns`` is when the job last printed progress.
+    ``moved_ns`` is when the job last printed progress, ``looked`` per node when its processes were
+    first seen there.
     """
     stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
     alive_ns = last_record(dumps.case, dumps.ahead_ns)
@@ -96,8 +99,10 @@ def find_stop(
     if start is None and end is None:
         # Without a job's own sign the last fault is asked about, but for what was before it.
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
-        before = replace(before, loads=loads, begun_ns=began, lived_ns=lived)
+        before = replace(before, loads=loads, begun_ns=began, lived_ns=lived, looked=looked)
         start = last_root(row for row in evidence if not before.is_of_another_life(row))
+        if start is None and looked:
+            end = max(looked.values())
         if failing and is_long_ago(start, newest):
             # The job tells its failure without a clock: that is of the end of its logs.
             start, end = None, newest
@@ -119,6 +124,7 @@ def find_stop(
         loads=loads,
         begun_ns=began,
         lived_ns=lived,
+        looked=looked,
         moved_ns=moved_ns,
         given_up_lines=given_up_lines(evidence),
         after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,

@@ -24,7 +24,7 @@ from triage.analysis.facts.stop import (
 from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress import health_of
 from triage.domain.category import HARDWARE
-from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
@@ -55,7 +55,9 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
         return progress
     own = own_logs(dated)
     if not any(
-        fails_behind(row, end) if row.artifact in own else breaks_at(row, progress)
+        fails_behind(row, end, by_count=is_by_count(progress))
+        if row.artifact in own
+        else breaks_at(row, progress)
         for row in dated.evidence
     ):
         return progress
@@ -68,20 +70,37 @@ def judged_anew(progress: JobProgress) -> JobProgress:
     return replace(progress, health=health, said=sentence)
 
 
-def fails_behind(row: Evidence, end: ProgressPoint) -> bool:
+def is_by_count(progress: JobProgress) -> bool:
+    """Whether a count of steps is full, and nobody said that the job was done."""
+    end, last = progress.ended, progress.last
+    return (
+        end is not None
+        and last is not None
+        and (end.artifact, end.line) == (last.artifact, last.line)
+    )
+
+
+def fails_behind(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:
     """Whether a row says, behind the end of a job, that it failed, and not only that it was torn
-    down.
+    down. Behind the full bar of an epoch only who misses the store, or its monitor, may just go.
     """
     last = at_its_last_line(row)
-    return is_failing(row) and not is_teardown(row) and is_behind(last, end)
+    torn = is_teardown(row)
+    if by_count and row.role is EvidenceRole.CONSEQUENCE:
+        torn = (
+            row.blame is Blame.STORE
+            or Trait.RENDEZVOUS in row.traits
+            or row.signature == "c10d.heartbeat_monitor"
+        )
+    return is_failing(row) and not torn and is_behind(last, end)
 
 
 def breaks_at(row: Evidence, progress: JobProgress) -> bool:
     """Whether a machine says that a part of it broke where the count of steps was full, before
     anybody said that the job was done.
     """
-    end, last = progress.ended, progress.last
-    if end is None or last is None or (end.artifact, end.line) != (last.artifact, last.line):
+    end = progress.ended
+    if end is None or not is_by_count(progress):
         return False
     end_ns = end.at_ns if end.at_ns is not None else progress.until_ns
     if end_ns is None or row.at_ns is None or row.kind not in OF_PARTS:
@@ -235,6 +254,14 @@ def gpus_listed(
         for node, gpus in facts.gpu_bus_ids.items()
         if len(set(gpus)) >= max(len(fleet.ranks_on(node)), facts.gpus_per_node or 1)
     }
+    said: dict[str, set[str]] = defaultdict(set)
+    for row in evidence:
+        if row.kind is Kind.IDENTITY and row.node is not None and row.gpu is not None:
+            said[row.node].add(row.gpu)
+    for node, gpus in said.items():
+        # What NCCL says of each of its ranks at the start is as good a list.
+        if len(gpus) >= max(len(fleet.ranks_on(node)), facts.gpus_per_node or 1):
+            listed.setdefault(node, frozenset(gpus))
     for row in evidence:
         own = row.kind is Kind.IDENTITY and row.node in listed and row.gpu is not None
         if own and row.gpu not in listed[row.node or ""]:

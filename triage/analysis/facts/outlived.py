@@ -157,12 +157,14 @@ def latest_behind(times: F64) -> list[float]:
 
 
 def mark_outlived(
-    rows: Sequence[Evidence], files: Iterable[LogFile]
+    rows: Sequence[Evidence], files: Iterable[LogFile], *, ended_well: bool = False
 ) -> tuple[list[Evidence], list[str]]:
-    """``rows`` in their order, those that the job outlived as that, and a note of them.
+    """``rows`` in their order, those that the job outlived as that, and a note of them. A job that
+    ``ended_well`` outlived what announced an end, too.
 
     An outlived row carries :attr:`Trait.OUTLIVED`. What a process got over is noise.
     """
+    files = list(files)
     logs = [file for file in files if file.kind is LogKind.JOB and file.progress is not None]
     courses = {file.artifact: course for file in logs if (course := course_of(file)) is not None}
     rows_of: dict[str, list[Evidence]] = defaultdict(list)
@@ -172,7 +174,8 @@ def mark_outlived(
         own.sort(key=lambda row: row.line or 0)
     starts = last_attempts(rows_of, logs, courses)
     tracks = {name: Track.read(course, rows_of[name]) for name, course in courses.items()}
-    clock = Clock.of(tracks, starts, {file.artifact: file.node for file in logs})
+    earlier, begun_ns = earlier_logs(files, courses)
+    clock = Clock.of(tracks, starts, {file.artifact: file.node for file in logs}, begun_ns)
     kept, told_steps, told_attempts = [], [], []
     for row in rows:
         if not may_be_outlived(row):
@@ -181,10 +184,13 @@ def mark_outlived(
         start, track = starts.get(row.artifact), tracks.get(row.artifact)
         # What was said again is judged by when it was said last.
         last = at_its_last_line(row)
-        if (start is not None and start.is_before(last)) or clock.is_earlier_attempt(row):
+        is_before = row.artifact in earlier or (start is not None and start.is_before(last))
+        if is_before or clock.is_earlier_attempt(row):
             told_attempts.append(row)
             kept.append(outlived(row))
-        elif row.category not in NOT_OVER and (went_on(last, track) or clock.went_on(row)):
+        elif (ended_well or row.category not in NOT_OVER) and (
+            went_on(last, track) or clock.went_on(row)
+        ):
             told_steps.append(row)
             kept.append(outlived(row))
         elif last is not row and (
@@ -198,6 +204,26 @@ def mark_outlived(
         *note_of(told_steps, "not why it stopped: the job went on for more than one step"),
     ]
     return with_habits(kept, rows), notes
+
+
+def earlier_logs(
+    files: Sequence[LogFile], courses: Mapping[str, Course]
+) -> tuple[frozenset[str], int | None]:
+    """The logs that end before another one that prints steps begins, and when that begins: each
+    attempt may have a log of its own. Those of the ranks of one attempt overlap.
+    """
+    begins = [
+        file.first_at_ns
+        for file in files
+        if file.first_at_ns is not None
+        and file.artifact in courses
+        and len(courses[file.artifact].counted) >= MORE_THAN_ONE
+    ]
+    last = max(begins, default=0)
+    earlier = frozenset(
+        file.artifact for file in files if file.of_a_job and (file.last_at_ns or last) < last
+    )
+    return earlier, last if earlier else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +245,16 @@ class Clock:
         tracks: Mapping[str, Track],
         starts: Mapping[str, AttemptStart],
         nodes: Mapping[str, str | None],
+        begun_ns: int | None,
     ) -> "Clock":
-        """By the log that moved last."""
+        """By the log that moved last; ``begun_ns`` is when the log of a later attempt begins."""
         moved = [
             (ns, name)
             for name, track in tracks.items()
             if (ns := track.last_but_one(starts.get(name))) is not None
         ]
-        begun = max((one.at_ns for one in starts.values() if one.at_ns is not None), default=None)
+        begins = [one.at_ns for one in starts.values() if one.at_ns is not None]
+        begun = max([*begins, *([begun_ns] if begun_ns is not None else [])], default=None)
         if not moved:
             return cls(None, begun, None, zoned=False)
         ns, name = max(moved)

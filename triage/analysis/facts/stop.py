@@ -133,6 +133,8 @@ class Stop:
     """Node -> when its GPU driver was loaded, ascending."""
     lived_ns: int | None = None
     """At this time the job ran: where nothing else tells, long enough before its stop."""
+    looked: Mapping[str, int] = field(default_factory=dict)
+    """Node -> when processes of the job were first seen on it."""
     moved_ns: int | None = None
     """When the job printed its last progress."""
 
@@ -200,13 +202,19 @@ class Stop:
             return True
         if row.error_ns > MOST_SLACK_S * SECOND:
             return False
-        if self.lived_ns is None or row.kind not in KERNEL_KINDS:
+        if row.kind not in KERNEL_KINDS:
+            return False
+        seen_ns = self.looked.get(row.node or "")
+        if seen_ns is not None and at_ns < seen_ns - DAY_S * SECOND:
+            return True  # a process that it took with it would not be there a day later
+        lived_ns = max((ns for ns in (self.lived_ns, seen_ns) if ns is not None), default=None)
+        if lived_ns is None:
             return False
         starts = [*self.boots.get(row.node or "", ())]
         if row.kind in OF_THE_DRIVER:
             starts += self.loads.get(row.node or "", ())
         # Kernels tell of what went before while they start.
-        return any(at_ns < ns - BOOT_S * SECOND < ns <= self.lived_ns for ns in starts)
+        return any(at_ns < ns - BOOT_S * SECOND < ns <= lived_ns for ns in starts)
 
     def is_found_late(self, row: Evidence) -> bool:
         """Whether a test or a watch found behind the end of the job what was wrong at the stop."""

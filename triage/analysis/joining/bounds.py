@@ -19,7 +19,7 @@ from triage.analysis.joining.claims import (
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside
-from triage.analysis.joining.unclaimed_faults import is_unclaimed_fault
+from triage.analysis.joining.unclaimed_faults import may_be_of_a_program
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
@@ -181,7 +181,7 @@ def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[B
 
 def bounds_by_part(cause: Hypothesis) -> Iterable[Bound]:
     """What its own lines leave open of the part, whoever waits for its place."""
-    if cause.category is Category.GPU and all(map(is_unclaimed_fault, cause.rows)):
+    if cause.category is Category.GPU and all(map(may_be_of_a_program, cause.rows)):
         yield Bound.GPU_OR_PROGRAM
 
 

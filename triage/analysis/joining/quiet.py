@@ -205,6 +205,13 @@ def of_dumps(case: Case, coverage: float) -> Verdict:
             f" of a running job ({case.live.reasons[0]}), which does not prove that it runs."
             " Whether it moved since was not seen: take dumps again, 30 s apart."
         )
+    counted = sum(map(counts_more_than_it_shows, case.snapshot.digests))
+    if counted and not case.in_flight:
+        return undecided(
+            f"No sign of a fault was found, and none of health: {counted} of {num_dumps} dumps"
+            " count an operation as issued and not as ended of which they hold no record. Bring"
+            " whole dumps, or logs."
+        )
     doing = (
         "what is unfinished was only just issued" if case.in_flight else "all work issued is done"
     )
@@ -217,6 +224,22 @@ def has_worked(digest: RankDigest) -> bool:
     """Whether a dump shows that an operation has ended."""
     counted = any((row.completed or 0) > 0 for row in digest.counters)
     return counted or digest.history.any_finished
+
+
+def counts_more_than_it_shows(digest: RankDigest) -> bool:
+    """Whether its counters tell of an operation that has not ended and is not in its record.
+
+    Counters lag behind the record, so that an operation that ended there has ended. Sends and
+    receives are counted with collectives, which makes one count of two.
+    """
+    ended = {str(stream.pg_id): stream.finished for stream in digest.streams if not stream.num_p2p}
+    return any(
+        row.key in ended
+        and row.enqueued is not None
+        and row.completed is not None
+        and row.enqueued > max(row.completed, ended[row.key])
+        for row in digest.counters
+    )
 
 
 PACE_UNSEEN: Final = "Its pace was not seen: that takes its log, or dumps with timing."

@@ -22,7 +22,7 @@ from triage.analysis.facts.stop import (
 from triage.analysis.joining.place import AtNode, AtRank, Place
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Trait
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = ["booted_anew", "silent_peer"]
 
@@ -34,6 +34,7 @@ OF_A_SERVICE: Final = frozenset({"xla.task_lost", "xla.barrier"})
 MOST_WAITED: Final = 0.75
 LEAST_WAITED: Final = 3
 RANK: Final = "rank "
+STUCK_WATCHDOG: Final = "c10d.heartbeat_monitor"
 ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE)
 
 
@@ -93,6 +94,15 @@ def places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
     return places
 
 
+def speaks_for_itself(row: Evidence) -> bool:
+    """Whether a process says why it failed. That a launcher saw it end, or that its own watchdog
+    hangs, says no more than its silence.
+    """
+    if not of_a_process(row) or row.role not in FAILING or row.signature == STUCK_WATCHDOG:
+        return False
+    return not (row.kind is Kind.ELASTIC and row.role is EvidenceRole.CONSEQUENCE)
+
+
 def did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """The one rank that does not say that it waited, where nearly all others do."""
     waited = {row.rank: row for row in rows if Trait.TIMEOUT in row.traits and row.rank is not None}
@@ -102,9 +112,11 @@ def did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Evidenc
     missing = [rank for rank in range(world) if rank not in waited]
     if len(missing) != 1:
         return []
-    if any(row.rank == missing[0] and of_a_process(row) and row.role in FAILING for row in rows):
+    if any(row.rank == missing[0] and speaks_for_itself(row) for row in rows):
         return []
-    text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} says nothing"
+    spoke = any(row.rank == missing[0] and of_a_process(row) for row in rows)
+    silence = "does not say so" if spoke else "says nothing"
+    text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} {silence}"
     telling = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
     return [replace(as_root_of(telling, AtRank(missing[0]), placement, {}), text=text, count=1)]
 

@@ -13,7 +13,7 @@ from triage.analysis.facts.stop import SECOND
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, Kind
 
-__all__ = ["is_unclaimed_fault", "with_faults_of_programs"]
+__all__ = ["is_unclaimed_fault", "may_be_of_a_program", "with_faults_of_programs"]
 
 TOGETHER_NS: Final = 60 * SECOND
 # One rank that met an illegal access may have met it for the fault of its own GPU.
@@ -25,6 +25,11 @@ ILLEGAL_ACCESS: Final = "cuda.illegal_address"
 def is_unclaimed_fault(row: Evidence) -> bool:
     """Whether it is a fault of an MMU (Xid 31) for which the GPU names no client."""
     return row.kind is Kind.XID and row.fields.get("client") == "UNRECOGNIZED_CLIENT"
+
+
+def may_be_of_a_program(row: Evidence) -> bool:
+    """Whether it is such a fault, or what the process itself is told of it."""
+    return is_unclaimed_fault(row) or row.signature == ILLEGAL_ACCESS
 
 
 def with_faults_of_programs(rows: Sequence[Evidence]) -> list[Evidence]:

@@ -1,14 +1,15 @@
 """The looks at one job, with the rank and node of each process where anything says them."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import ip_address
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeGuard
 
 from triage.analysis.live.stacks.picture import StackPicture, picture_of
+from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.finding import Finding
@@ -77,7 +78,7 @@ class LiveCase:
 
     def rank_of(self, process: Process, look: Look) -> int | None:
         """The global rank of a process: stated, else by its pid or GPU on its node."""
-        if process.rank is not None:
+        if self.may_be_rank(process.rank):
             return process.rank
         node = self.own_node_of(process, look)
         if node is None:
@@ -91,6 +92,10 @@ class LiveCase:
         local = LOCAL_RANK.search((process.command or "")[:COMMAND_CHARS])
         return self.fleet.rank_of_local(node, int(local[1])) if local is not None else None
 
+    def may_be_rank(self, rank: int | None) -> TypeGuard[int]:
+        """Whether a number may be a rank of the job: in the name of a file it may be a pid."""
+        return rank is not None and (self.world_size is None or rank < self.world_size)
+
     @cached_property
     def rank_by_pid(self) -> dict[tuple[str, int], int]:
         """Ranks by node and pid, as looks themselves state both."""
@@ -100,14 +105,15 @@ class LiveCase:
             processes += [one.process for one in look.replies]
             for process in processes:
                 node = self.own_node_of(process, look)
-                if process.rank is not None and process.pid is not None and node is not None:
-                    found.setdefault((node, process.pid), process.rank)
+                rank = process.rank
+                if self.may_be_rank(rank) and process.pid is not None and node is not None:
+                    found.setdefault((node, process.pid), rank)
         return found
 
     @cached_property
     def picture(self) -> StackPicture:
         """Where each rank stands."""
-        return picture_of(self.looks, self)
+        return without_surplus(picture_of(self.looks, self), self.fleet)
 
     @cached_property
     def memo(self) -> dict[tuple[str, Tool], Any]:
@@ -199,3 +205,29 @@ def moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
         return False
     switches = after.calls - before.calls
     return switches >= max(LEAST_SWITCHES, LEAST_A_SECOND * seconds)
+
+
+def without_surplus(picture: StackPicture, fleet: JobPlacement) -> StackPicture:
+    """``picture`` without processes of no known rank beyond the ranks of their node, where just as
+    many as it has began at one line of one program: the others are helpers.
+    """
+    unknown: dict[str, list[RankStack]] = defaultdict(list)
+    for one in picture.ranks:
+        if one.rank is None and one.node is not None and one.frames:
+            unknown[one.node].append(one)
+    helpers: set[int] = set()
+    for node, ones in unknown.items():
+        begun = Counter((one.frames[-1].filename, one.frames[-1].line) for one in ones)
+        usual, most = begun.most_common(1)[0]
+        if 1 < most == len(fleet.ranks_on(node)) < len(ones):
+            helpers |= {
+                id(one) for one in ones if (one.frames[-1].filename, one.frames[-1].line) != usual
+            }
+    if not helpers:
+        return picture
+    kept = [place for place, one in enumerate(picture.ranks) if id(one) not in helpers]
+    return replace(
+        picture,
+        ranks=tuple(picture.ranks[place] for place in kept),
+        movement=tuple(picture.movement[place] for place in kept),
+    )

@@ -22,6 +22,8 @@ def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
             rank, node = process.rank, process.node or process.host or look.node
             if rank is None or node is None or rank in fleet.node_by_rank:
                 continue
+            if fleet.world_size is not None and rank >= fleet.world_size:
+                continue  # a process number in the name of a file
             homes_of[rank].add(fleet.node_of_address(node) or plain_host(node))
     places = {rank: nodes.pop() for rank, nodes in homes_of.items() if len(nodes) == 1}
     if not places:

@@ -67,11 +67,35 @@ def with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> li
     A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
     another node than the one that prints it stays with the node it speaks of.
     """
-    rows = list(evidence)
+    rows = [of_its_beginning(row, fleet) for row in evidence]
     homes = NamesInPaths(fleet.seated)
     speaking = nodes_speaking(rows, fleet)
     rows = [of_its_file(row, fleet, homes) for row in rows]
     return [with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
+
+
+# "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.
+FIRST_NAME: Final = re.compile(
+    r"(?:[\W\d]|\b(?:rank|host|hostname|node|worker|task|local_rank)\b){0,40}"
+    r"(?P<name>(?P<host>[A-Za-z][\w.-]{0,252}?)(?:-\d{1,5})?)(?=[^\w.-]|\.?\s|$)",
+    re.IGNORECASE,
+)
+
+
+def of_its_beginning(row: Evidence, fleet: JobPlacement) -> Evidence:
+    """A process's line that begins with the name of a node of the job, as that node's, whatever
+    prints the names and in whichever file.
+    """
+    placed = row.node is not None and BY_FILE not in row.fields
+    if placed or is_about_another(row) or row.kind not in OF_PROCESSES or row.rank is not None:
+        return row
+    found = FIRST_NAME.match(row.text)
+    if found is None:
+        return row
+    known = {*fleet.nodes, *fleet.seated}
+    names = (fleet.node_of_address(found[part]) for part in ("name", "host"))
+    node = next((one for one in names if one in known), None)
+    return row if node is None else replace(without_its_file(row), node=node)
 
 
 def nodes_speaking(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, set[str]]:

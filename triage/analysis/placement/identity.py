@@ -301,10 +301,9 @@ def only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -
     named = set(job.nodes) | set(job.rank_to_node.values())
     if len(named) == 1:
         (node,) = named
-        per_node = job.gpus_per_node or USUAL_RANKS
-        more = len(job.nodes) != 1 and (fleet.world_size or 0) > max(
-            len(job.rank_to_node), per_node
-        )
+        # A list of nodes may be cut.
+        per_node = job.gpus_per_node or (MOST_ON_A_NODE if job.nodes else USUAL_RANKS)
+        more = (fleet.world_size or 0) > max(len(job.rank_to_node), per_node)
         return None if more else node
     told = [row for row in everything if row.node is not None]
     hosts = {name_in(fleet.aliases, row.node or "") or row.node or "" for row in told}

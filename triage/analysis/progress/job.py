@@ -197,6 +197,8 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
     if progress.last is None:
         return Health.UNKNOWN, "The job began and no step of it was ever printed."
     step = words_of(progress.last.step, progress.last.line - 1)
+    if progress.first == progress.last:
+        return Health.UNKNOWN, f"One line alone tells of its progress, {step}."
     unknown = why_unknown(progress, step)
     if unknown is not None:
         return Health.UNKNOWN, unknown

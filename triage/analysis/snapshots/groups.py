@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from triage.domain.rank_digest import MISSING, RankDigest, Stream
+from triage.domain.rank_digest import MISSING, P2P, RETIRED_BIT, S_FINISHED, RankDigest, Stream
 
 __all__ = ["Group", "Membership", "default_ranks", "numbered_within", "resolve_groups"]
 
@@ -231,7 +231,8 @@ def streams_by_name(digest: RankDigest) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for k, (name, desc) in enumerate(digest.stream_names):
         if name:
-            found.setdefault(f"{name} {desc}", []).append(k)
+            # A process has one default group at a time, whatever its name.
+            found.setdefault(desc if desc == "default_pg" else f"{name} {desc}", []).append(k)
     return found
 
 
@@ -246,7 +247,35 @@ def begun_anew(digests: Sequence[RankDigest]) -> dict[str, int]:
                 if len(created):
                     first = int(created.min())
                     began[name] = min(began.get(name, first), first)
+        for name, first in given_up_and_renamed(digest):
+            began[name] = min(began.get(name, first), first)
     return began
+
+
+def given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[str, int]]:
+    """Groups of which the watchdog gave up a collective, and after which one of the same kind and
+    members begins under another name, in which work ends; and when that began, ns.
+    """
+    pending = digest.pending
+    given_up = {
+        int(stream)
+        for stream in pending.stream[(pending.flags & (RETIRED_BIT | P2P)) == RETIRED_BIT]
+    }
+    if digest.eventless or not given_up:
+        return
+    members = {row.name: row.ranks for row in digest.groups}
+    past = digest.history.read()
+    ends = digest.streams.values[:, S_FINISHED]
+    for old in given_up:
+        name, desc = digest.stream_names[old]
+        own = past.created[past.stream == old]
+        for new, (other, kind) in enumerate(digest.stream_names):
+            begun = past.created[past.stream == new]
+            if not name or other in (None, name) or kind != desc or not len(begun) or not len(own):
+                continue
+            alike = members.get(name) in (None, members.get(other or ""))
+            if alike and ends[new] != MISSING and begun.min() > own.max():
+                yield f"{name} {desc}", int(begun.min())
 
 
 def streams_that_are_over(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:

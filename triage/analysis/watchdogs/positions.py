@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.domain.evidence import Evidence
+from triage.domain.evidence import Evidence, Trait
 from triage.signatures.numbers import small
 
 __all__ = ["GroupPosition", "GroupPositions", "positions_of"]
@@ -81,7 +81,9 @@ class WatchdogLine:
 
 def positions_of(rows: Iterable[Evidence], world_size: int | None) -> list[GroupPositions]:
     """The groups in which ranks say where they stand; those alone whose lines fit each other."""
-    telling = of_the_last_hang([row for row in rows if row.signature in WATCHDOG])
+    telling = of_the_last_hang(
+        [row for row in rows if row.signature in WATCHDOG and Trait.OUTLIVED not in row.traits]
+    )
     told = all(row.rank is not None for row in telling)
     lines = [one for row in telling if (one := line_in(row, world_size)) is not None]
     if not told and not most_speak(lines, world_size):
