@@ -116,3 +116,12 @@ def test_where_a_cut_record_ends_its_rank_went_on(tmp_path: Path) -> None:
     report = analyze(tmp_path).to_dict()
     assert [one["ranks"] for one in report["suspects"]] == [[1]]
     assert not any("contradict" in note for note in report["coverage"]["notes"])
+
+
+def test_counters_that_tell_of_more_than_the_record_prove_no_health(tmp_path: Path) -> None:
+    for rank in EVEN + ODD:
+        dump = dump_of(rank)
+        dump["entries"] = [one for one in dump["entries"] if one["retired"]]
+        (tmp_path / f"trace_rank_{rank}").write_bytes(pickle.dumps(dump, 2))
+    verdict = analyze(tmp_path).to_dict()["verdict"]
+    assert verdict["kind"] != "healthy", verdict["summary"]

@@ -5,6 +5,7 @@ A part that ailed may ail again, so what a line says of one stays a possible cau
 the stop. The same holds for what ended an earlier attempt in the same log.
 """
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,6 +59,8 @@ NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
 OF_AN_END: Final = frozenset(
     {Trait.TIMEOUT, Trait.ENDS_JOB, Trait.RENDEZVOUS, Trait.ROOT_WHEN_ALONE}
 )
+# "attempt_0/3/stderr.log", as torchrun names them, "train-restart1.log"
+COUNTED: Final = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry|try)[_.-]?(\d{1,4})(?!\d)")
 SHOWN_CHARACTERS: Final = 90
 
 
@@ -160,7 +163,7 @@ def mark_outlived(
     rows: Sequence[Evidence], files: Iterable[LogFile], *, ended_well: bool = False
 ) -> tuple[list[Evidence], list[str]]:
     """``rows`` in their order, those that the job outlived as that, and a note of them. A job that
-    ``ended_well`` outlived what announced an end, too.
+    ``ended_well``, with exit code 0, outlived all that its processes said.
 
     An outlived row carries :attr:`Trait.OUTLIVED`. What a process got over is noise.
     """
@@ -176,7 +179,7 @@ def mark_outlived(
     tracks = {name: Track.read(course, rows_of[name]) for name, course in courses.items()}
     earlier, begun_ns = earlier_logs(files, courses)
     clock = Clock.of(tracks, starts, {file.artifact: file.node for file in logs}, begun_ns)
-    kept, told_steps, told_attempts = [], [], []
+    kept, told_steps, told_attempts, told_well = [], [], [], []
     for row in rows:
         if not may_be_outlived(row):
             kept.append(row)
@@ -188,9 +191,10 @@ def mark_outlived(
         if is_before or clock.is_earlier_attempt(row):
             told_attempts.append(row)
             kept.append(outlived(row))
-        elif (ended_well or row.category not in NOT_OVER) and (
-            went_on(last, track) or clock.went_on(row)
-        ):
+        elif ended_well:
+            told_well.append(row)
+            kept.append(outlived(row))
+        elif row.category not in NOT_OVER and (went_on(last, track) or clock.went_on(row)):
             told_steps.append(row)
             kept.append(outlived(row))
         elif last is not row and (
@@ -202,6 +206,7 @@ def mark_outlived(
     notes = [
         *note_of(told_attempts, "of an earlier attempt of the job: only the last one is judged"),
         *note_of(told_steps, "not why it stopped: the job went on for more than one step"),
+        *note_of(told_well, "held against nobody: job.json says that it ended with exit code 0"),
     ]
     return with_habits(kept, rows), notes
 
@@ -210,7 +215,8 @@ def earlier_logs(
     files: Sequence[LogFile], courses: Mapping[str, Course]
 ) -> tuple[frozenset[str], int | None]:
     """The logs that end before another one that prints steps begins, and when that begins: each
-    attempt may have a log of its own. Those of the ranks of one attempt overlap.
+    attempt may have a log of its own. Those of the ranks of one attempt overlap. So are logs, dated
+    or not, whose names count attempts, where a later one prints steps.
     """
     begins = [
         file.first_at_ns
@@ -220,10 +226,21 @@ def earlier_logs(
         and len(courses[file.artifact].counted) >= MORE_THAN_ONE
     ]
     last = max(begins, default=0)
-    earlier = frozenset(
+    earlier = {
         file.artifact for file in files if file.of_a_job and (file.last_at_ns or last) < last
-    )
-    return earlier, last if earlier else None
+    }
+    names = [file.artifact for file in files if file.of_a_job]
+    counted = {
+        name: (name[: found.start()], int(found[1]))
+        for name in names
+        if (found := COUNTED.search(name)) is not None
+    }
+    newest: dict[str, int] = {}
+    for name, (place, number) in counted.items():
+        if name in courses and len(courses[name].counted) >= MORE_THAN_ONE:
+            newest[place] = max(number, newest.get(place, number))
+    before = {name for name, (place, number) in counted.items() if number < newest.get(place, 0)}
+    return frozenset(earlier | before), last if earlier else None
 
 
 @dataclass(frozen=True, slots=True)
