@@ -17,7 +17,7 @@ HOST = f"{stamp(0)} {NODE}"
 # What was printed, whom it names, and how the answer reads it.
 ROOTS = {
     "xid-79": (
-        [f"{HOST} kernel: NVRM: Xid (PCI:0000:5d:00): 79, pid=4010, name=python3, GPU has fallen off the bus."],
+        [f"{HOST} kernel: NVRM: Xid (PCI:0000:13:00): 79, pid=4010, name=python3, GPU has fallen off the bus."],
         "gpu",
     ),
     "oom-kill": (
