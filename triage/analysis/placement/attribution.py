@@ -6,7 +6,7 @@ whose name a collector put in front of it; held against who sits where (`identit
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
@@ -67,7 +67,8 @@ def with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> li
     A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
     another node than the one that prints it stays with the node it speaks of.
     """
-    rows = [of_its_beginning(row, fleet) for row in evidence]
+    known = {*fleet.nodes, *fleet.seated}
+    rows = [of_its_beginning(row, fleet, known) for row in evidence]
     homes = NamesInPaths(fleet.seated)
     speaking = nodes_speaking(rows, fleet)
     rows = [of_its_file(row, fleet, homes) for row in rows]
@@ -82,9 +83,9 @@ FIRST_NAME: Final = re.compile(
 )
 
 
-def of_its_beginning(row: Evidence, fleet: JobPlacement) -> Evidence:
-    """A process's line that begins with the name of a node of the job, as that node's, whatever
-    prints the names and in whichever file.
+def of_its_beginning(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
+    """A process's line that begins with the name of a node of the job, one of ``known``, as that
+    node's, whatever prints the names and in whichever file.
     """
     placed = row.node is not None and BY_FILE not in row.fields
     if placed or is_about_another(row) or row.kind not in OF_PROCESSES or row.rank is not None:
@@ -92,7 +93,6 @@ def of_its_beginning(row: Evidence, fleet: JobPlacement) -> Evidence:
     found = FIRST_NAME.match(row.text)
     if found is None:
         return row
-    known = {*fleet.nodes, *fleet.seated}
     names = (fleet.node_of_address(found[part]) for part in ("name", "host"))
     node = next((one for one in names if one in known), None)
     return row if node is None else replace(without_its_file(row), node=node)
