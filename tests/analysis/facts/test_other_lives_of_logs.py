@@ -84,3 +84,23 @@ def test_watchdogs_of_an_earlier_attempt_name_nobody(tmp_path: Path) -> None:
     ]  # fmt: skip
     told = answer(tmp_path, {"train.log": lines})
     assert [one for one in told.suspects if str(one.role) == "culprit"] == []
+
+
+@pytest.mark.parametrize(("gpu", "own"), [("0000:5d:00", False), ("0000:11:00", True)])
+def test_a_gpu_that_no_process_joined_is_not_the_jobs(gpu: str, own: bool, tmp_path: Path) -> None:
+    joined = [
+        f"n{1 + rank // 4}:{410 + rank}:{520 + rank} [{rank % 4}] NCCL INFO ncclCommInitRank comm"
+        f" 0x55aa{rank:04x} rank {rank} nranks 8 cudaDev {rank % 4} nvmlDev {rank % 4} busId"
+        f" {16 + rank % 4:x}000 commId 0x8fe1d2 - Init COMPLETE"
+        for rank in range(8)
+    ]
+    xid = (
+        "2026-11-20T09:03:21.000000+00:00 n2 kernel: NVRM: Xid"
+        f" (PCI:{gpu}): 79, pid=9, name=other, GPU has fallen off the bus."
+    )
+    files = {
+        "train.log": [*joined, *steps(megatron, 400, 20, 0), *watchdogs(801)],
+        "nodes/n2/kernel.log": [xid],
+    }
+    told = answer(tmp_path, files, exit_code=1)
+    assert (told.verdict.cordon == ("n2",)) == own, told.verdict.summary
