@@ -44,17 +44,17 @@ class Settings(BaseSettings):
     _aws: dict[str, str] = PrivateAttr(default_factory=aws_environment)
 
     data_dir: Path = Path("var/triage")
-    """Folder of the embedded database, of blobs, and of uploads on their way to an object store.
-    Change it to put the data on a disk that stays."""
+    """Folder of the embedded database, of blobs, and of uploads on their way to an object
+    store."""
     database_url: str = ""
     """Address of PostgreSQL (``postgresql+psycopg://...``). Empty: SQLite in the data directory.
     Set it to run on several machines."""
     database_timeout_s: float = Field(60.0, gt=0)
-    """Seconds for one statement of PostgreSQL, and for a transaction that does nothing. Beyond
-    it the work is tried again. Migrations have no such limit. Raise it on a slow database."""
+    """Seconds for one statement of PostgreSQL, and for a transaction that does nothing; then the
+    work is tried again. Migrations have no such limit."""
     broker_url: str = "memory://"
-    """Address of Redis (``redis://...``) or RabbitMQ (``amqp://...``), which carries wake-ups to
-    ``triage worker``. ``memory://``: the worker is a child of ``triage serve``."""
+    """Address of Redis (``redis://...``) or RabbitMQ (``amqp://...``). ``memory://``: the worker
+    is a child of ``triage serve``."""
     queue_prefix: str = Field("triage", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
     """First part of the names of queues. Change it if two services share one broker."""
     blob_url: str = ""
@@ -69,123 +69,111 @@ class Settings(BaseSettings):
     s3_region: str = "us-east-1"
     """Region of the bucket. Other stores than Amazon's mostly ignore it."""
     public_url: str = ""
-    """Address under which people reach the service. Notifications link to it; empty: they give
-    the id of the incident. Set it as soon as there are receivers."""
+    """Address under which people reach the service. Notifications link to it. Set it as soon as
+    there are receivers."""
     metrics_token: str = ""
-    """Token that a scraper of ``/metrics`` has to send (``Authorization: Bearer ...``); others
-    are answered 401. Empty: everybody may ask. Set it where others reach the service."""
+    """Token that a scraper of ``/metrics`` has to send (``Authorization: Bearer ...``). Empty:
+    everybody may ask."""
     log_level: str = "info"
     """Least severe log events to write: ``debug``, ``info``, ``warning`` or ``error``."""
     log_format: str = "auto"
     """``json``, ``text``, or ``auto``: text on a terminal, else JSON."""
 
     quiet_s: float = Field(30.0, ge=0)
-    """Seconds without a new file after which an incident settles, if no hook said how many files
-    to expect. Raise it if nodes send minutes apart."""
+    """Seconds without a new file after which an incident settles, if no hook said how many to
+    expect. Raise it if nodes send minutes apart."""
     collect_within_s: float = Field(300.0, gt=0)
-    """Seconds after its opening at which an incident settles at the latest. Files that come later
-    revise the answer. Raise it if kernel logs take long to fetch."""
+    """Seconds after its opening at which an incident settles at the latest. Later files revise the
+    answer."""
     provisional_every_s: float = Field(2.0, gt=0)
-    """Seconds between two provisional answers of one incident, at least. Raise it to spend less
-    of the processor while files come in."""
+    """Seconds between two provisional answers of one incident, at least."""
 
     max_artifact_bytes: int = Field(256 * MIB, gt=0)
-    """Bytes of one log, of one body of telemetry or of one import, unpacked. Larger ones are
-    refused with 413. Raise it for long job logs; a reader needs more memory then."""
+    """Bytes of one log, body of telemetry or import, unpacked; more is refused with 413. A reader
+    needs more memory for more."""
     max_dump_bytes: int = Field(64 * MIB, gt=0)
-    """Bytes of one dump, unpacked. Larger ones are refused with 413. Raise it for rings of very
-    many entries."""
+    """Bytes of one dump, unpacked; more is refused with 413."""
     max_bundle_bytes: int = Field(2048 * MIB, gt=0)
-    """Bytes of one bundle (tar), unpacked. Larger ones are refused with 413. Raise it for nodes
-    with many long logs."""
+    """Bytes of one bundle (tar), unpacked; more is refused with 413."""
     max_hook_bytes: int = Field(MIB, gt=0)
-    """Bytes of the body of a hook or of another JSON request. Larger ones are refused with 413.
-    Raise it if a hook lists tens of thousands of nodes."""
+    """Bytes of the body of a hook or other JSON request; more is refused with 413."""
     min_free_bytes: int = Field(64 * MIB, ge=0)
     """Bytes that uploads leave free on the disk of the data directory. Uploads that would take
-    more are answered 507. Raise it if others write to that disk."""
+    more are answered 507."""
     max_uploads: int = Field(8, gt=0)
-    """Bodies that one API process receives at the same time. Others wait for a slot. An embedded
-    service on up to four processors receives one while more than 64 uploads of a job wait to be
-    read. Raise it with more processors."""
+    """Bodies that one API process receives at once; others wait. An embedded service on up to four
+    processors receives one while more than 64 uploads of a job wait to be read."""
     max_waiting: int = Field(2048, ge=0)
-    """Uploads that wait for a slot in one API process, each with some 150 KB of memory. Further
-    ones are answered 503 with Retry-After. Set it to the nodes of the largest job."""
+    """Uploads that wait in one API process, some 150 KB of memory each; further ones are answered
+    503. Set it to the nodes of the largest job."""
     redact_patterns: str = ""
     """TOML file of patterns of your own (``NAME = 'REGEX'``, RE2) that are replaced in logs and
-    facts like known secrets. Set it if your site has tokens of a form of its own."""
+    facts like known secrets."""
     min_body_rate: int = Field(16 << 10, ge=0)
     """Bytes a second that a sender must average, or it is answered 408. 0: no minimum. Lower it
-    for nodes behind slow links."""
+    for slow links."""
     body_grace_s: float = Field(10.0, gt=0)
-    """Seconds of waiting for bytes before the minimum rate applies. Time spent queueing for a
-    slot does not count. Raise it for senders that start slowly."""
+    """Seconds of waiting for bytes before the minimum rate applies. Time in the queue does not
+    count."""
     body_idle_s: float = Field(30.0, gt=0)
-    """Seconds that a sender may be silent, however fast it was before. Beyond it the sender
-    is answered 408. Raise it for senders that pause while they read a slow disk."""
+    """Seconds that a sender may be silent before it is answered 408."""
     uploads_per_minute: int = Field(60_000, gt=0)
-    """Uploads a minute with one token, and a sixth of them at once. Further ones are answered 429
-    with Retry-After. Raise it if more nodes than that share a token and fail together."""
+    """Uploads a minute with one token, and a sixth of them at once; further ones are answered 429.
+    Raise it if more nodes share a token."""
     incidents_per_minute: int = Field(600, gt=0)
-    """Incidents a minute that one token opens by hooks and uploads, and a sixth of them at once.
-    Further ones are answered 429 with Retry-After. Raise it for schedulers of very many jobs."""
+    """Incidents a minute that one token opens, and a sixth of them at once; further ones are
+    answered 429."""
     max_bytes_per_day: int = Field(0, ge=0)
-    """Bytes, as they are stored, that one token may bring within a day. Further uploads are
-    answered 429. 0: no limit. Set it if teams that do not know each other share the service."""
+    """Bytes, as stored, that one token may bring within a day; then 429. 0: no limit. Set it if
+    teams share the service."""
     disk_mark: float = Field(0.85, gt=0, le=1)
-    """Used share of the disk of the data directory beyond which tokens that have brought more than
-    an even share of the last day's bytes are answered 507. Lower it if others write there."""
+    """Used share of the disk of the data directory beyond which tokens that brought more than an
+    even share of the last day's bytes are answered 507."""
     requests_per_minute: int = Field(6000, gt=0)
-    """Requests a minute with one token; uploads and long polls do not count. Further ones are
-    answered 429 with Retry-After. Raise it if many programs share a token."""
+    """Requests a minute with one token, uploads and long polls aside; further ones are answered
+    429."""
 
     lease_s: float = Field(60.0, gt=0)
-    """Seconds for which a worker owns a piece of work unless it renews its claim. Beyond it
-    another worker takes the work. Raise it if the database stalls for long."""
+    """Seconds for which a worker owns a piece of work unless it renews its claim. Raise it if the
+    database stalls for long."""
     parse_deadline_s: float = Field(120.0, gt=0)
-    """Seconds for reading one upload. Beyond it the reading process is killed and the upload is
-    tried again. Raise it on slow machines."""
+    """Seconds for reading one upload; then the reader is killed and the upload tried again. Raise
+    it on slow machines."""
     analyse_deadline_s: float = Field(300.0, gt=0)
-    """Seconds for one answer. Beyond it the process is killed and the answer is tried again.
-    Raise it for jobs of more than 16,384 ranks."""
+    """Seconds for one answer; then the process is killed and the answer tried again. Raise it
+    beyond 16,384 ranks."""
     parse_memory_bytes: int = Field(6144 * MIB, gt=0)
-    """Bytes of address space of a reading process; most of it is mapped by numba and scikit-learn
-    and never used. Beyond it the process ends, and the file is quarantined after ``max_tries``.
-    Raise it with the limits above."""
+    """Bytes of address space of a reader, most of it mapped and never used. Beyond it the reader
+    ends. Raise it with the limits above."""
     reader_resident_bytes: int = Field(1024 * MIB, gt=0)
-    """Bytes of memory that a reading process may keep between two requests. Beyond it the process
-    ends and the next request starts another. Lower it on small machines."""
+    """Bytes of memory that a reader may keep between two requests; beyond it the next request
+    starts another."""
     standings_every_s: float = Field(600.0, gt=0)
-    """Seconds for which node standings are reused. Older ones are computed again at the next
-    analysis. Raise it if the fleet is large."""
+    """Seconds for which node standings are reused. Raise it if the fleet is large."""
     max_tries: int = Field(3, gt=0)
-    """Readers that may be lost over one file before it is quarantined. What our surroundings
-    cause is not counted. Raise it if machines are often restarted."""
+    """Readers that may be lost over one file before it is quarantined."""
     lost_after_s: float = Field(7200.0, ge=0)
-    """Seconds after which bytes that the blob store does not have are said to be lost, if it has
-    those of others. Until then the file waits. Raise it if the store is restored by hand."""
+    """Seconds after which bytes that the blob store does not have count as lost, if it has those
+    of others. Until then the file waits."""
 
     webhook_allow: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts and networks that webhooks may reach although they are private or plain http; a comma
-    list. All other private addresses are refused. Name your own receivers here."""
+    list."""
     webhook_timeout_s: float = Field(15.0, gt=0)
-    """Seconds for one attempt to deliver a message. Beyond it the attempt has failed and is
-    repeated later. Raise it for a slow receiver."""
+    """Seconds for one attempt to deliver a message; then it is repeated later."""
     messages_per_minute: int = Field(30, gt=0)
-    """Incidents that one receiver is told of within a minute by a message each. Further ones are
-    told together in one message (event ``incident.storm``). Raise it for receivers that are
-    programs."""
+    """Incidents a minute that one receiver is told of by a message each; further ones share one
+    message (event ``incident.storm``). Raise it for programs."""
     secret_key: str = ""
-    """Keys that seal addresses and secrets of receivers in the database; each is base64 of 32
-    bytes, a comma between them. The first seals, all open. Empty: ``secret.key`` in the data
-    directory, and none with PostgreSQL. Set it on all machines at once; add a new first key to
-    change it."""
+    """Keys that seal addresses and secrets of receivers; each is base64 of 32 bytes, a comma
+    between them. The first seals, all open. Empty: ``secret.key`` in the data directory, and none
+    with PostgreSQL. Add a new first key to change it."""
     callback_secret: str = ""
-    """Key that signs messages to the ``callback_url`` of a job-failed hook (``whsec_...``).
-    Empty: callbacks are left out. Set it before you use callbacks."""
+    """Key that signs messages to the ``callback_url`` of a job-failed hook (``whsec_...``). Empty:
+    no callbacks."""
     callback_allow: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts that a ``callback_url`` may name; a comma list of names, addresses and networks.
-    Callbacks to other hosts are left out. Empty: all are. Name those that your schedulers use."""
+    Empty: none."""
 
     act_mode: ActMode = ActMode.OFF
     """Whether the service acts on nodes: ``off``, ``dry_run`` (it writes down what it would do),
@@ -232,27 +220,25 @@ class Settings(BaseSettings):
     digest_weekday: Weekday = "monday"
     """Weekday, in UTC, on which the week of a fleet's digest (event ``fleet.digest``) ends."""
     digest_hour_utc: int = Field(7, ge=0, le=23)
-    """Full hour of that day, in UTC, at which the week ends and the digest is sent."""
+    """Full hour of that day, in UTC, at which the digest is sent."""
 
     keep_days: float = Field(90.0, gt=0)
-    """Days for which settled incidents are kept; ``triage prune`` and the daily clean-up remove
-    older ones, unless a person resolved them. What the fleet's record needs of them stays."""
+    """Days for which settled incidents are kept, unless a person resolved them. What the fleet's
+    record needs of them stays."""
     keep_blobs_days: float = Field(30.0, gt=0)
     """Days for which the raw bytes of uploaded files are kept. Answers, digests and evidence
-    stay. Lower it to save disk; raise it to look at raw files for longer."""
+    stay."""
     keep_telemetry_days: float = Field(400.0, gt=0)
-    """Days for which telemetry by the hour is kept. Older samples are removed, and are not taken
-    in. Raise it to compare years."""
+    """Days for which telemetry by the hour is kept. Older samples are not taken in."""
 
     keep_events_days: float = Field(7.0, gt=0)
     """Days for which health events and alerts on nodes are kept. An incident takes those of a day
-    before and after it; a node's page shows all. Lower it to save room in the database."""
+    before and after it."""
     max_events_per_node: int = Field(500, gt=0)
-    """Health events and alerts that are kept of one node; the oldest go first. Raise it for
-    monitoring that repeats itself within minutes."""
+    """Health events and alerts that are kept of one node; the oldest go first."""
     max_events_per_token: int = Field(100_000, gt=0)
     """Health events and alerts that are kept of one token, give or take some hundred; those that
-    came first go first. Raise it if one token speaks for thousands of nodes."""
+    came first go first."""
 
     @field_validator("webhook_allow", "callback_allow", "act_verbs", mode="before")
     @classmethod

@@ -173,4 +173,4 @@ def test_panels_do_not_lie_on_each_other() -> None:
 
 @pytest.mark.parametrize("name", [*GAUGES, AGE])
 def test_the_operator_is_told_of_every_gauge(name: str) -> None:
-    assert f"`{name}`" in (ROOT / "docs" / "monitoring.md").read_text("utf-8")
+    assert f"`{name}`" in (ROOT / "docs" / "operator.md").read_text("utf-8")

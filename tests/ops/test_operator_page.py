@@ -13,11 +13,11 @@ from triage.cli.main import app
 from triage.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("operator.md", "monitoring.md", "upgrades.md")
+PAGES = ("operator.md", "upgrades.md")
 PAGE = "\n".join((ROOT / "docs" / name).read_text("utf-8") for name in PAGES)
 ROW = re.compile(r"^\| `(TRIAGE_[A-Z0-9_]+)` \| (.+?) \| (.+) \|$", re.M)
 # What the environment alone says, and the settings of others.
-NOT_FIELDS = {"TRIAGE_CONFIG"}
+NOT_FIELDS = {"TRIAGE_BROKER", "TRIAGE_CONFIG"}
 
 
 def shown(value: object) -> str:
