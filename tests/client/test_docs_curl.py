@@ -15,7 +15,7 @@ from tests.workers.running import environment
 STRICT = 'set -euo pipefail\ncurl() { command curl --fail-with-body --noproxy "*" "$@"; }\n'
 BLOCKS = [
     (name, block)
-    for name in ("api.md", "collecting.md", "messages.md")
+    for name in ("api.md", "collecting.md", "notifications.md")
     for block in FENCE.findall(page(name))
     if "curl " in block and "/v1/subscriptions" not in block  # those need a public address
 ]
@@ -59,4 +59,4 @@ def test_the_calls_are_answered(name, block, node, address, client):
 
 
 def test_there_are_calls_of_every_page():
-    assert {name for name, _ in BLOCKS} == {"api.md", "collecting.md", "messages.md"}
+    assert {name for name, _ in BLOCKS} == {"api.md", "collecting.md", "notifications.md"}

@@ -25,7 +25,7 @@ from triage.notify.registry import Kind, check_takes, render_digest
 from triage.notify.slack import MAX_CHARS
 
 ROOT = Path(__file__).parents[2]
-PAGE = " ".join((ROOT / "docs" / "messages.md").read_text("utf-8").split())
+PAGE = " ".join((ROOT / "docs" / "notifications.md").read_text("utf-8").split())
 TELLS = ("generic", "slack")
 LEAF = "leaf switch leaf3: 2 nodes behind it were accused in 6 interruptions"
 
@@ -73,7 +73,7 @@ def test_a_receiver_is_sent_what_was_reviewed(kind):
 
 
 def test_the_page_shows_what_is_sent():
-    """After a change that is meant, copy it into ``docs/messages.md``."""
+    """After a change that is meant, copy it into ``docs/notifications.md``."""
     body = json.loads(render_digest(digest(), TARGETS["slack"]).body)
 
     for block in body["blocks"][:-1]:
