@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 TOPS = ("triage", "workers", "models")
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -35,7 +36,7 @@ def imports_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 @cache
 def public_names(tree: ast.Module) -> set[str] | None:
-    """What ``__all__`` lists; None without one."""
+    """What ``__all__`` lists; None without one: then an underscore alone makes a name private."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and "__all__" in {
             target.id for target in node.targets if isinstance(target, ast.Name)
@@ -44,11 +45,31 @@ def public_names(tree: ast.Module) -> set[str] | None:
     return None
 
 
+def is_public(module: str, name: str) -> bool:
+    listed = public_names(tree_of(module))
+    if listed is not None:
+        return name in listed
+    return not name.startswith("_") and name in defined_names(tree_of(module))
+
+
+@cache
+def defined_names(tree: ast.Module) -> set[str]:
+    """What the module itself defines at its top; what it imports belongs to another one."""
+    found = {node.name for node in tree.body if isinstance(node, _DEFINITIONS)}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {
+                name.id for one in targets for name in ast.walk(one) if isinstance(name, ast.Name)
+            }
+    return found
+
+
 def not_public(tree: ast.Module) -> list[str]:
     return [
         f"{module}.{name}"
         for module, name in imports_of(tree)
-        if name not in {"", "*"} and name not in (public_names(tree_of(module)) or ())
+        if name not in {"", "*"} and not is_public(module, name)
     ]
 
 
@@ -56,7 +77,7 @@ def test_a_module_imports_only_public_names() -> None:
     private = {module: not_public(tree_of(module)) for module in FILES}
 
     assert {module: names for module, names in private.items() if names} == {}, (
-        "list the name in the other module's __all__"
+        "list the name in the other module's __all__, or drop that list and the underscore"
     )
 
 
@@ -65,6 +86,15 @@ def test_an_import_in_a_function_is_held_to_the_same_rule() -> None:
 
     assert not_public(ast.parse(hidden)) == ["triage.version.not_there"]
     assert not_public(ast.parse("from triage.version import __version__")) == []
+
+
+def test_without_a_list_an_underscore_and_a_name_of_another_module_are_private() -> None:
+    module = "from triage.render.pictures import alone\nfrom triage.render.pictures.alone import "
+
+    assert not_public(ast.parse(f"{module}Picture, make_picture")) == []
+    assert [one.rpartition(".")[2] for one in not_public(ast.parse(f"{module}_HEAD, CSS"))] == [
+        "_HEAD", "CSS",
+    ]  # fmt: skip
 
 
 def circle_in(needs: dict[str, set[str]]) -> list[str]:

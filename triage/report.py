@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from triage.parsers.flight_recorder.dump_set import DumpSet
     from triage.parsers.logs.logset import LogSet
     from triage.render.data.perfetto import TraceFile
-    from triage.render.plots.figures import Plots
+    from triage.render.pictures.alone import ReportPictures
     from triage.signatures.own.own_signatures import OwnSignatures
 
 __all__ = [
@@ -131,11 +131,11 @@ class Report:
         return table(lateness_rows(self.answer, read.weighed if read else None), LATENESS)
 
     @property
-    def plot(self) -> "Plots":
-        """``ranks()``, ``timeline()``, ``waits()`` and ``lateness()``, drawn by matplotlib."""
-        from triage.render.plots.figures import Plots
+    def plot(self) -> "ReportPictures":
+        """``ranks()``, ``waits()``, ``timeline()`` and ``progress()``, each an SVG document."""
+        from triage.render.pictures.alone import ReportPictures
 
-        return Plots(self.answer, lambda: self.lateness)
+        return ReportPictures(self.answer)
 
     def to_perfetto(
         self,

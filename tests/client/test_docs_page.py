@@ -4,9 +4,7 @@ import re
 import shlex
 import shutil
 
-import matplotlib as mpl
 import pytest
-from matplotlib import pyplot
 
 from tests.docs.pages import PAGES, fenced_commands
 from tests.docs.test_commands import ASKING
@@ -26,12 +24,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_every_block_runs(folder, address, capsys):
-    mpl.use("Agg")
     names = {"TOKEN": None}
     for block in BLOCKS:
         code = compile(block.replace("https://triage.example", address), "notebook.md", "exec")
         exec(code, names)  # noqa: S102
-    pyplot.close("all")
     assert names["report"].verdict.category == "host_stall"
     assert names["incident"].state == "ready"
     assert names["incident"].suspects["node"][0] == "n1"

@@ -17,7 +17,7 @@ from triage.fleet.render.notebook import FleetView
 from triage.fleet.render.pictures import FleetPictures
 from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
 from triage.render.data import frames, tables
-from triage.render.plots.figures import Plots
+from triage.render.pictures.alone import ReportPictures
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "notebook.md").read_text("utf-8")
 TABLES = {
@@ -58,7 +58,7 @@ def test_a_table_has_the_columns_of_the_page(name):
 
 
 def test_every_public_method_is_named():
-    for cls in (Client, triage.Report, Plots, Fleet, FleetView, FleetPictures):
+    for cls in (Client, triage.Report, ReportPictures, Fleet, FleetView, FleetPictures):
         names = [name for name in vars(cls) if not name.startswith("_")]
         unnamed = [name for name in names if not re.search(rf"\.{name}\b", PAGE)]
         assert set(unnamed) <= {"answer", "sources", "url", "close", "incident_rows"}

@@ -1,9 +1,9 @@
 """The example notebooks run from top to bottom, and show what they say."""
 
-import base64
 import re
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
@@ -54,14 +54,14 @@ def code_of(notebook):
 
 
 def said(cell):
-    """The text of each output; of a picture that there is one."""
+    """The text of each output."""
     found = []
     for output in cell.outputs:
         assert output.output_type != "error", output.get("traceback")
         if output.output_type == "stream":
             found.append(output.text)
         else:
-            found.append("picture" if "image/png" in output.data else output.data["text/plain"])
+            found.append(output.data["text/plain"])
     return [NUMBER.sub("0.0", one) for one in found]
 
 
@@ -72,13 +72,12 @@ def test_it_runs_and_says_what_it_keeps(executed, kept):
 def test_every_picture_is_there(executed, kept):
     for notebook in (executed, kept):
         pictures = [
-            base64.b64decode(output.data["image/png"])
+            ElementTree.fromstring(output.data["image/svg+xml"])
             for cell in code_of(notebook)
             for output in cell.outputs
-            if "image/png" in output.get("data", {})
+            if "image/svg+xml" in output.get("data", {})
         ]
-        assert len(pictures) == 4
-        assert all(picture.startswith(b"\x89PNG") for picture in pictures)
+        assert [picture.get("class") for picture in pictures] == ["graph", "grid", "moments"]
 
 
 def test_the_words_are_true(executed):

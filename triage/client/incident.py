@@ -17,7 +17,7 @@ from triage.render.data.tables import ARTIFACTS, EVIDENCE, REPEATS, table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from triage.render.plots.figures import Plots
+    from triage.render.pictures.alone import ReportPictures
     from triage.report import Report
 
 __all__ = ["ENDED", "Incident", "path_of"]
@@ -159,8 +159,8 @@ class Incident:
         return table(self._facts.get("repeats") or (), REPEATS)
 
     @property
-    def plot(self) -> "Plots":
-        """``ranks()``, ``timeline()``, ``waits()`` and ``lateness()``, drawn by matplotlib."""
+    def plot(self) -> "ReportPictures":
+        """``ranks()``, ``waits()``, ``timeline()`` and ``progress()``, each an SVG document."""
         return self.report.plot
 
     def refresh(self) -> "Incident":

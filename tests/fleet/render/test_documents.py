@@ -6,7 +6,6 @@ import pytest
 
 from tests.fleet.render import fleets
 from triage.fleet.render.notebook import FleetView
-from triage.fleet.render.pictures import alone
 
 NAMES = ["causes", "mtti", "projection", "nodes"]
 
@@ -33,7 +32,3 @@ def test_where_there_is_nothing_to_draw_it_says_so(name):
 
     assert picture._repr_svg_() is None
     assert repr(picture).startswith("<no picture: ")
-
-
-def test_a_sentence_in_place_of_a_chart_is_no_picture():
-    assert alone("nodes", "<p>20,001 nodes are too many to draw</p>").svg == ""

@@ -1,1 +1,0 @@
-"""Pictures for a notebook, drawn by matplotlib."""
