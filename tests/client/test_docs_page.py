@@ -32,13 +32,15 @@ def test_every_block_runs(folder, address, capsys):
     assert names["incident"].state == "ready"
     assert names["incident"].suspects["node"][0] == "n1"
     names["client"].close()
+    names["store"].close()
     assert names["pair"].likeness.score > 0.9
     said = capsys.readouterr().out
     assert "last-seconds.json.gz: " in said
     assert "two.json.gz: " in said
     assert "6 ranks (name them with ranks=)" in said
     assert (folder / "last-seconds.json.gz").stat().st_size > 1000
-    assert len(BLOCKS) == 7
+    assert (folder / "out" / "schema.json").is_file()
+    assert len(BLOCKS) == 8
 
 
 @pytest.mark.parametrize("command", COMMANDS)

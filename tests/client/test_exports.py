@@ -27,7 +27,6 @@ from triage.domain.states import WorkKind
 from triage.errors import Unavailable, UsageError
 
 KINDS = ("incidents", "suspects", "evidence", "labelled")
-PAGE = (ROOT / "docs" / "exports.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -209,15 +208,3 @@ def test_without_the_packages_the_error_names_them(tmp_path):
         text=True, check=False, env={**os.environ}, timeout=60,
     )  # fmt: skip
     assert "nccl-triage[server" in done.stdout, done.stderr
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_page_says_what_each_column_is(kind):
-    part = PAGE.split(f"## {kind}\n")[1].split("\n## ")[0]
-    told = dict(re.findall(r"^\| `([a-z_]+)` \| ([^|]+?) \|", part, re.M))
-    shown = {
-        name: f"list of {column.items}" if column.items else column.dtype
-        for name, column in TABLES[kind].columns.items()
-        if not re.match("(root|consequence)_", name)
-    }
-    assert told == shown

@@ -10,6 +10,7 @@ import triage
 from triage.analysis.likeness import WEIGHTS
 from triage.analysis.trace import MAX_RANKS
 from triage.client import Client
+from triage.client.exports import tables as exported
 from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
 from triage.fleet.render import frames as frames_of_fleet
@@ -20,6 +21,15 @@ from triage.render.data import frames, tables
 from triage.render.pictures.alone import ReportPictures
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "notebook.md").read_text("utf-8")
+
+
+def plain_columns(kind):
+    """The columns of an exported table, but for the counts of lines."""
+    dtypes = exported.TABLES[kind].dtypes
+    counts = {exported.count_name(*one) for one in exported.COUNTED}
+    return {name: dtype for name, dtype in dtypes.items() if name not in counts}
+
+
 TABLES = {
     "`.suspects`": frames.SUSPECTS,
     "`.evidence`": tables.EVIDENCE,
@@ -46,15 +56,22 @@ TABLES = {
     "`fleet.parts`": frames_of_fleet.FLEET_PARTS,
     "`fleet.places`": frames_of_fleet.FLEET_PLACES,
     "`fleet.runs`": frames_of_fleet.FLEET_RUNS,
+    "`fleet.probation`": frames_of_fleet.FLEET_PROBATION,
+    "`fleet.repairs`": frames_of_fleet.FLEET_REPAIRS,
+    "`fleet.returns`": frames_of_fleet.FLEET_RETURNS,
+    **{f"`store.{kind}()`": plain_columns(kind) for kind in exported.TABLES},
 }
+GROUP = re.compile(r"([A-Za-z0-9]+(?:\[us, UTC\])?): ((?:`[^`]+`(?:, )?)+)")
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_has_the_columns_of_the_page(name):
     row = next(line for line in PAGE.splitlines() if line.startswith(f"| {name}"))
-    told = re.findall(r"`(\w+)` ([A-Za-z0-9]+(?:\[us, UTC\])?)", row.split("|")[3])
-    assert dict(told) == dict(TABLES[name])
-    assert [column for column, _ in told] == list(TABLES[name])
+    told = {}
+    for dtype, names in GROUP.findall(row):
+        for column, interval in re.findall(r"`(\w+)(\(_low,_high\))?`", names):
+            told |= {column + end: dtype for end in ("", "_low", "_high") if interval or not end}
+    assert told == dict(TABLES[name])
 
 
 def test_every_public_method_is_named():

@@ -14,7 +14,7 @@ __all__ = ["HELP", "export"]
 HELP = """
 Write incidents, suspects, evidence and labels as Parquet files.
 
-The files are for studies of your own; docs/exports.md and schema.json say what each column is.
+The files are for studies of your own; schema.json beside them says what each column is.
 
 \b
 Examples:

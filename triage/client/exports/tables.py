@@ -1,6 +1,6 @@
 """The tables of an export: every column with its dtype and what it means.
 
-``docs/exports.md`` repeats them, Parquet files carry them, and a change of one is a new number
+``docs/notebook.md`` lists them, Parquet files carry them, and a change of one is a new number
 in :data:`SCHEMA`.
 """
 
