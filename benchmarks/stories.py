@@ -7,7 +7,7 @@ first suspect is one of its nodes (or nobody is convicted, where it has none) an
 category is one of its categories. It does harm when it convicts or cordons anybody else.
 
     python -m benchmarks.stories                 # the table; status 1 on harm
-    python -m benchmarks.stories --write-docs    # and docs/stories.md
+    python -m benchmarks.stories --write-index   # and the README beside the stories
 """
 
 import argparse
@@ -21,12 +21,22 @@ from typing import Any
 from benchmarks.child import ROOT
 from benchmarks.table import aligned, machine
 
-__all__ = ["STORIES", "Outcome", "Story", "judged", "stories"]
+__all__ = ["INDEX", "STORIES", "Outcome", "Story", "judged", "render_index", "stories"]
 
 STORIES = ROOT / "tests" / "incidents" / "stories"
-PAGE = ROOT / "docs" / "stories.md"
-BEGIN = "<!-- made by benchmarks/stories.py: begin -->"
-END = "<!-- made by benchmarks/stories.py: end -->"
+INDEX = STORIES / "README.md"
+HEAD = """\
+# Stories
+
+Incidents that labs and operators described in public and whose cause they learnt later, rebuilt as
+folders. Logs are invented, in the shape that the programs print; only facts and short error strings
+are from the source. `story.json` holds what was known, what it was, and which answers are right.
+`python -m benchmarks.stories` judges them; `--write-index` writes this table. Each story is here
+because it is hard in its own way: fit nothing to them.
+
+| story | source | right answer |
+|---|---|---|
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,29 +250,11 @@ def mark(outcome: Outcome) -> str:
     return "yes" if not wrong else "no: " + ", ".join(wrong)
 
 
-def page_part(outcomes: Sequence[Outcome]) -> str:
-    """The made part of ``docs/stories.md``."""
-    lines = [BEGIN, "", *(f"* {line.strip()}" for line in figures(outcomes)), ""]
-    lines += ["| story | source | known at the time | turned out to be | an engineer says |"]
-    lines[-1] += " triage says | right |"
-    lines.append("|---|---|---|---|---|---|---|")
-    for one in outcomes:
-        story = one.story
-        said = f"{one.said} ({one.confidence:.2f})"
-        cells = (
-            f"`{story.name}`: {story.title}", story.source, story.known, story.turned_out,
-            story.said, said, mark(one),
-        )  # fmt: skip
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join([*lines, "", END])
-
-
-def write_page(outcomes: Sequence[Outcome]) -> None:
-    """Puts the made part between its marks in ``docs/stories.md``."""
-    text = PAGE.read_text("utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + page_part(outcomes) + after, encoding="utf-8")
+def render_index(chosen: Sequence[Story]) -> str:
+    """The README beside the stories: one row a story."""
+    rows = [(f"`{one.name}`: {one.title}", one.source, one.wanted) for one in chosen]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return HEAD + "\n".join(lines) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -270,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="stories; all where none is named")
     parser.add_argument("--wrong", action="store_true", help="only the rows that are not right")
-    parser.add_argument("--write-docs", action="store_true", help="write docs/stories.md too")
+    parser.add_argument("--write-index", action="store_true", help="write the README beside them")
     options = parser.parse_args(arguments)
     chosen = [one for one in stories() if not options.names or one.name in options.names]
     outcomes = list(told(chosen))
@@ -278,8 +270,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(machine())
     print(table(shown))
     print("\n".join(figures(outcomes)))
-    if options.write_docs and not options.names:
-        write_page(outcomes)
+    if options.write_index:
+        INDEX.write_text(render_index(stories()), encoding="utf-8")
     return 1 if any(one.innocent for one in outcomes) else 0
 
 

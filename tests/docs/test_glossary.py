@@ -1,8 +1,9 @@
 """The glossary: retired words stay out of names, and a class name has one meaning."""
 
 import ast
-import re
+import tomllib
 from collections import defaultdict
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from tests.docs.names import Name, all_names
 from tests.docs.pages import ROOT, page
 
-ROW: Final = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.M)
+# Each word that is no name, or none by itself, and what to say instead.
+RETIRED: Final = tomllib.loads((Path(__file__).parent / "retired_words.toml").read_text("utf-8"))
 # A name that outsiders rely on, or that the field itself uses, keeps its word.
 MAY_STAY: Final = {
     "Heard": "the schema of the service's description, published with 0.1",
@@ -39,13 +41,6 @@ SCHEMAS: Final = (
 )
 
 
-def table(heading: str) -> dict[str, str]:
-    """Each word of a table of the page, and what to say instead."""
-    text = page("retired-words.md").partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = [row for row in ROW.findall(text) if row[0] not in ("word", "---")]
-    return {word: say for words, say in rows for word in words.split(", ")}
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -65,7 +60,7 @@ def test_names_of_all_kinds_are_looked_at() -> None:
 
 
 def test_no_name_has_a_retired_word() -> None:
-    instead = table("Retired")
+    instead = RETIRED["retired"]
     assert len(instead) > 20
     assert [
         f"{name.path}: {name.kind} {name.text}: say {instead[word]}"
@@ -76,7 +71,7 @@ def test_no_name_has_a_retired_word() -> None:
 
 
 def test_no_class_and_no_module_is_called_by_a_participle() -> None:
-    instead = table("No name by itself")
+    instead = RETIRED["alone"]
     assert [
         f"{name.path}: {name.kind} {name.text}: say {instead[name.bare]}"
         for name in all_names()
@@ -93,10 +88,11 @@ def test_fewer_and_fewer_names_are_pronouns() -> None:
 
 
 def test_no_word_has_two_rows() -> None:
-    for name in ("glossary.md", "retired-words.md"):
-        rows = [row.split("|")[1].strip() for row in page(name).splitlines() if row[:2] == "| "]
-        words = [word for row in rows if row not in ("word", "field") for word in row.split(", ")]
-        assert len(words) == len(set(words)) > 30, name
+    rows = [
+        row.split("|")[1].strip() for row in page("glossary.md").splitlines() if row[:2] == "| "
+    ]
+    words = [word for row in rows if row not in ("word", "field") for word in row.split(", ")]
+    assert len(words) == len(set(words)) > 30
 
 
 # Classes of one name that several modules hand on, each with its reason. The list may only shrink.
