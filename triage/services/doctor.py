@@ -313,7 +313,7 @@ def receivers(ctx: Context) -> Iterator[Finding]:
             "secrets",
             Health.WARN,
             "addresses and secrets of receivers lie in the database in clear",
-            "set TRIAGE_SECRET_KEY on all machines: docs/operator.md#secrets",
+            "set TRIAGE_SECRET_KEY on all machines: docs/security.md#sealed-receivers",
         )
 
 
