@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.service import context_at, serving
-from tests.web.site import GOOD, analyse, sent
 from triage.cli.main import main
-from triage.domain.hosts import expand
 
 Capture = pytest.CaptureFixture[str]
 
@@ -41,7 +38,7 @@ def test_from_a_host_list_to_the_bad_node(tmp_path: Path, capsys: Capture) -> No
     last = printed(
         capsys, "--state", state, "--result", f"{bad['id']}=fail", "--result", "rest=pass"
     )
-    assert last.startswith("Bad: n0276. All others are good (98.9 %).\n")
+    assert last.startswith("Bad: n0276 (100 %). All others are good (98.9 %).\n")
     assert "--exclude=n0276" in last
     assert printed(capsys, "--state", state) == last
 
@@ -50,7 +47,7 @@ def test_results_come_in_parts(tmp_path: Path, capsys: Capture) -> None:
     state = str(tmp_path / "plan.json")
     printed(capsys, "--nodes", "n[1-64]", "--state", state)
     half = printed(capsys, "--state", state, "--result", "g[1-5]=pass")
-    assert "run these 3 groups" in half
+    assert half.count("srun") == 3
     given = ("--result", "g6=fail", "--result", "rest=not_run")
     went_on = as_json(capsys, "--state", state, *given)
     assert [g["outcome"] for g in went_on["rounds"][0]][5:] == ["fail", "not_run", "not_run"]
@@ -76,12 +73,9 @@ def test_suspects_of_a_report_come_first(tmp_path: Path, capsys: Capture) -> Non
         ((), "say which nodes"),
         (("--nodes", "n[1-"), "--nodes: the host list ends inside a bracket"),
         (("--nodes", "n[1-4]", "--recall", "0"), "a test tells something"),
-        (("--nodes", "n[1-4]", "--group-size", "x"), "--group-size 'x'"),
+        (("--nodes", "n[1-4]", "--group-size", "0"), "group size 0"),
         (("--nodes", "n[1-4]", "--result", "g1=pass"), "has no result yet"),
-        (("--nodes", "n[1-4]", "--within", "rack"), "one of these options is removed"),
-        (("--state", "x.json", "--next"), "--next is --result rest=not_run"),
         (("--report", "no.json"), "cannot read no.json"),
-        (("--report", "no.json", "--incident", "inc_1"), "and not both"),
         (("--nodes", "$(reboot)"), "no plain host name"),
         (("--state", "no.json"), "say which nodes"),
     ],
@@ -98,7 +92,6 @@ def test_a_call_that_cannot_be_meant_is_refused(
         (("--result", "g1"), "give GROUP=pass"),
         (("--result", "g99=pass"), "group 'g99' is not in question"),
         (("--result", "g1=pass", "--result", "g1=fail"), "g1 has two results"),
-        (("--result", "g1=pass", "--missing", "m9"), "node 'm9' is not in question"),
         (("--recall", "0.5"), "the plan is begun"),
         (("--nodes", "n[1-4]"), "holds a plan already"),
     ],
@@ -127,18 +120,4 @@ def test_a_test_of_single_nodes_is_one_command_and_nodes_are_named(
     first = printed(capsys, "--nodes", "n[1-300]", "--group-size", "1", "--state", state)
     assert "srun --label --nodes=300 --ntasks-per-node=1 --nodelist=n[1-300] TEST\n" in first
     last = printed(capsys, "--state", state, "--result", "n17=fail", "--result", "rest=pass")
-    assert last.startswith("Bad: n17. All others are good")
-
-
-def test_suspects_of_an_incident_come_from_the_service(tmp_path: Path, capsys: Capture) -> None:
-    ctx = context_at(tmp_path)
-    with serving(ctx, open_access=True) as service:
-        incident = sent(service, "4711", GOOD)
-        where = ("--incident", incident, "--url", f"http://127.0.0.1:{service.port}")
-        assert "triage watch" in printed(capsys, *where, code=2)
-        analyse(service)
-        suspects = service.get(f"/v1/incidents/{incident}/suspects", token=None).json()["suspects"]
-        found = as_json(capsys, *where, "--good", "spare[1-9]")
-    ctx.close()
-
-    assert suspects[0]["node"] in expand(found["rounds"][0][0]["nodelist"])
+    assert last.startswith("Bad: n17 (")

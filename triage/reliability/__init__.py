@@ -5,14 +5,6 @@
 All of them are pure functions over counts and exposure.
 """
 
-from triage.fleet.isolation.options import IsolationOptions
-from triage.fleet.isolation.plan import (
-    GroupOutcome,
-    IsolationPlan,
-    new_plan,
-    with_next_round,
-    with_results,
-)
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.from_exports import record_from_exports
 from triage.fleet.record.from_frames import record_from_frames
@@ -61,10 +53,7 @@ __all__ = [
     "FleetRecord",
     "FleetRepairs",
     "FleetReport",
-    "GroupOutcome",
     "HoursOfDay",
-    "IsolationOptions",
-    "IsolationPlan",
     "Limits",
     "PlaceRate",
     "Projection",
@@ -95,7 +84,6 @@ __all__ = [
     "measured_ettr",
     "mtti",
     "mtti_from_node_rate",
-    "new_plan",
     "place_rates",
     "project",
     "projection_for",
@@ -116,7 +104,5 @@ __all__ = [
     "weibull_shape",
     "wider_mtti",
     "wider_rate",
-    "with_next_round",
-    "with_results",
     "young_s",
 ]

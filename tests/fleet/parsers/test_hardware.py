@@ -5,8 +5,7 @@ import io
 import pytest
 
 from triage.domain.hardware import HardwareKind, identity_of
-from triage.fleet.domain.exposure import NodeFacts
-from triage.fleet.domain.hardware import PartSeen
+from triage.fleet.domain.exposure import NodeFacts, PartSeen
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import Unread
 

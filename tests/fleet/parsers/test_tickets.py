@@ -58,7 +58,7 @@ def test_a_table_of_jira_with_columns_that_come_twice_and_lines_in_a_field() -> 
     [
         ("gpu003 is down", ["gpu003"]), ("GPU003: down", ["gpu003"]), ("(gpu003), gpu004.",
         ["gpu003", "gpu004"]), ("gpu003.cluster.local", ["gpu003"]), ("gpu-b1 broke", ["GPU-B1"]),
-        ("gpu[003-004]", ["gpu003", "gpu004"]), ("gpu[003,099]", ["gpu003"]),
+        ("gpu[003-004]", []),
         ("gpu003 gpu003", ["gpu003"]), ("gpu0031 or xgpu003 or gpu03", []), ("login node", []),
         ("7 of them", []), ("gpu[1-", []), ("gpu[1-99999999999]", []), ("GPU 3", []),
         ("/var/log/gpu003/x", ["gpu003"]), ("", []),

@@ -7,14 +7,14 @@ import pytest
 
 from tests.fleet.render import fleets
 from triage.fleet.render.charts import causes as fleet_causes
-from triage.fleet.render.charts import hours as fleet_hours
 from triage.fleet.render.charts import leaves as fleet_leaves
 from triage.fleet.render.charts import lifetime as fleet_lifetime
 from triage.fleet.render.charts import over_time as fleet_over_time
 from triage.fleet.render.charts import projection as fleet_projection
+from triage.fleet.render.charts.heat import stops_by_hour
 
 FLEETS = ["llama3", "with_lemons", "one_stop", "hostile"]
-PICTURES = [fleet_causes, fleet_over_time, fleet_projection, fleet_lifetime, fleet_hours]
+PICTURES = [fleet_causes, fleet_over_time, fleet_projection, fleet_lifetime]
 NAMES = [one.__name__.rpartition(".")[2] for one in PICTURES]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -111,11 +111,11 @@ def test_a_projection_marks_what_was_measured_and_what_lies_far_beyond():
 
 def test_an_hour_is_named_where_stops_gather_at_it():
     report, _ = fleets.llama3()
-    assert fleet_hours.summary(report).startswith("No hour of the day stands out")
+    assert stops_by_hour(report).startswith("No hour of the day stands out")
     peak = {**report["hours_of_day"]["peak_hour"], "value": 13.5, "low": 12.25, "high": 14.75}
     noon = {**report["hours_of_day"], "p_value": 1e-5, "peak_hour": peak}
 
-    said = fleet_hours.summary({**report, "hours_of_day": noon})
+    said = stops_by_hour({**report, "hours_of_day": noon})
     assert said.startswith("Interruptions gather around 13:30 (12:15 to 14:45), UTC")
 
 

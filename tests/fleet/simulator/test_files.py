@@ -14,8 +14,7 @@ import pytest
 from simulator.fleet.files import FILES, truth_path, write_fleet
 from simulator.fleet.fleet import FaultModel, FleetWish, simulate_fleet
 from triage.errors import UsageError
-from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, Run
-from triage.fleet.domain.hardware import PartSeen
+from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, PartSeen, Run
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.record.faults import faults_of
 from triage.fleet.record.from_exports import record_from_exports

@@ -3,7 +3,7 @@
 from tests.services.whole_jobs import body_of, tar_of
 from tests.support.work import do_all
 from triage.domain.states import WorkKind
-from triage.fleet.services.hardware.answers import hardware_of
+from triage.fleet.services.parts import hardware_of
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce

@@ -12,7 +12,7 @@ from triage.fleet.services.health.due_list import CheckRow
 from triage.fleet.services.plans import PlanHead
 from triage.fleet.services.telemetry.overview import DailySwing
 from triage.fleet.services.telemetry.rollups import RackInlet
-from triage.fleet.store.hardware import PartStayView
+from triage.fleet.store.parts import PartStayView
 from triage.statistics.estimate import Estimate
 
 __all__ = [

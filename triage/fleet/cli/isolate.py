@@ -2,26 +2,18 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, asking
 from triage.cli.options import TextOrJson
 from triage.cli.output import check_folder, columns, emit, print_lines
 from triage.domain.category import Role
-from triage.domain.hosts import expand, is_host_name
+from triage.domain.hosts import expand, host_list, is_host_name
 from triage.domain.natural import natural
-from triage.errors import Conflict, UsageError
-
-if TYPE_CHECKING:
-    from triage.domain.report import Answer
-    from triage.fleet.isolation.options import IsolationOptions
-    from triage.fleet.isolation.plan import GroupOutcome
-
-__all__ = ["HELP", "isolate"]
+from triage.errors import UsageError
 
 HELP = """
 Find bad nodes by tests of groups, in the fewest rounds.
@@ -38,149 +30,156 @@ Examples:
 A result is pass, fail or not_run; a group may be a list: g[1-7]=pass, and `rest`
 is each group of the round without a result.
 """
-RESULT: Final = re.compile(r"([^=\s]{1,4096})=(pass|fail|not_run)")
-SIZES: Final = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
-MAX_BYTES: Final = 64 << 20
-REMOVED: Final = ("--within", "--across", "--inventory", "--away", "--tests", "--rounds")
+_RESULT: Final = re.compile(r"([^=\s]{1,4096})=(pass|fail|not_run)")
+_MAX_BYTES: Final = 64 << 20
 # The nodes of a job that no evidence names hold this share of the suspicion together.
-UNNAMED_SHARE: Final = 0.1
+_UNNAMED_SHARE: Final = 0.1
+_NAMED: Final = 5
 
 
-def option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
+def _option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
     return typer.Option(name, metavar=metavar, help=text)
 
 
 def isolate(
-    nodes: Annotated[str, option("--nodes", "HOSTLIST", "Candidates: n[001-128],m7.")] = "",
-    good: Annotated[str, option("--good", "HOSTLIST", "Partners known to be good.")] = "",
-    incident: Annotated[str, option("--incident", "ID", "Suspects of this incident.")] = "",
+    nodes: Annotated[str, _option("--nodes", "HOSTLIST", "Candidates: n[001-128],m7.")] = "",
+    good: Annotated[str, _option("--good", "HOSTLIST", "Partners known to be good.")] = "",
     report: Annotated[
-        Path | None, option("--report", "FILE", "Suspects of this report, as JSON.")
+        Path | None, _option("--report", "FILE", "Suspects of this report, as JSON.")
     ] = None,
     recall: Annotated[
-        float | None, option("--recall", "P", "How often a bad node fails a test [0.95].")
+        float | None, _option("--recall", "P", "How often a bad node fails a test [0.95].")
     ] = None,
     false_alarm: Annotated[
-        float | None, option("--false-alarm", "P", "How often good nodes fail one [0].")
+        float | None, _option("--false-alarm", "P", "How often good nodes fail one [0].")
     ] = None,
     group_size: Annotated[
-        str, option("--group-size", "N[-M]", "Nodes of a group [2]; 1: run on a node alone.")
-    ] = "",
-    expected: Annotated[
-        float | None, option("--expected", "N", "Bad nodes expected [0.5].")
-    ] = None,
-    certainty: Annotated[
-        float | None, option("--certainty", "P", "When a node is called bad [0.95].")
+        int | None,
+        _option("--group-size", "N", "Least nodes of a group [2]; 1: run on a node alone."),
     ] = None,
     state: Annotated[
-        Path | None, option("--state", "FILE", "Keeps the plan from round to round.")
+        Path | None, _option("--state", "FILE", "Keeps the plan from round to round.")
     ] = None,
     result: Annotated[
-        list[str] | None, option("--result", "GROUP=RESULT", "Can be given several times.")
+        list[str] | None, _option("--result", "GROUP=RESULT", "Can be given several times.")
     ] = None,
-    missing: Annotated[
-        str, option("--missing", "HOSTLIST", "Took no part in their group's test.")
-    ] = "",
-    test: Annotated[str, option("--test", "COMMAND", "What srun is to run, as printed.")] = "TEST",
+    test: Annotated[str, _option("--test", "COMMAND", "What srun is to run, as printed.")] = "TEST",
     format_: Annotated[
         TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
     ] = TextOrJson.TEXT,
-    url: Annotated[str, option("--url", "URL", "Service of --incident [TRIAGE_URL].")] = "",
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-    removed: Annotated[str | None, typer.Option(*REMOVED, hidden=True)] = None,
-    removed_flag: Annotated[bool, typer.Option("--next", "--correct", hidden=True)] = False,
 ) -> None:
     """Print the next round or the answer; the help stands in ``HELP``."""
-    from triage.fleet.isolation.plan import new_plan, with_next_round, with_results
-    from triage.fleet.isolation.state import plan_from_dict, plan_to_dict
-    from triage.fleet.render.terminal.isolation import isolation_lines
+    from triage.fleet import isolation
     from triage.render.data.wire import encode
+    from triage.render.terminal.text import Line
+    from triage.render.terminal.wrap import wrap
 
-    if removed is not None or removed_flag:
-        raise UsageError(
-            "one of these options is removed: --next is --result rest=not_run, a second --result of"
-            " a group corrects the first, and --nodes are those of one rack that can be tested"
-        )
-    rates = {
-        "recall": recall, "false_alarm": false_alarm, "expected": expected, "certainty": certainty,
-    }  # fmt: skip
-    rates = {name: value for name, value in rates.items() if value is not None}
-    begins = bool(nodes or incident or report)
+    given = {"recall": recall, "false_alarm": false_alarm, "group_size": group_size}
+    rates: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    begins = bool(nodes or report)
     if begins == (state is not None and state.exists()):
         raise UsageError(
             f"{state} holds a plan already: name another file, or leave out the nodes"
             if begins
-            else "say which nodes: --nodes, --report or --incident; or --state FILE of a plan"
+            else "say which nodes: --nodes or --report; or --state FILE of a plan"
         )
     if state is not None:
         check_folder(state)
     if begins:
-        if result or missing:
+        if result:
             raise UsageError("a plan that begins has no result yet")
-        answer = find_answer(report, incident, (url, token_file, ca_file))
-        weights = weigh_nodes(hosts_in(nodes, "--nodes"), hosts_in(good, "--good"), answer)
-        plan = new_plan(list(weights), list(weights.values()), options_from(group_size, rates))
-    elif good or group_size or rates:
+        weights = _weigh_nodes(_hosts_in(nodes, "--nodes"), _hosts_in(good, "--good"), report)
+        plan = isolation.begin_plan(
+            list(weights), list(weights.values()), isolation.TestRates(**rates)
+        )
+    elif good or rates:
         raise UsageError("the plan is begun: its nodes and rates stay as they are")
     else:
-        plan = plan_from_dict(json_in(state or Path(), "test plan"))
-        plan = with_results(plan, outcomes_in(result or []), hosts_in(missing, "--missing"))
+        plan = isolation.plan_from_dict(_json_in(state or Path(), "test plan"))
+        plan = isolation.add_results(plan, _outcomes_in(result or []))
         if not plan.waiting:
-            plan = with_next_round(plan)
-    facts = plan_to_dict(plan)
+            plan = isolation.add_round(plan)
+    facts = isolation.plan_to_dict(plan)
     if state is not None:
         emit(json.dumps(facts, indent=1).encode() + b"\n", state)
     if format_ is TextOrJson.JSON:
         emit(encode(facts))
-    else:
-        print_lines(isolation_lines(facts, columns(), test, "" if state is None else str(state)))
+        return
+    first, *more = _sentences(facts)
+    lines = [Line(line, "1") for line in wrap(first, columns())]
+    lines += [Line(line) for one in more for line in wrap(one, columns(), first="  ", rest="    ")]
+    print_lines([*lines, *map(Line, _commands(facts, test, state))])
 
 
-def options_from(group_size: str, rates: dict[str, Any]) -> "IsolationOptions":
-    from triage.fleet.isolation.options import IsolationOptions
+def _sentences(facts: dict[str, Any]) -> Iterator[str]:
+    """The answer so far, and what it rests on."""
+    from triage.fleet.render.words import share
 
-    if not group_size:
-        return IsolationOptions(**rates)
-    match = SIZES.fullmatch(group_size)
-    if match is None:
-        raise UsageError(f"--group-size {group_size!r}: give one number, or two like 2-64")
-    return IsolationOptions(
-        **rates, min_size=int(match[1]), max_size=int(match[2]) if match[2] else None
-    )
-
-
-def find_answer(
-    report: Path | None, incident: str, service: tuple[str, str | None, str | None]
-) -> "Answer | None":
-    """The answer whose suspects are tested; None where none is named. Raises UsageError."""
-    from triage.domain.report_wire import answer_of_report
-
-    if report is not None and incident:
-        raise UsageError("give --report or --incident, and not both")
-    if report is not None:
-        try:
-            return answer_of_report(json_in(report, "report of triage analyze --format json"))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"{report} is no report of triage analyze --format json") from error
-    if not incident:
-        return None
-    with asking(*service) as client:
-        try:
-            return client.incident(incident).report.answer
-        except Conflict as error:
-            raise UsageError(f"{error.detail}; triage watch {incident} waits for it") from error
+    named = [f"{row['node']} ({share(row['probability'])})" for row in facts["bad_nodes"]]
+    bad = f"{', '.join(named[:_NAMED])}{' and more' if len(named) > _NAMED else ''}"
+    yield {
+        "bad": f"Bad: {bad}. All others are good ({share(1 - facts['others'])}).",
+        "clean": f"No node is bad ({share(facts['nobody'])}).",
+        "undecided": f"Undecided{f'; bad: {bad}' if named else ''}.",
+        "testing": f"Bad so far: {bad}. Take it out, and go on." if named else
+        f"{facts['num_suspects'] or 'No'} suspects; none is surely bad yet.",
+    }[facts["state"]]  # fmt: skip
+    if rows := facts["suspects"][:_NAMED]:
+        more = facts["num_suspects"] - len(rows)
+        likely = ", ".join(f"{row['node']} {share(row['probability'])}" for row in rows)
+        yield f"suspects: {likely}{f' and {more:,} more' if more else ''}"
+    if facts["num_tests"]:
+        beside = "another bad node" if named else "a bad node"
+        yield (
+            f"{beside} is there: {share(facts['others'])}; nobody is bad: {share(facts['nobody'])}"
+            f" (tests: {facts['num_tests']:,})"
+        )
+    yield from facts["notes"]
 
 
-def weigh_nodes(
-    nodes: Sequence[str], good: Sequence[str], answer: "Answer | None"
+def _commands(facts: dict[str, Any], test: str, state: Path | None) -> Iterator[str]:
+    """The groups to test now as commands, and how to go on."""
+    waiting = [one for one in (facts["rounds"] or [[]])[-1] if one["outcome"] is None]
+    if waiting:
+        yield f"\nRound {len(facts['rounds'])}: run these groups at the same time"
+        sizes = [len(expand(one["nodelist"])) for one in waiting]
+        wide = max(len(one["id"]) for one in waiting)
+        example = waiting[0]["id"]
+        if max(sizes) == 1:  # one command for nodes that run the test alone
+            example = waiting[0]["nodelist"]
+            alone = host_list(one["nodelist"] for one in waiting)
+            where = f"--nodes={len(waiting)} --ntasks-per-node=1 --nodelist={alone}"
+            yield f"  srun --label {where} {test}"
+        else:
+            for one, size in zip(waiting, sizes, strict=True):
+                where = f"--nodes={size} --nodelist={one['nodelist']}"
+                yield f"  {one['id']:{wide}}  srun {where} {test}"
+        yield (
+            f"\nFeed the results back:\n  triage fleet isolate --state {state}"
+            f" --result {example}=fail --result rest=pass"
+            if state
+            else "\nGive --state FILE as well to feed results back."
+        )
+    if facts["exclude"]:
+        yield "\nTo run a job meanwhile without bad and suspect nodes:"
+        yield f"  --exclude={facts['exclude']}"
+
+
+def _weigh_nodes(
+    nodes: Sequence[str], good: Sequence[str], report: Path | None
 ) -> dict[str, float]:
     """The suspicion of each node: by the score of suspects, 0 of good ones. Raises UsageError.
 
     The bad node may be one that left no trace, so the other nodes of the job are suspects too.
     """
+    from triage.domain.report_wire import answer_of_report
+
     weights = dict.fromkeys(nodes, 1.0)
-    if answer is not None:
+    if report is not None:
+        try:
+            answer = answer_of_report(_json_in(report, "report of triage analyze --format json"))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"{report} is no report of triage analyze --format json") from error
         suspects: dict[str, float] = {}
         for one in answer.suspects:
             if one.node and one.role is not Role.AFFECTED:
@@ -188,7 +187,7 @@ def weigh_nodes(
         named = {*nodes, *suspects, *answer.victims.nodes}
         named |= {rank.node for rank in answer.ranks if rank.node}
         names = sorted(filter(is_host_name, named), key=natural)
-        share = UNNAMED_SHARE / (1 - UNNAMED_SHARE) * sum(suspects.values())
+        share = _UNNAMED_SHARE / (1 - _UNNAMED_SHARE) * sum(suspects.values())
         each = share / max(1, len(set(names) - set(suspects))) or 1.0
         weights = {name: suspects.get(name, each) for name in names}
     if not weights:
@@ -196,26 +195,24 @@ def weigh_nodes(
     return weights | dict.fromkeys(good, 0.0)
 
 
-def outcomes_in(results: Sequence[str]) -> "dict[str, GroupOutcome]":
-    from triage.fleet.isolation.plan import GroupOutcome
-
-    outcomes: dict[str, GroupOutcome] = {}
+def _outcomes_in(results: Sequence[str]) -> dict[str, str]:
+    outcomes: dict[str, str] = {}
     for text in results:
-        match = RESULT.fullmatch(text)
+        match = _RESULT.fullmatch(text)
         if match is None:
             raise UsageError(f"--result {text[:80]!r}: give GROUP=pass, =fail or =not_run")
-        for group in hosts_in(match[1], "--result"):
-            if outcomes.setdefault(group, GroupOutcome(match[2])) != match[2]:
+        for group in _hosts_in(match[1], "--result"):
+            if outcomes.setdefault(group, match[2]) != match[2]:
                 raise UsageError(f"--result: {group} has two results")
     return outcomes
 
 
-def json_in(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can hold
+def _json_in(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can hold
     try:
         with path.open("rb") as file:
-            found = file.read(MAX_BYTES + 1)
-        if len(found) > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB")
+            found = file.read(_MAX_BYTES + 1)
+        if len(found) > _MAX_BYTES:
+            raise UsageError(f"{path} is larger than {_MAX_BYTES >> 20} MiB")
         return json.loads(found)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
@@ -223,7 +220,7 @@ def json_in(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can hold
         raise UsageError(f"{path} holds no {what}: {error}") from error
 
 
-def hosts_in(text: str, name: str) -> list[str]:
+def _hosts_in(text: str, name: str) -> list[str]:
     try:
         return expand(text)
     except ValueError as error:

@@ -10,7 +10,8 @@ from triage.cli.output import columns, emit, print_lines
 from triage.errors import UsageError
 from triage.fleet.cli.source import Cluster, FleetUrl, source
 
-__all__ = ["HELP", "parts"]
+_HEAD = ("node", "cluster", "part", "identity", "slot", "first seen", "last seen")
+_NOTHING = "Nothing has named it yet: docs/fleet.md says where identities come from."
 
 HELP = """
 Say in which nodes a part is and was: a GPU, an adapter, a board, a chassis.
@@ -52,6 +53,17 @@ def parts(
 
         emit(b"".join(map(encode_line, found["stays"])))
         return
-    from triage.fleet.render.terminal.hardware import stay_lines
+    from triage.fleet.render.terminal.table import as_lines
+    from triage.fleet.render.words import day_of
+    from triage.render.terminal.text import Line
 
-    print_lines(stay_lines(found, columns()))
+    rows = [
+        (
+            *(stay[name] for name in ("node", "cluster", "kind", "identity", "slot")),
+            day_of(stay["first_at"]),
+            day_of(stay["last_at"]),
+        )
+        for stay in found["stays"]
+    ]
+    lines = as_lines(_HEAD, rows, max(columns(), 100)) if rows else [Line(_NOTHING)]
+    print_lines([*lines, *([Line("and more")] if found["more"] else [])])

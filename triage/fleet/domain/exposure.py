@@ -10,20 +10,9 @@ from enum import StrEnum
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.hardware import PartIdentity
 from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.hardware import PartSeen
 from triage.fleet.domain.repair import RepairAction
-
-__all__ = [
-    "FACTS",
-    "Ending",
-    "ExposureRow",
-    "NodeFacts",
-    "NodeRepair",
-    "Outage",
-    "Run",
-    "weight",
-]
 
 FACTS: Final = ("generation", "rack", "leaf_switch", "batch", "cage", "slot", "role")
 """What an inventory may say of a node, as its columns are named."""
@@ -118,6 +107,17 @@ class NodeFacts:
     cage: str | None = None
     slot: str | None = None
     role: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartSeen:
+    """A part was in a node from ``first_at`` to ``last_at``; both None where nobody says when."""
+
+    node: str
+    part: PartIdentity
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    cluster: str = ""
 
 
 ExposureRow = Run | Outage | NodeRepair | NodeFacts | PartSeen

@@ -22,8 +22,7 @@ from datetime import datetime
 from typing import Final
 
 from triage.domain.hardware import MAX_IDENTITY, HardwareKind, PartIdentity, part_identity
-from triage.fleet.domain.exposure import FACTS
-from triage.fleet.domain.hardware import PartSeen
+from triage.fleet.domain.exposure import FACTS, PartSeen
 from triage.fleet.parsers.columns import Columns
 from triage.fleet.parsers.inventory import InventoryReader
 from triage.fleet.parsers.rows import Options, Row, RowError, both_times, cluster_in, name_in, short

@@ -9,22 +9,21 @@
 (Jira writes one for each label and each comment) is read each time. A ticket becomes outages, or
 repairs where it does not say from when to when a node was out.
 
-The node stands in a column of its own; else it is looked for in title, tags and text, where only
-names count that the fleet has, or that are given: ``gpu003`` or ``gpu[003-007]``, with a letter and
-a digit in it. A ticket that names several nodes tells of each.
+The node stands in a column of its own, as a name or a host list; else names with a letter and a
+digit count that the fleet has, in title, tags and text. A ticket that names several tells of each.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Final
 
-from triage.domain.hosts import expand, is_host_name
+from triage.domain.hosts import is_host_name
 from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.exposure import NodeRepair, Outage
 from triage.fleet.domain.repair import RepairAction, action_of
@@ -40,9 +39,8 @@ from triage.fleet.parsers.rows import (
     hosts_in,
     short,
     time_in,
+    without_names,
 )
-
-__all__ = ["TicketReader"]
 
 
 class Column(StrEnum):
@@ -67,12 +65,8 @@ NO_NODE: Final = Passed("tickets that name no node")
 NOTHING_DONE: Final = Passed("tickets without begin and end that tell of no repair")
 MOST_TEXT: Final = 20_000
 MOST_NODES: Final = 64
-# Host lists in a text, and nodes of each: a text that names more names nobody.
-MOST_LISTS: Final = 2
-MOST_LISTED: Final = 256
-RANGE: Final = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)
-# gpu003, gpu003.cluster.local, gpu[003-007,012]
-NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,200}(?:\[[\d,-]{1,80}\])?", re.ASCII)
+# gpu003, gpu003.cluster.local
+NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,200}", re.ASCII)
 LETTER_AND_DIGIT: Final = re.compile(r"(?=.*[A-Za-z])(?=.*\d)")
 # Jira's own export: 21/Nov/26 3:14 AM
 JIRA: Final = "%d/%b/%y %I:%M %p"
@@ -88,8 +82,16 @@ class TicketReader:
 
     def __init__(self, columns: Columns, options: Options) -> None:
         self.options = options
-        self.known = KnownNodes(options.nodes)
         self.places = mapped(columns)
+
+    @cached_property
+    def known(self) -> Mapping[str, str]:
+        """Each name as the fleet spells it, by its lower case; asked for with the first ticket."""
+        return {
+            name.lower(): name
+            for name in sorted(self.options.nodes())
+            if LETTER_AND_DIGIT.match(name)
+        }
 
     @staticmethod
     def claims(columns: Columns, delimiter: str) -> bool:
@@ -126,55 +128,12 @@ def mapped(columns: Columns) -> list[tuple[Column, int]]:
     return [(column, at) for _, column, at in sorted(found)]
 
 
-class KnownNodes:
-    """The names that a text may name, asked for once, when the first text is looked through."""
-
-    def __init__(self, names: Callable[[], Collection[str]]) -> None:
-        self.names = names
-        self.spelled: dict[str, str] | None = None
-
-    def named_in(self, texts: Sequence[str]) -> tuple[str, ...]:
-        """The nodes that the texts name, in the order of their first mention."""
-        found: dict[str, None] = {}
-        num_lists = 0
-        if self.spellings():
-            for text in texts:
-                for match in NAME.finditer(text[:MOST_TEXT]):
-                    num_lists += "[" in match[0]
-                    if "[" not in match[0] or num_lists <= MOST_LISTS:
-                        found.update(dict.fromkeys(self.known(match[0])))
-        return tuple(found)[:MOST_NODES]
-
-    def spellings(self) -> dict[str, str]:
-        """Each name as the fleet spells it, by its lower case."""
-        if self.spelled is None:
-            self.spelled = {
-                name.lower(): name for name in sorted(self.names()) if LETTER_AND_DIGIT.match(name)
-            }
-        return self.spelled
-
-    def spelling(self, name: str) -> str:
-        """A name as the fleet has it: in its case, and without a domain that it does not have."""
-        known = self.spellings()
-        label = name.partition(".")[0]
-        return known.get(name.lower()) or known.get(label.lower()) or name
-
-    def known(self, word: str) -> Iterator[str]:
-        """The nodes that one word names: a name, one with its domain, or a host list."""
-        sizes = (int(last) - int(first) for first, last in RANGE.findall(word))
-        if "[" in word and sum(sizes) > MOST_LISTED:
-            return
-        try:
-            names = expand(word) if "[" in word else [word.rstrip(".-_")]
-        except ValueError:
-            return
-        known = self.spellings()
-        for name in names:
-            if (spelled := self.spelling(name)).lower() in known:
-                yield spelled
+def spelling(name: str, known: Mapping[str, str]) -> str | None:
+    """A name as the fleet has it: in its case, and without a domain that it does not have."""
+    return known.get(name.lower()) or known.get(name.lower().partition(".")[0])
 
 
-def ticket_rows(texts: Texts, known: KnownNodes, options: Options) -> Iterator[Row]:
+def ticket_rows(texts: Texts, known: Mapping[str, str], options: Options) -> Iterator[Row]:
     """The outages or repairs that a ticket tells of. Raises :class:`RowError`."""
 
     def first(column: Column) -> str:
@@ -189,7 +148,10 @@ def ticket_rows(texts: Texts, known: KnownNodes, options: Options) -> Iterator[R
         yield NO_NODE
         return
     cluster = cluster_in(first(Column.CLUSTER), options)
-    unnamed = without_hosts(texts, nodes)
+    unnamed = {
+        column: [without_names(text[:MOST_TEXT], nodes) for text in column_texts]
+        for column, column_texts in texts.items()
+    }
     action = action_in(unnamed, closed=end is not None)
     title = first(Column.TITLE) or first(Column.BODY)
     words = " ".join(
@@ -208,30 +170,22 @@ def ticket_rows(texts: Texts, known: KnownNodes, options: Options) -> Iterator[R
         yield NOTHING_DONE
 
 
-def nodes_of(texts: Texts, column: str, known: KnownNodes) -> tuple[str, ...]:
+def nodes_of(texts: Texts, column: str, known: Mapping[str, str]) -> tuple[str, ...]:
     """The column of nodes where it is filled, else names in the text. Raises :class:`RowError`."""
     if not column:
         columns = (Column.TITLE, Column.TAGS, Column.BODY, Column.DONE)
-        return known.named_in([text for name in columns for text in texts.get(name, ())])
+        words = [
+            match[0].rstrip(".-_")
+            for name in columns
+            for text in texts.get(name, ())
+            for match in NAME.finditer(text[:MOST_TEXT])
+        ]
+        found = dict.fromkeys(name for one in words if (name := spelling(one, known)))
+        return tuple(found)[:MOST_NODES]
     nodes = hosts_in(column)
     if wrong := next((node for node in nodes if not is_host_name(node)), None):
         raise RowError(f"the node {short(wrong)} is no name of a host")
-    return tuple(dict.fromkeys(map(known.spelling, nodes)))
-
-
-def without_hosts(texts: Texts, nodes: Collection[str]) -> Texts:
-    """The texts without the names of the ticket's nodes, which would be taken for a part."""
-    lowered = {node.lower() for node in nodes}
-
-    def replaced(match: re.Match[str]) -> str:
-        name = match[0].partition("[")[0].partition(".")[0].lower()
-        in_list = "[" in match[0] and any(node.startswith(name) for node in lowered)
-        return "" if in_list or name in lowered or match[0].lower() in lowered else match[0]
-
-    return {
-        column: [NAME.sub(replaced, text[:MOST_TEXT]) for text in column_texts]
-        for column, column_texts in texts.items()
-    }
+    return tuple(dict.fromkeys(spelling(node, known) or node for node in nodes))
 
 
 def action_in(texts: Texts, *, closed: bool) -> RepairAction | None:

@@ -15,7 +15,7 @@ from triage.domain.category import Category
 from triage.domain.health import CheckResult
 from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.repair import RepairAction, action_of
-from triage.fleet.record.hardware.moved_parts import MovedPart
+from triage.fleet.record.moved_parts import MovedPart
 
 __all__ = [
     "Accusation",

@@ -10,7 +10,7 @@ from triage.domain.probation import Probation
 from triage.domain.standing import Prior
 from triage.fleet.services.exposure.job_run import tell_failure
 from triage.fleet.services.exposure.writer import ExposureWriter
-from triage.fleet.services.hardware.sightings import saw_parts
+from triage.fleet.services.parts import saw_parts
 from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.services.standings.priors import priors_for
 from triage.fleet.services.weekly.due import enqueue_digest

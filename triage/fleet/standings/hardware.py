@@ -15,7 +15,7 @@ from triage.domain.counts import count
 from triage.domain.hardware import HardwareKind
 from triage.domain.standing import FleetStandings, Grade, PartKind, Prior, RepeatedPart
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.record.hardware.moved_parts import HOUR_NS, MovedPart, MovedStay
+from triage.fleet.record.moved_parts import HOUR_NS, MovedPart, MovedStay
 
 __all__ = ["with_hardware", "with_sentences"]
 

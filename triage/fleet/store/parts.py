@@ -1,23 +1,24 @@
-"""Parts in nodes: what was seen is kept as stays, each once, whichever source tells it."""
+"""Parts by the identity of their maker: in which nodes each was seen, first and last."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, and_, func, select, true
 from sqlalchemy.orm import Session
 
-from models import Artifact, Node, PartSighting, Upload
-from triage.fleet.record.hardware.stays import Sighting, Stay, stays_with
-from triage.fleet.store.merged_rows import Tally
-from triage.store.database.upsert import insert_new
+from models import Artifact, Cluster, Node, PartSighting, Upload
+from triage.domain.hardware import HardwareKind
+from triage.domain.wire import SentAs, WireForm
+from triage.fleet.store.merged_rows import Tally, keep_merged
 from triage.store.jobs import node_keys
 from triage.store.uploads.evidence import Reading
 
-__all__ = ["Origin", "PartKey", "keep_sightings", "origins", "short_names"]
-
 CHUNK: Final = 500
-STORED: Final = ("node_id", "slot", "first_at", "last_at", "source", "key_id", "id")
+# What is in more nodes is a number that firmware made up.
+MOST_NODES: Final = 32
+BUS: Final = ":"
 
 
 class PartKey(NamedTuple):
@@ -27,78 +28,73 @@ class PartKey(NamedTuple):
     identity: str
 
 
-def keep_sightings(
-    session: Session, cluster_id: int, seen: Iterable[tuple[PartKey, Sighting]]
-) -> Tally:
-    """Keep what was seen in nodes of one cluster; other clusters' stays are not looked at."""
-    wanted: dict[PartKey, list[Sighting]] = {}
-    num_seen = 0
-    for key, sighting in seen:
-        num_seen += 1
-        wanted.setdefault(key, []).append(sighting)
-    keys = sorted(wanted)
-    added = changed = 0
-    for start in range(0, len(keys), CHUNK):
-        part = keys[start : start + CHUNK]
-        stored = stored_stays(session, cluster_id, part)
-        after = {key: stays_with(stored.get(key, ()), wanted[key]) for key in part}
-        tally = write(session, stored, after)
-        added, changed = added + tally.added, changed + tally.changed
-    return Tally(added, changed, max(num_seen - added - changed, 0))
+class Sighting(NamedTuple):
+    """A node, by its key, names a part at a time, or from one time to another."""
+
+    part: PartKey
+    node: int
+    slot: str
+    first_at: datetime
+    last_at: datetime
+    source: str
+    key_id: str | None = None
+
+    @property
+    def key(self) -> tuple[PartKey, int]:
+        """There is one row of a part in a node."""
+        return self.part, self.node
 
 
-def stored_stays(
-    session: Session, cluster_id: int, keys: Sequence[PartKey]
-) -> dict[PartKey, list[Stay]]:
-    """The stays of these parts in this cluster, locked until the session ends."""
-    query = (
-        select(PartSighting.identity, *(getattr(PartSighting, name) for name in STORED))
-        .join(Node, PartSighting.node_id == Node.id)
-        .where(Node.cluster_id == cluster_id)
-        .order_by(PartSighting.id)
-        .with_for_update(of=PartSighting)
+def keep_sightings(session: Session, seen: Iterable[Sighting]) -> Tally:
+    """Keep what was seen: of each part and node the first and the last time."""
+    return keep_merged(
+        session, PartSighting, seen, stored_among=_stored, merge=_merge, columns_of=_columns
     )
-    found: dict[PartKey, list[Stay]] = {}
-    for kind in sorted({key.kind for key in keys}):
-        identities = [key.identity for key in keys if key.kind == kind]
-        mine = query.where(PartSighting.kind == kind, PartSighting.identity.in_(identities))
-        for identity, *values in session.execute(mine):
-            found.setdefault(PartKey(kind, identity), []).append(Stay(*values))
+
+
+def _merge(one: Sighting, other: Sighting) -> Sighting:
+    """Both as one; of the slots the one that says more, an address before a number."""
+    first, second = one.slot, other.slot
+    return one._replace(
+        slot=max(first, second, key=lambda slot: (BUS in slot, bool(slot), slot == first)),
+        first_at=min(one.first_at, other.first_at),
+        last_at=max(one.last_at, other.last_at),
+    )
+
+
+def _stored(
+    session: Session, seen: Iterable[Sighting]
+) -> dict[tuple[PartKey, int], tuple[int, Sighting]]:
+    """The rows of these parts and nodes, locked until the session ends.
+
+    Of several rows of one, which a database of 0.2 may have, the oldest is kept.
+    """
+    wanted = sorted({one.key for one in seen})
+    found: dict[tuple[PartKey, int], tuple[int, Sighting]] = {}
+    for start in range(0, len(wanted), CHUNK):
+        part = wanted[start : start + CHUNK]
+        among = set(part)
+        rows = session.scalars(
+            select(PartSighting)
+            .where(
+                PartSighting.identity.in_({key.identity for key, _ in part}),
+                PartSighting.node_id.in_({node for _, node in part}),
+            )
+            .order_by(PartSighting.id)
+            .with_for_update()
+        )
+        for row in rows:
+            key = PartKey(row.kind, row.identity)
+            times = row.first_at, row.last_at
+            kept = Sighting(key, row.node_id, row.slot, *times, row.source, row.key_id)
+            if kept.key in among:
+                found.setdefault(kept.key, (row.id, kept))
     return found
 
 
-def write(
-    session: Session, before: dict[PartKey, list[Stay]], after: dict[PartKey, list[Stay]]
-) -> Tally:
-    """The difference as rows: gone, changed and new ones, in an order that no two sessions turn."""
-    new: list[dict[str, Any]] = []
-    changes: list[dict[str, Any]] = []
-    gone: list[int] = []
-    for key, stays in after.items():
-        old = {one.row: one for one in before.get(key, ())}
-        kept = {one.row for one in stays if one.row is not None}
-        gone += [row for row in old if row is not None and row not in kept]
-        for stay in stays:
-            if stay.row is None:
-                new.append({**key._asdict(), **columns(stay)})
-            elif stay != old[stay.row]:
-                changes.append({"id": stay.row, **columns(stay)})
-    if gone:
-        session.execute(delete(PartSighting).where(PartSighting.id.in_(sorted(gone))))
-    if changes:
-        session.execute(update(PartSighting), sorted(changes, key=lambda row: row["id"]))
-    return Tally(insert_new(session, PartSighting, new), len(changes), 0)
-
-
-def columns(stay: Stay) -> dict[str, Any]:
-    return {
-        "node_id": stay.node,
-        "slot": stay.slot,
-        "first_at": stay.first_at,
-        "last_at": stay.last_at,
-        "source": stay.source,
-        "key_id": stay.key_id,
-    }
+def _columns(seen: Sighting) -> dict[str, Any]:
+    own = seen._asdict()
+    return {**own.pop("part")._asdict(), "node_id": own.pop("node"), **own}
 
 
 class Origin(NamedTuple):
@@ -129,3 +125,108 @@ def short_names(session: Session, cluster_id: int, names: Iterable[str]) -> dict
     first = {name: name.partition(".")[0] for name in names}
     known = set(node_keys(session, cluster_id, {name for name in first.values() if name}))
     return {name: short if short in known else name for name, short in first.items()}
+
+
+class PartRow(NamedTuple):
+    """A part in a node, by the node's key, from the first to the last time it was seen there."""
+
+    node: int
+    kind: str
+    identity: str
+    slot: str
+    first_at: datetime
+    last_at: datetime
+
+
+COLUMNS: Final = (
+    PartSighting.node_id,
+    PartSighting.kind,
+    PartSighting.identity,
+    PartSighting.slot,
+    PartSighting.first_at,
+    PartSighting.last_at,
+)
+
+
+def nodes_of_moved_parts(session: Session, of: Sequence[int]) -> list[int]:
+    """The nodes of these clusters that hold or held what several of them held.
+
+    Parts that many nodes claim are left out: their number is one that firmware made up.
+    """
+    inside = and_(true(), *of_clusters(session, of))
+    first, last = func.min(PartSighting.node_id), func.max(PartSighting.node_id)
+    moved = (
+        select(PartSighting.kind, PartSighting.identity)
+        .where(inside)
+        .group_by(PartSighting.kind, PartSighting.identity)
+        .having(first < last, func.count() <= MOST_NODES)
+        .subquery()
+    )
+    same = and_(PartSighting.kind == moved.c.kind, PartSighting.identity == moved.c.identity)
+    return sorted(session.scalars(select(PartSighting.node_id).join(moved, same).distinct()))
+
+
+def stays_of(session: Session, nodes: Sequence[int], until: datetime) -> list[PartRow]:
+    """All parts of these nodes that were there before ``until``."""
+    found: list[PartRow] = []
+    for start in range(0, len(nodes), CHUNK):
+        rows = select(*COLUMNS).where(
+            PartSighting.first_at < until,
+            PartSighting.node_id.in_(nodes[start : start + CHUNK]),
+        )
+        found += [PartRow(*row) for row in session.execute(rows)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PartStayView(WireForm):
+    """A part in a node, from the first to the last time that anything said so."""
+
+    kind: Annotated[str, SentAs(HardwareKind)]
+    identity: str
+    slot: Annotated[str, "Where in the node; empty where nobody says."]
+    node: str
+    cluster: Annotated[str, "Empty where nobody named one."]
+    first_at: datetime
+    last_at: datetime
+    source: Annotated[str, "incident or import."]
+
+
+def listing(
+    session: Session,
+    *,
+    identities: Sequence[str] | None = None,
+    node: str | None = None,
+    cluster: str | None = None,
+    limit: int = 50,
+) -> list[PartStayView]:
+    """Stays, the newest first: of parts with one of these identities, of a node, of a cluster."""
+    query = (
+        select(
+            PartSighting.kind,
+            PartSighting.identity,
+            PartSighting.slot,
+            Node.name,
+            Cluster.name,
+            PartSighting.first_at,
+            PartSighting.last_at,
+            PartSighting.source,
+        )
+        .join(Node, PartSighting.node_id == Node.id)
+        .join(Cluster, Node.cluster_id == Cluster.id)
+        .where(PartSighting.kind.in_(list(HardwareKind)))
+    )
+    if identities is not None:
+        query = query.where(PartSighting.identity.in_(identities))
+    if node is not None:
+        query = query.where(Node.name == node)
+    if cluster is not None:
+        query = query.where(Cluster.name == cluster)
+    newest = query.order_by(PartSighting.last_at.desc(), PartSighting.id.desc()).limit(limit)
+    return [PartStayView(*row) for row in session.execute(newest)]
+
+
+def of_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[bool]]:
+    """Nothing where it is all of them: a join over a whole fleet takes longer than the rest."""
+    if session.scalar(select(Cluster.id).where(Cluster.id.not_in(of)).limit(1)) is not None:
+        yield PartSighting.node_id.in_(select(Node.id).where(Node.cluster_id.in_(of)))

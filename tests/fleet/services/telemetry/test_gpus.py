@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from triage.clock import utc_now
-from triage.fleet.services.hardware.answers import hardware_of
+from triage.fleet.services.parts import hardware_of
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 
 GPUS = tuple(f"GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b1{k}" for k in range(4))

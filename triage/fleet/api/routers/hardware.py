@@ -12,7 +12,7 @@ from triage.api.state import state_of
 from triage.fleet.api.routers.fleet import as_answer
 from triage.fleet.api.shapes import HARDWARE
 from triage.fleet.api.values import ClusterName
-from triage.fleet.services.hardware.answers import hardware_of
+from triage.fleet.services.parts import hardware_of
 
 __all__ = ["routes"]
 

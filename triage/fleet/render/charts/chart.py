@@ -11,35 +11,11 @@ from triage.fleet.render.charts.scale import Scale
 from triage.render.pictures.markup import Html, constant, el, join
 from triage.render.words.clean import cut, one_line
 
-__all__ = [
-    "BOTTOM",
-    "HATCH",
-    "HEIGHT",
-    "HOURS",
-    "LEFT",
-    "RIGHT",
-    "TOP",
-    "WIDTH",
-    "Point",
-    "area",
-    "dot",
-    "framed",
-    "hour_axis",
-    "hour_x",
-    "level_line",
-    "line",
-    "rect",
-    "text",
-    "ticks_below",
-    "ticks_beside",
-]
-
 WIDTH, HEIGHT = 680, 300
 # The sides of the plot itself; above it stands the name of the upright scale.
 LEFT, RIGHT, TOP = 64, WIDTH - 16, 30
 BOTTOM: Final = 44
 """How much lies below the plot: words of the ticks, and the name of their scale."""
-HOURS: Final = 24
 _MAX_WORD: Final = 60
 
 HATCH: Final = constant(
@@ -108,29 +84,14 @@ def ticks_beside(scale: Scale, worded: Callable[[float], str], name: str) -> Htm
     return join((*marks, text(LEFT, scale.end - 8, name, "name")))
 
 
-def hour_x(hour: float) -> float:
-    """Where an hour of the day stands, 0 at the left and 24 at the right."""
-    return round(LEFT + hour * (RIGHT - LEFT) / HOURS, 1)
-
-
-def hour_axis(floor: float, zone: str) -> Html:
-    """Every third hour of the day under the floor, and the zone that they are of."""
-    marks = (
-        text(hour_x(hour), floor + 16, f"{hour:02d}:00", "soft", "middle")
-        for hour in range(0, HOURS + 1, 3)
-    )
-    name = text((LEFT + RIGHT) / 2, floor + 34, f"Hour of the day, {zone}", "name", "middle")
-    return join((*marks, name))
-
-
 def level_line(y: float) -> Html:
     """The mean as a dotted line across the whole plot."""
     return line([(LEFT, y), (RIGHT, y)], "mean")
 
 
-def dot(x: float, y: float, name: str = "dot", radius: int = 4) -> Html:
+def dot(x: float, y: float, name: str = "dot") -> Html:
     """A round mark."""
-    return el("circle", {"class": name, "cx": x, "cy": y, "r": radius})
+    return el("circle", {"class": name, "cx": x, "cy": y, "r": 4})
 
 
 def line(points: Sequence[Point], name: str) -> Html:

@@ -1,4 +1,4 @@
-"""Heat over a fleet: the daily swing of step time, warm racks, and nodes that were throttled.
+"""Heat over a fleet, and hours of the day: step time, stops, warm racks, throttled nodes.
 
 Heat acts on clocks, and clocks on step time: in the Llama 3 run throughput swung by 1 to 2 %
 over the day. What goes with the hour is cooling; what one node or rack has alone is that one.
@@ -8,29 +8,15 @@ from collections.abc import Callable
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.chart import (
-    BOTTOM,
-    HOURS,
-    TOP,
-    dot,
-    framed,
-    hour_axis,
-    hour_x,
-    level_line,
-    line,
-    ticks_beside,
-)
-from triage.fleet.render.charts.scale import linear
 from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import Wire, clock, figure, share, with_interval
 from triage.render.pictures.markup import Html, constant
 
-__all__ = ["as_svg", "as_table", "node_table", "rack_table", "sentences"]
-
-_HEIGHT: Final = 220
 _MAX_ROWS: Final = 20
 # Warmer than the median rack by less is the place of a sensor.
 _WARM_C: Final = 1.0
+# A p-value below this is called a clear hour.
+_CLEAR: Final = 0.05
 
 
 def sentences(telemetry: Wire) -> list[str]:
@@ -62,28 +48,6 @@ def _step_by_hour(telemetry: Wire) -> list[float | None]:
     """Mean step time of each hour over the mean of all; empty without step time."""
     swing = telemetry.get("daily_swing")
     return [] if swing is None else swing["step_by_hour"]
-
-
-def as_svg(telemetry: Wire) -> Html:
-    """Mean step time of each hour beside the mean of all; nothing without a day's worth."""
-    hours = _step_by_hour(telemetry)
-    known = [(hour, 100 * (step - 1)) for hour, step in enumerate(hours) if step is not None]
-    if len(hours) != HOURS or len(known) < HOURS // 2:
-        return constant("")
-    floor = _HEIGHT - BOTTOM
-    y = linear([percent for _, percent in known], floor, TOP)
-    points = [(hour_x(hour + 0.5), y.at(percent)) for hour, percent in known]
-    name = "Step time beside its mean"
-    return framed(
-        "Step time by hour of the day",
-        " ".join(sentences(telemetry)),
-        ticks_beside(y, lambda percent: f"{percent:+g} %" if percent else "0 %", name),
-        level_line(y.at(0.0)),
-        line(points, "curve"),
-        *(dot(x, up, radius=3) for x, up in points),
-        hour_axis(floor, "UTC"),
-        height=_HEIGHT,
-    )
 
 
 def as_table(telemetry: Wire) -> Html:
@@ -134,6 +98,37 @@ def node_table(telemetry: Wire, named: Callable[[str], Html] | None = None) -> H
     head = ("Node", *(f"#{word}" for word in _COLUMNS.values()), "#Hottest GPU, C")
     caption = f"Nodes by heat and errors, of {count(telemetry['num_nodes'], 'node')} measured"
     return table(caption, head, rows, left_out=len(shown) - _MAX_ROWS)
+
+
+def stops_by_hour(report: Wire) -> str:
+    """Whether an hour stands out."""
+    hours = report["hours_of_day"]
+    peak = hours["peak_hour"]
+    if hours["p_value"] is None:
+        return "Too few interruptions to tell one hour from another."
+    if hours["p_value"] >= _CLEAR or peak["value"] is None:
+        return f"No hour of the day stands out (Rayleigh test, p = {hours['p_value']:.2g})."
+    span = f" ({clock(peak['low'])} to {clock(peak['high'])})" if peak["low"] is not None else ""
+    return (
+        f"Interruptions gather around {clock(peak['value'])}{span}, {_zone(report)}:"
+        f" Rayleigh test, p = {hours['p_value']:.2g}."
+    )
+
+
+def stops_table(report: Wire) -> Html:
+    """The hours as rows."""
+    counts = report["hours_of_day"]["counts"]
+    total = sum(counts)
+    rows = (
+        (f"{hour:02d}:00", f"{number:,}", share(number / total if total else None))
+        for hour, number in enumerate(counts)
+    )
+    return table("Interruptions by hour", ("Hour", "#Interruptions", "#Share"), rows)
+
+
+def _zone(report: Wire) -> str:
+    offset = report["options"]["utc_offset_hours"]
+    return f"UTC{offset:+g} h" if offset else "UTC"
 
 
 _COLUMNS: Final = {

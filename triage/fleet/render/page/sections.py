@@ -9,7 +9,7 @@ from typing import Final
 
 from triage.domain.counts import count
 from triage.fleet.render import precursors
-from triage.fleet.render.charts import causes, heat, hours, leaves, lifetime, over_time, projection
+from triage.fleet.render.charts import causes, heat, leaves, lifetime, over_time, projection
 from triage.fleet.render.charts import plan as plan_tables
 from triage.fleet.render.charts.grades import legend
 from triage.fleet.render.charts.table import (
@@ -310,13 +310,13 @@ def _sizes(report: Wire) -> Html:
 
 
 def _heat(telemetry: Wire, named: Named | None) -> Html:
-    words = paragraphs(heat.sentences(telemetry))
-    drawn = heat.as_svg(telemetry)
+    words = heat.sentences(telemetry)
+    hours_known = (telemetry.get("daily_swing") or {}).get("step_by_hour")
     return section(
         "heat",
         "Heat and counters",
-        picture(drawn, "Step time by hour of the day", words) or words,
-        _numbers(heat.as_table(telemetry)) if drawn else None,
+        paragraphs(words) if words else None,
+        details("Step time by hour", heat.as_table(telemetry)) if hours_known else None,
         heat.rack_table(telemetry),
         heat.node_table(telemetry, named),
     )
@@ -324,12 +324,11 @@ def _heat(telemetry: Wire, named: Named | None) -> Html:
 
 def _hours(report: Wire) -> Html:
     of_day = report["hours_of_day"]
-    words = paragraphs((hours.summary(report), *of_day["notes"]))
     return section(
         "hours",
         "By hour of the day",
-        picture(hours.as_svg(report), "Interruptions by hour", words),
-        _numbers(hours.as_table(report)) if of_day["p_value"] is not None else None,
+        paragraphs((heat.stops_by_hour(report), *of_day["notes"])),
+        _numbers(heat.stops_table(report)) if of_day["p_value"] is not None else None,
     )
 
 

@@ -15,14 +15,13 @@ from triage.fleet.domain.exposure import (
     NodeFacts,
     NodeRepair,
     Outage,
+    PartSeen,
     Run,
 )
-from triage.fleet.domain.hardware import PartSeen
-from triage.fleet.record.hardware.stays import Sighting
 from triage.fleet.store import node_sets
 from triage.fleet.store.merged_rows import Tally
 from triage.fleet.store.outages import StoredOutage, keep_facts, keep_outages
-from triage.fleet.store.parts import PartKey, keep_sightings
+from triage.fleet.store.parts import PartKey, Sighting, keep_sightings
 from triage.fleet.store.repairs import NewRepair, keep_repairs
 from triage.fleet.store.runs import NewRun, keep_runs
 from triage.store import jobs
@@ -134,25 +133,22 @@ class ExposureWriter:
 
     def _keep_parts(self, session: Session, parts: Iterable[PartSeen]) -> Tally:
         """Parts in nodes; of a time that nobody says they are seen now."""
-        of_cluster: dict[int, list[tuple[PartKey, Sighting]]] = {}
+        sightings = []
         for seen in parts:
-            cluster = self.clusters[seen.cluster]
             last = seen.last_at or seen.first_at or self.now
             first = seen.first_at or last
-            sighting = Sighting(
-                node=self.nodes[cluster, seen.node],
-                slot=seen.part.slot,
-                first_at=min(first, last).replace(microsecond=0),
-                last_at=last.replace(microsecond=0),
-                source="import",
-                key_id=self.key_id,
+            sightings.append(
+                Sighting(
+                    PartKey(seen.part.kind, seen.part.identity),
+                    self.nodes[self.clusters[seen.cluster], seen.node],
+                    seen.part.slot,
+                    min(first, last).replace(microsecond=0),
+                    last.replace(microsecond=0),
+                    "import",
+                    self.key_id,
+                )
             )
-            key = PartKey(seen.part.kind, seen.part.identity)
-            of_cluster.setdefault(cluster, []).append((key, sighting))
-        tally = Tally()
-        for cluster in sorted(of_cluster):
-            tally = tally.plus(keep_sightings(session, cluster, of_cluster[cluster]))
-        return tally
+        return keep_sightings(session, sightings)
 
     def _learn(self, session: Session, rows: Iterable[ExposureRow]) -> None:
         """Look up the keys of all clusters and nodes that the rows name."""

@@ -13,7 +13,7 @@ from triage.fleet.record.columns import (
     RepairNotes,
     Runs,
 )
-from triage.fleet.services.record.moved import moved_among
+from triage.fleet.services.parts import moved_among
 from triage.fleet.services.record.nodes import Nodes, nodes_among
 from triage.fleet.services.record.record import clusters_of, outages_of, small
 from triage.fleet.services.record.times import ns

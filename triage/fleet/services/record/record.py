@@ -24,8 +24,8 @@ from triage.fleet.record.columns import (
     Runs,
 )
 from triage.fleet.record.next_runs import NEVER_NS, next_runs
+from triage.fleet.services.parts import moved_among
 from triage.fleet.services.record.accusations import accusations_of
-from triage.fleet.services.record.moved import moved_among
 from triage.fleet.services.record.nodes import Nodes, nodes_among
 from triage.fleet.services.record.runs import Attempt, attempts_of
 from triage.fleet.services.record.stops import CLOCKS_APART, UNDATED_WITHIN, Stop, is_slow, stops_of

@@ -12,7 +12,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from triage.domain.hardware import HardwareKind, part_identity
-from triage.fleet.domain.hardware import PartSeen
+from triage.fleet.domain.exposure import PartSeen
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.parsers.telemetry.tally import GpuHomes
 from triage.services.context import Context

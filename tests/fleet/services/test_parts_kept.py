@@ -9,7 +9,7 @@ from sqlalchemy import select
 from models import Artifact, Node, PartSighting, Upload
 from tests.fleet.services.fleets import T0, at, failed, imported, service_on
 from triage.domain.caller import Caller
-from triage.fleet.services.hardware.sightings import saw_parts
+from triage.fleet.services.parts import saw_parts
 from triage.fleet.store.brought import num_brought, withdraw
 from triage.services.context import Context
 from triage.store import jobs
@@ -59,15 +59,23 @@ def test_an_inventory_that_is_imported_twice_adds_nothing(ctx: Context) -> None:
     assert stays(ctx) == once == [("n1", GPUS[10], "0", 0, 48), ("n2", GPUS[11], "0", 0, 0)]
 
 
-def test_a_part_moves_and_comes_back_over_several_imports(ctx: Context) -> None:
+def test_a_part_has_one_row_a_node_over_several_imports(ctx: Context) -> None:
     for node, hour in (("n1", 0), ("n2", 200), ("n1", 400), ("n2", 100)):
         inventory(ctx, line(node, GPUS[10], hour))
-    assert [(row[0], *row[3:]) for row in stays(ctx)] == [
-        ("n1", 0, 0), ("n2", 100, 200), ("n1", 400, 400),
-    ]  # fmt: skip
+    assert [(row[0], *row[3:]) for row in stays(ctx)] == [("n1", 0, 400), ("n2", 100, 200)]
 
 
-def test_clusters_do_not_part_each_others_stays(ctx: Context) -> None:
+def test_of_several_rows_of_an_earlier_release_the_oldest_is_kept_up(ctx: Context) -> None:
+    inventory(ctx, line("n1", GPUS[10], 0))
+    with ctx.database.writing() as session:
+        row = session.query(PartSighting).one()
+        old = {name: getattr(row, name) for name in ("node_id", "kind", "identity", "source")}
+        session.add(PartSighting(**old, slot="0", first_at=at(90), last_at=at(99)))
+    inventory(ctx, line("n1", GPUS[10], 48, slot="0000:5d:00"))
+    assert [row[2:] for row in stays(ctx)] == [("0000:5d:00", 0, 48), ("0", 90, 99)]
+
+
+def test_clusters_have_rows_of_their_own(ctx: Context) -> None:
     inventory(ctx, line("n1", GPUS[10], 0), line("n1", GPUS[10], 400), cluster="a")
     inventory(ctx, line("n1", GPUS[10], 200), cluster="b")
     assert [row[3:] for row in stays(ctx)] == [(0, 400), (200, 200)]

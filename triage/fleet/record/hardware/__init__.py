@@ -1,1 +1,0 @@
-"""Parts by the identity of their maker: where they were when."""

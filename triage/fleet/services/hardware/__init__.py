@@ -1,1 +1,0 @@
-"""Hardware by its identity: what files and inventories name, and where it was."""

@@ -1,0 +1,183 @@
+"""Parts in nodes: kept as the rows of a file are stored, and told to people and to records.
+
+A file is read once, and so are the parts in it. What a node sends tells of its own parts alone.
+A file that names more GPUs of one node than a node holds speaks of other nodes too, and is left
+out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from triage.domain.hardware import HardwareKind, identity_of, part_identity
+from triage.errors import Place, Unprocessable
+from triage.fleet.record.moved_parts import PARTS, MovedPart, PlacedStay, moved_parts
+from triage.fleet.services.record.nodes import Nodes
+from triage.fleet.services.record.times import ns
+from triage.fleet.store.parts import (
+    PartKey,
+    PartStayView,
+    Sighting,
+    keep_sightings,
+    listing,
+    nodes_of_moved_parts,
+    origins,
+    short_names,
+    stays_of,
+)
+from triage.services.context import Context
+from triage.store import jobs
+from triage.store.uploads.evidence import Reading
+
+# NVIDIA's largest node has 16 GPUs, a rack that is one system 72.
+MOST_GPUS: Final = 72
+MOST_PARTS: Final = 400
+# A clock that is ahead of ours by more is wrong, and so is what it says.
+AHEAD: Final = timedelta(days=1)
+FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+KINDS: Final = frozenset(str(kind) for kind in HardwareKind)
+
+Seen = tuple[str, PartKey, str, datetime]
+
+
+def saw_parts(
+    session: Session, cluster_id: int, readings: Sequence[Reading], now: datetime
+) -> None:
+    """Keep the parts in these readings, of nodes of one cluster.
+
+    A row without a time was seen when its file came. A row without a node is of the node that
+    sent the file, and is left out where nobody says which.
+    """
+    telling = [one for one in readings if any(row.get("parts") for row in one.rows)]
+    if not telling:
+        return
+    found: list[tuple[str | None, list[Seen]]] = []
+    for origin, reading in origins(session, telling):
+        parts = list(_parts_in(reading.rows, origin.node, min(origin.at, now)))
+        found += [(origin.key_id, mine) for mine in _by_node(parts)]
+    names = short_names(session, cluster_id, {seen[0] for _, mine in found for seen in mine})
+    jobs.saw_nodes(session, cluster_id, set(names.values()), now)
+    keys = jobs.node_keys(session, cluster_id, set(names.values()))
+    keep_sightings(
+        session,
+        [
+            Sighting(key, keys[names[node]], slot, at, at, "incident", key_id)
+            for key_id, mine in found
+            for node, key, slot, at in mine
+        ],
+    )
+
+
+def _parts_in(rows: Sequence[Mapping[str, Any]], node: str | None, now: datetime) -> Iterator[Seen]:
+    """(node, part, slot, time) of each part that rows name, as far as a node is known."""
+    for row in rows:
+        at = _time_of(row, now)
+        for told in row.get("parts") or ():
+            kind = str(told.get("kind"))
+            named = told.get("node") or row.get("node") or node
+            if kind not in KINDS or not named or not _is_of(str(named), node):
+                continue
+            part = part_identity(
+                HardwareKind(kind), str(told.get("identity")), str(told.get("slot") or "")
+            )
+            if part is not None:
+                yield str(named), PartKey(part.kind, part.identity), part.slot, at
+
+
+def _is_of(named: str, sender: str | None) -> bool:
+    """Whether the node that sent a file may tell of this one: of itself, where it is known."""
+    return sender is None or named.partition(".")[0] == sender.partition(".")[0]
+
+
+def _by_node(parts: Sequence[Seen]) -> list[list[Seen]]:
+    """The parts of each node, but for nodes that seem to hold those of others."""
+    nodes: dict[str, list[Seen]] = {}
+    for one in parts:
+        nodes.setdefault(one[0], []).append(one)
+    kept = []
+    for mine in nodes.values():
+        different = {one[1] for one in mine}
+        gpus = {one for one in different if one.kind == HardwareKind.GPU}
+        if len(gpus) <= MOST_GPUS and len(different) <= MOST_PARTS:
+            kept.append(mine)
+    return kept
+
+
+def _time_of(row: Mapping[str, Any], now: datetime) -> datetime:
+    """When a row was printed; where it says no time, or one that cannot be, ``now``."""
+    text = row.get("at")
+    try:
+        at = datetime.fromisoformat(text).astimezone(UTC) if isinstance(text, str) else now
+    except (ValueError, OverflowError):
+        at = now
+    return (at if FIRST <= at <= now + AHEAD else now).replace(microsecond=0)
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareAnswer:
+    """The stays of a part, or of all parts of a node; ``more`` where not all are listed."""
+
+    identity: str | None
+    node: str | None
+    stays: tuple[PartStayView, ...]
+    more: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        return {
+            "identity": self.identity,
+            "node": self.node,
+            "stays": [stay.to_dict() for stay in self.stays],
+            "more": self.more,
+        }
+
+
+def hardware_of(
+    ctx: Context,
+    *,
+    identity: str | None = None,
+    node: str | None = None,
+    cluster: str | None = None,
+    limit: int = 50,
+) -> HardwareAnswer:
+    """The stays of the parts with this identity, in any of its spellings, or of a node's parts.
+
+    Raises :class:`Unprocessable` where neither is named, and for a text that is no identity.
+    """
+    if identity is None and node is None:
+        raise _refused("identity", "name a part or a node")
+    spelt = None if identity is None else _spellings(identity)
+    if spelt is not None and not spelt:
+        raise _refused("identity", "this is no UUID, serial number or GUID of a part")
+    with ctx.database.reading() as session:
+        found = listing(session, identities=spelt, node=node, cluster=cluster, limit=limit + 1)
+    return HardwareAnswer(identity, node, tuple(found[:limit]), len(found) > limit)
+
+
+def _spellings(text: str) -> list[str]:
+    """As each kind of part would have it; none for a placeholder."""
+    return sorted({one for kind in HardwareKind if (one := identity_of(kind, text)) is not None})
+
+
+def _refused(name: str, why: str) -> Unprocessable:
+    return Unprocessable(
+        why,
+        hint="give identity=GPU-..., a serial number or a GUID; or node=NAME",
+        places=(Place(f"query/{name}", why),),
+    )
+
+
+def moved_among(
+    session: Session, clusters: Sequence[int], until: datetime, nodes: Nodes
+) -> tuple[MovedPart, ...]:
+    """The parts of a record's nodes that were seen in several of them before ``until``."""
+    stays = []
+    for row in stays_of(session, nodes_of_moved_parts(session, clusters), until):
+        place = int(nodes.place[row.node]) if row.node < len(nodes.place) else -1
+        if place >= 0 and row.kind in PARTS:
+            times = ns(row.first_at), ns(row.last_at)
+            stays.append(PlacedStay(place, HardwareKind(row.kind), row.identity, row.slot, *times))
+    return moved_parts(stays)
