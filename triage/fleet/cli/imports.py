@@ -31,7 +31,7 @@ Take in runs, outages, repairs and an inventory: what a rate rests on.
 
 Files are known by their content: tables of Slurm, its controller's log, lists
 of kubectl, tickets as CSV, or a table of runs, nodes or outages
-(docs/importing.md lists them); .gz, .zst, .xz and .bz2 are fine.
+(docs/fleet.md#importing lists them); .gz, .zst, .xz and .bz2 are fine.
 A file that was imported before changes nothing. Goes into the configured
 database, or to a service with --url.
 """

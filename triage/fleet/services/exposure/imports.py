@@ -47,7 +47,7 @@ MOST_ROWS: Final = 2_000_000
 HEAD: Final = 512
 # A clock that is ahead of ours by more is wrong, and so is what it says.
 AHEAD: Final = timedelta(days=1)
-HINT: Final = "docs/importing.md says what is read"
+HINT: Final = "docs/fleet.md#importing says what is read"
 
 
 @dataclass(slots=True)
