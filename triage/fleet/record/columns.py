@@ -17,23 +17,6 @@ from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.moved_parts import MovedPart
 
-__all__ = [
-    "Accusation",
-    "Accusations",
-    "CounterDays",
-    "Flags",
-    "FleetRecord",
-    "Floats",
-    "Interruptions",
-    "Ints",
-    "NodeSignals",
-    "OutageStretch",
-    "Outages",
-    "RepairNotes",
-    "Runs",
-    "Small",
-]
-
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
