@@ -9,6 +9,7 @@ swing in one series of a hundred at most; status 1 where it is more than chance 
 """
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from scipy.stats import binom
 
 from benchmarks.table import aligned, machine, write_json
 from triage.statistics.cause_mix import share
-from triage.statistics.daily_cycle import FALSE_ALARM, amplitude_error, daily_cycle
+from triage.statistics.daily_cycle import FALSE_ALARM, daily_cycle
 
 NOISE: Final = 0.02
 WITHIN: Final = 0.2
@@ -132,7 +133,8 @@ def _swings(trials: int, seed: int) -> list[dict[str, object]]:
     rows, table = [], []
     for case in WITH_SWING:
         told = recovered(case, trials, seed)
-        error = amplitude_error(NOISE, case.samples, autocorrelation=case.memory) / case.swing
+        inflation = (1 + case.memory) / (1 - case.memory)
+        error = NOISE * math.sqrt(2 / case.samples * inflation) / case.swing
         rows.append({"days": case.days, "n": case.samples, "A": case.swing,
                      "noise": noise_name(case), **told})  # fmt: skip
         table.append(

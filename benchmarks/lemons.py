@@ -20,7 +20,8 @@ from pathlib import Path
 from benchmarks.table import aligned, machine, write_json
 from simulator.fleet.fleet import FleetWish, lemon_factor, simulate_fleet
 from triage.domain.standing import Grade, PartKind
-from triage.fleet.standings.standing import StandingOptions, fleet_standings
+from triage.fleet.standings.measures import StandingOptions
+from triage.fleet.standings.standing import fleet_standings
 
 __all__ = ["Outcome", "judged", "main"]
 

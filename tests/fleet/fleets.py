@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from triage.domain.category import Category
+from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.columns import (
     Accusations,
     FleetRecord,
     Interruptions,
     NodeSignals,
     Outages,
+    OutageStretch,
     Runs,
 )
 
@@ -84,15 +86,18 @@ def fleet(
             category=tuple(of(row[0], Category.GPU) for row in told),
             part=tuple(row[3] if len(row) > 3 else None for row in told),
         ),
-        outages=Outages.of_reasons(
-            node=np.array([node for node, _ in outages], dtype=np.int32),
-            start_ns=np.array(
-                [SINCE_NS + round(day * DAY_NS) for _, day in outages], dtype=np.int64
-            ),
-            end_ns=np.array(
-                [SINCE_NS + round((day + 0.1) * DAY_NS) for _, day in outages], dtype=np.int64
-            ),
-            reason=("",) * len(outages),
+        outages=Outages.of_rows(
+            [
+                OutageStretch(
+                    node,
+                    *(SINCE_NS + round(at * DAY_NS) for at in (day, day + 0.1)),
+                    "",
+                    OutageCause.UNKNOWN,
+                    None,
+                    planned=False,
+                )
+                for node, day in outages
+            ]
         ),
         signals=signals or {},
     )

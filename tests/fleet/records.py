@@ -10,7 +10,15 @@ import numpy as np
 from simulator.campaign import leaves_for
 from triage.domain.category import HARDWARE, Category
 from triage.domain.llama3 import LLAMA3_GPUS, LLAMA3_HOURS, LLAMA3_NODES, LLAMA3_PLANNED
-from triage.fleet.record.columns import Accusations, FleetRecord, Interruptions, Outages, Runs
+from triage.fleet.domain.cause import OutageCause
+from triage.fleet.record.columns import (
+    Accusations,
+    FleetRecord,
+    Interruptions,
+    Outages,
+    OutageStretch,
+    Runs,
+)
 
 HOUR_NS = 3_600 * 10**9
 SINCE_NS = int(datetime(2026, 3, 2, tzinfo=UTC).timestamp()) * 10**9
@@ -84,11 +92,13 @@ def accusations(rows: Sequence[tuple[int, int]] = (), **given) -> Accusations:
 
 def outages(rows: Sequence[tuple[int, float, float]] = ()) -> Outages:
     """(node, from, to) in hours of the record."""
-    return Outages.of_reasons(
-        node=np.array([node for node, _, _ in rows], np.int32),
-        start_ns=np.array([ns(start) for _, start, _ in rows], np.int64),
-        end_ns=np.array([ns(end) for _, _, end in rows], np.int64),
-        reason=("broken",) * len(rows),
+    return Outages.of_rows(
+        [
+            OutageStretch(
+                node, ns(start), ns(end), "broken", OutageCause.UNKNOWN, None, planned=False
+            )
+            for node, start, end in rows
+        ]
     )
 
 

@@ -23,15 +23,14 @@ from triage.domain.llama3 import (
     Parent,
 )
 from triage.statistics.checkpoint import daly_s, loss, young_s
-from triage.statistics.daily_cycle import amplitude_error, samples_needed
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
     downtime_budget_min,
     expected_ettr,
     longest_restart_s,
 )
-from triage.statistics.limits import Limits, gpu_limit, save_seconds, useful_limit
-from triage.statistics.projection import mtti_at, mtti_from_node_rate, survival
+from triage.statistics.limits import Limits, gpu_limit, useful_limit
+from triage.statistics.projection import mtti_at, survival
 from triage.statistics.rates import HOURS_PER_YEAR, mtti, rate
 from triage.statistics.silent_days import silence
 from triage.statistics.spares import (
@@ -205,13 +204,17 @@ MINUTES_AT = [
 ]
 
 
+def hours_between(per_node_day: float, nodes: int) -> float:
+    return mtti_at(rate(1, 24 / per_node_day, unit=""), nodes).value or 0.0
+
+
 @pytest.mark.parametrize(("gpus", "llama3", "rsc_1", "rsc_2", "epoch"), HOURS_AT)
 def test_hours_between_interruptions_at_n_gpus(
     gpus: int, llama3: str, rsc_1: str, rsc_2: str, epoch: str
 ) -> None:
     assert printed(mtti_at(PER_GPU_HOUR, gpus).value, llama3)
-    assert printed(mtti_from_node_rate(RSC_1, gpus // 8), rsc_1)
-    assert printed(mtti_from_node_rate(RSC_2, gpus // 8), rsc_2)
+    assert printed(hours_between(RSC_1, gpus // 8), rsc_1)
+    assert printed(hours_between(RSC_2, gpus // 8), rsc_2)
     assert printed(50_000 / gpus, epoch)
 
 
@@ -220,14 +223,14 @@ def test_minutes_between_interruptions_at_the_far_end(
     gpus: int, llama3: str, rsc_1: str, rsc_2: str, epoch: str
 ) -> None:
     assert printed(60 * (mtti_at(PER_GPU_HOUR, gpus).value or 0), llama3)
-    assert printed(60 * mtti_from_node_rate(RSC_1, gpus // 8), rsc_1)
-    assert printed(60 * mtti_from_node_rate(RSC_2, gpus // 8), rsc_2)
+    assert printed(60 * hours_between(RSC_1, gpus // 8), rsc_1)
+    assert printed(60 * hours_between(RSC_2, gpus // 8), rsc_2)
     assert printed(60 * 50_000 / gpus, epoch)
 
 
 @pytest.mark.parametrize(("gpus", "paper"), [(16_384, "1.8"), (131_072, "0.23")])
 def test_rsc_s_own_projections(gpus: int, paper: str) -> None:
-    hours = mtti_from_node_rate(RSC_1, gpus // 8)
+    hours = hours_between(RSC_1, gpus // 8)
 
     assert hours == pytest.approx(float(paper), abs=0.0051 if gpus > 16_384 else 0.051)
 
@@ -237,13 +240,13 @@ def test_rsc_s_two_measured_points_are_on_one_line_and_not_on_that_of_the_projec
     assert printed(47.7 * 24 / 128, "8.9")
     assert printed(1e3 / 47.7, "21")
     assert printed(1e3 * 24 / (128 * 7.9), "24")
-    assert printed(mtti_from_node_rate(RSC_1, 128), "28.8")
+    assert printed(hours_between(RSC_1, 128), "28.8")
 
 
 def test_ft_hsdp_s_two_statements_are_of_two_conditions() -> None:
     # "a failure every 18 min at 100K GPUs"; "2.3 per 1,000 servers a day".
     assert printed(1e3 * 24 / (12_500 * 18 / 60), "6.4")
-    assert printed(60 * mtti_from_node_rate(2.3e-3, 12_500), "50")
+    assert printed(60 * hours_between(2.3e-3, 12_500), "50")
 
 
 @pytest.mark.parametrize(
@@ -330,7 +333,7 @@ def test_over_90_percent_needs_a_restart_just_under_8_minutes() -> None:
 def test_ettr_of_100_000_gpus_at_the_rsc_1_rate(
     restart_min: float, write_s: float, percent: str
 ) -> None:
-    mtti_s = 3600 * mtti_from_node_rate(RSC_1, 12_500)
+    mtti_s = 3600 * hours_between(RSC_1, 12_500)
     form = expected_ettr(
         86_400 / mtti_s,
         restart_s=60 * restart_min,
@@ -363,11 +366,6 @@ def test_the_limits_of_epoch(
     knobs = Limits(50_000, save_s, 16_384, growth, storage_growth, transfers)
 
     assert printed((gpu_limit(knobs) or 0) / 1e6, millions)
-
-
-def test_saving_a_405b_model_takes_two_and_a_half_seconds() -> None:
-    assert printed(405e9 * 12 / 1e12, "4.86")
-    assert printed(save_seconds(405e9, bytes_per_s=2e12), "2.43")
 
 
 def test_the_useful_limit_is_far_below() -> None:
@@ -422,21 +420,6 @@ def test_imbue_s_three_percent_a_week_is_between_llama3_and_rsc_1() -> None:
     assert printed(511 * 0.03, "15.3")
     assert printed(7 * 24 / (511 * 0.03), "10.96")
     assert LLAMA3_NODE_RATE < IMBUE < RSC_1
-
-
-# --- the daily swing (Llama 3, section 3.3.4: 1-2 % at mid-day, peak to peak)
-
-
-def test_samples_for_a_swing_of_one_and_a_half_percent() -> None:
-    assert samples_needed(0.0075, 0.02, 3) == 128
-    assert samples_needed(0.0075, 0.02, 5) == 356
-    assert printed(amplitude_error(0.02, 128) * 3, "0.0075")
-
-
-def test_autocorrelation_inflates_the_error() -> None:
-    plain, inflated = (amplitude_error(0.02, 500, autocorrelation=rho) for rho in (0.0, 0.6))
-
-    assert inflated / plain == pytest.approx(math.sqrt((1 + 0.6) / (1 - 0.6)))
 
 
 # --- a silent day at 16,384 GPUs

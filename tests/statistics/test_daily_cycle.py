@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from triage.errors import UsageError
-from triage.statistics.daily_cycle import amplitude_error, daily_cycle, samples_needed
+from triage.statistics.daily_cycle import daily_cycle
 
 
 def series(
@@ -119,18 +119,10 @@ def test_too_little_is_not_fitted_and_said(hours, values, why: str) -> None:
     assert why in found.notes[0]
 
 
-def test_samples_and_error_are_each_other_s_inverse() -> None:
-    needed = samples_needed(0.005, 0.02, 4, autocorrelation=0.5)
-
-    assert 4 * amplitude_error(0.02, needed, autocorrelation=0.5) == pytest.approx(0.005, rel=0.01)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
         lambda: daily_cycle([1.0, 2.0], [1.0]),
-        lambda: samples_needed(0, 1, 1),
-        lambda: amplitude_error(1, 10, autocorrelation=1.0),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

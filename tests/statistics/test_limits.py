@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from triage.errors import UsageError
-from triage.statistics.limits import Limits, gpu_limit, save_seconds, useful_limit
+from triage.statistics.limits import Limits, gpu_limit, useful_limit
 
 KNOBS = Limits(50_000, 2.5, 16_384, growth=0.5)
 
@@ -43,7 +43,6 @@ def test_storage_that_outgrows_everything_sets_no_limit() -> None:
     [
         lambda: gpu_limit(replace(KNOBS, save_s=0)),
         lambda: useful_limit(replace(KNOBS, wanted=1.0)),
-        lambda: save_seconds(0, bytes_per_s=1),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

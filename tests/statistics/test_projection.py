@@ -3,7 +3,7 @@
 import pytest
 
 from triage.errors import UsageError
-from triage.statistics.projection import mtti_at, mtti_from_node_rate, project, survival
+from triage.statistics.projection import mtti_at, project, survival
 from triage.statistics.rates import rate
 
 ONE = rate(100, 1e6, unit="per GPU-h")
@@ -55,8 +55,6 @@ def test_survival_falls_with_size_and_time_and_is_sure_for_no_time() -> None:
     [
         lambda: mtti_at(ONE, 0),
         lambda: survival(ONE, 8, -1),
-        lambda: mtti_from_node_rate(0.0, 8),
-        lambda: mtti_from_node_rate(0.1, 0),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

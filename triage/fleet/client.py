@@ -9,12 +9,10 @@ import orjson
 from triage.client.transport import Transport
 from triage.fleet.render.notebook import FleetView
 
-__all__ = ["PLANS", "Fleet"]
-
-PATH: Final = "/v1/fleet"
-NDJSON: Final = "application/x-ndjson"
+_PATH: Final = "/v1/fleet"
+_NDJSON: Final = "application/x-ndjson"
 # A year of a large fleet takes a service that is busy otherwise a while.
-SILENT_S: Final = 60.0
+_SILENT_S: Final = 60.0
 MOST_RUNS: Final = 10_000
 PLANS: Final[Mapping[str, tuple[str, ...]]] = {
     "projection": ("gpus", "hours"),
@@ -23,7 +21,7 @@ PLANS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The routes of plans, and which parameters each of them takes."""
 
-Facts = dict[str, Any]
+_Facts = dict[str, Any]
 
 
 class Fleet(FleetView):
@@ -37,18 +35,18 @@ class Fleet(FleetView):
         ask = partial(self._asked, "", knobs)
         super().__init__(ask, self.node_rows, self._run_rows, self.repair_facts)
 
-    def node_rows(self, standing: str | None = None) -> list[Facts]:
+    def node_rows(self, standing: str | None = None) -> list[_Facts]:
         """How all nodes stand, the worst first; those of one standing where it is named."""
         query = {key: self._period.get(key) for key in ("until", "cluster")}
         found = self._transport.get_whole(
-            f"{PATH}/nodes", {**query, "standing": standing}, NDJSON, silent_s=SILENT_S
+            f"{_PATH}/nodes", {**query, "standing": standing}, _NDJSON, silent_s=_SILENT_S
         )
         return [orjson.loads(line) for line in found.splitlines()]
 
-    def repair_facts(self) -> Facts:
+    def repair_facts(self) -> _Facts:
         """Which repairs hold, and who is on probation, as the service says it."""
         query = {key: self._period.get(key) for key in ("until", "cluster")}
-        return dict(self._transport.get(f"{PATH}/repairs", query, silent_s=SILENT_S))
+        return dict(self._transport.get(f"{_PATH}/repairs", query, silent_s=_SILENT_S))
 
     def plan(
         self,
@@ -60,7 +58,7 @@ class Fleet(FleetView):
         nodes: int | None = None,
         repair_days: float | None = None,
         confidence: float | None = None,
-    ) -> Facts:
+    ) -> _Facts:
         """A job of ``gpus``: ``projection``, ``checkpoint`` and ``spares`` as the service says.
 
         What is not given is as the service takes it: a checkpoint of 10 s, a restart of 300 s,
@@ -75,10 +73,10 @@ class Fleet(FleetView):
             for name, keys in PLANS.items()
         }
 
-    def _asked(self, path: str, query: Mapping[str, object]) -> Facts:
+    def _asked(self, path: str, query: Mapping[str, object]) -> _Facts:
         return dict(
-            self._transport.get(f"{PATH}{path}", {**self._period, **query}, silent_s=SILENT_S)
+            self._transport.get(f"{_PATH}{path}", {**self._period, **query}, silent_s=_SILENT_S)
         )
 
-    def _run_rows(self) -> list[Facts]:
-        return list(self._transport.pages(f"{PATH}/runs", self._period, most=MOST_RUNS))
+    def _run_rows(self) -> list[_Facts]:
+        return list(self._transport.pages(f"{_PATH}/runs", self._period, most=MOST_RUNS))

@@ -15,11 +15,9 @@ from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate
 
-__all__ = ["Agreement", "agreement", "lag_one"]
-
-MIN_PAIRS = 10
+_MIN_PAIRS = 10
 # A correlation nearer to 1 than this is not told from a walk.
-HIGHEST = 0.999
+_HIGHEST = 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def lag_one(hours: F64, values: F64) -> float:
     bias of short series (Marriott and Pope, Biometrika 41, 1954).
     """
     n = len(values)
-    if n < MIN_PAIRS:
+    if n < _MIN_PAIRS:
         return 0.0
     step = np.diff(hours)
     near = step <= 1.5 * float(np.median(step))
@@ -50,7 +48,7 @@ def lag_one(hours: F64, values: F64) -> float:
     if not spread or not near.any():
         return 0.0
     rho = float((centred[1:] * centred[:-1])[near].mean()) / spread
-    return min(max(rho + (1 + 4 * max(rho, 0.0)) / n, 0.0), HIGHEST)
+    return min(max(rho + (1 + 4 * max(rho, 0.0)) / n, 0.0), _HIGHEST)
 
 
 def agreement(hours: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) -> Agreement:
@@ -68,7 +66,7 @@ def agreement(hours: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) ->
     order = np.argsort(time[known], kind="stable")
     time, x, y = (column[known][order] for column in (time, x, y))
     n = len(time)
-    if n < MIN_PAIRS or not x.std() or not y.std():
+    if n < _MIN_PAIRS or not x.std() or not y.std():
         note = (f"not compared: {n} samples that change are too few",)
         return Agreement(Estimate(None, None, None, n, "correlation", notes=note), None, 0.0)
     r = float(np.clip(np.corrcoef(x, y)[0, 1], -1 + 1e-12, 1 - 1e-12))

@@ -18,12 +18,10 @@ from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 from triage.statistics.false_discovery import adjusted
 
-__all__ = ["CauseMix", "CauseRow", "cause_mix", "rows_of", "share"]
-
 # The chi-square law wants this many expected in each cell.
-MIN_EXPECTED = 5.0
+_MIN_EXPECTED = 5.0
 # One row is said to differ at this false-discovery rate over all rows.
-ROW_FDR = 0.05
+_ROW_FDR = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,7 @@ def _row_tests(ours: Mapping[str, int], total: int) -> dict[str, float]:
 
 def _discoveries(p_values: Mapping[str, float]) -> set[str]:
     q_values = adjusted(np.array([*p_values.values()], np.float64)).tolist()
-    return {row for row, q_value in zip(p_values, q_values, strict=True) if q_value < ROW_FDR}
+    return {row for row, q_value in zip(p_values, q_values, strict=True) if q_value < _ROW_FDR}
 
 
 def _whole_test(
@@ -159,8 +157,8 @@ def _to_pool(pairs: Mapping[str, tuple[int, int]], total: int) -> tuple[str, ...
     pooled: list[str] = []
     together = 0
     for row in by_size:
-        enough_alone = expected(sum(pairs[row])) >= MIN_EXPECTED
-        if enough_alone and (not pooled or expected(together) >= MIN_EXPECTED):
+        enough_alone = expected(sum(pairs[row])) >= _MIN_EXPECTED
+        if enough_alone and (not pooled or expected(together) >= _MIN_EXPECTED):
             break
         pooled.append(row)
         together += sum(pairs[row])

@@ -12,8 +12,6 @@ from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
 
-__all__ = ["CheckpointPlan", "checkpoint_plan", "daly_s", "loss", "young_s"]
-
 
 def young_s(cost_s: float, mtti_s: float) -> float:
     """sqrt(2 C M): seconds of work between two checkpoints."""

@@ -10,8 +10,6 @@ from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 
-__all__ = ["Comparison", "compare_rates"]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison(WireForm):

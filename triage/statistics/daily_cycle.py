@@ -20,8 +20,6 @@ from triage.errors import UsageError
 from triage.statistics.autocorrelation import lag_one
 from triage.statistics.estimate import LEVEL, Estimate
 
-__all__ = ["FALSE_ALARM", "DailyCycle", "amplitude_error", "daily_cycle", "samples_needed"]
-
 FALSE_ALARM: Final = 0.01
 """Share of series without a swing in which one may be found."""
 MIN_SAMPLES: Final = 24
@@ -54,23 +52,6 @@ class DailyCycle(WireForm):
     autocorrelation: float | None
     days: float
     notes: tuple[str, ...] = ()
-
-
-def amplitude_error(noise: float, samples: int, *, autocorrelation: float = 0.0) -> float:
-    """Standard error of A: noise x sqrt(2 / n), inflated by (1 + rho) / (1 - rho) in variance."""
-    if samples < 1 or noise < 0 or not 0 <= autocorrelation < 1:
-        raise UsageError("an error needs a sample, noise from 0 up and a correlation below 1")
-    return noise * math.sqrt(2 / samples * _inflation(autocorrelation))
-
-
-def samples_needed(
-    amplitude: float, noise: float, sigmas: float, *, autocorrelation: float = 0.0
-) -> int:
-    """Samples at which ``amplitude`` stands ``sigmas`` of its standard errors above zero."""
-    if amplitude <= 0 or noise < 0 or sigmas <= 0 or not 0 <= autocorrelation < 1:
-        raise UsageError("an amplitude and its sigmas are above zero, a correlation below 1")
-    samples = 2 * (sigmas * noise / amplitude) ** 2 * _inflation(autocorrelation)
-    return math.ceil(round(samples, 6))
 
 
 def daily_cycle(

@@ -18,23 +18,15 @@ from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 from triage.statistics.rates import count_bounds, mtti, rate
 
-__all__ = [
-    "Dispersion",
-    "dispersion",
-    "wider_bounds",
-    "wider_mtti",
-    "wider_rate",
-]
-
 # Below one expected event a window, the chi-square law of the test is no longer a good one.
-MIN_EXPECTED = 1.0
-MIN_WINDOWS = 5
+_MIN_EXPECTED = 1.0
+_MIN_WINDOWS = 5
 # Counts that are no clearer than this from Poisson keep the Poisson interval.
-CLEAR = 0.05
+_CLEAR = 0.05
 # Longer windows are asked too, each twice as long as the one before, as long as there are so many.
-MIN_SLOW_WINDOWS = 8
+_MIN_SLOW_WINDOWS = 8
 # All of them together raise a false alarm this often.
-CLEAR_SLOW = 0.01
+_CLEAR_SLOW = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,7 @@ class Dispersion(WireForm):
     @property
     def day_factor(self) -> float:
         """The same for the count of one window."""
-        if self.index is None or self.p_value is None or self.p_value >= CLEAR:
+        if self.index is None or self.p_value is None or self.p_value >= _CLEAR:
             return 1.0
         return max(1.0, self.index)
 
@@ -90,13 +82,13 @@ def dispersion(
         return _too_little("no event in any window")
     merged = _windows_to_merge(number)
     number, exposed = _summed(number, merged), _summed(exposed, merged)
-    if len(number) < MIN_WINDOWS:
+    if len(number) < _MIN_WINDOWS:
         return _too_little(f"only {len(number)} windows that expect an event")
     if not number.sum():  # all of them in the last, shorter window, which is left out
         return _too_little("no event in any whole window")
     index = _index(number, exposed)
     p_value = _chance(index, len(number))
-    fast = index > 1 and p_value < CLEAR
+    fast = index > 1 and p_value < _CLEAR
     slow = _slowest(number, exposed, index if fast else 1.0)
     clustered = fast or slow is not None
     days = merged * days_per_window
@@ -187,19 +179,19 @@ def _chance(index: float, windows: int, usual: float = 1.0) -> float:
 def _slowest(number: F64, exposed: F64, usual: float) -> float | None:
     """The largest index of windows that are 2, 4, 8, ... times as long, if clear of ``usual``."""
     found = []
-    while len(number) >= 2 * MIN_SLOW_WINDOWS:
+    while len(number) >= 2 * _MIN_SLOW_WINDOWS:
         number, exposed = _summed(number, 2), _summed(exposed, 2)
         found.append((_index(number, exposed), len(number)))
     clear = [
         index
         for index, windows in found
-        if index > usual and _chance(index, windows, usual) < CLEAR_SLOW / len(found)
+        if index > usual and _chance(index, windows, usual) < _CLEAR_SLOW / len(found)
     ]
     return max(clear, default=None)
 
 
 def _windows_to_merge(number: F64) -> int:
-    return max(1, int(np.ceil(MIN_EXPECTED * len(number) / number.sum())))
+    return max(1, int(np.ceil(_MIN_EXPECTED * len(number) / number.sum())))
 
 
 def _summed(values: F64, merged: int) -> F64:

@@ -12,8 +12,6 @@ from typing import Annotated, Final
 from triage.domain.wire import Share, WireForm
 from triage.errors import UsageError
 
-__all__ = ["LEVEL", "NOTHING_SEEN", "NO_EXPOSURE", "Estimate", "checked_level"]
-
 LEVEL: Final = 0.95
 """Two-sided confidence of every interval, unless the call says otherwise."""
 NOTHING_SEEN: Final = "no event was seen: only a bound can be given"

@@ -15,20 +15,9 @@ from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
 
-__all__ = [
-    "VALID_LOSS",
-    "Ettr",
-    "MeasuredEttr",
-    "RunCosts",
-    "downtime_budget_min",
-    "expected_ettr",
-    "longest_restart_s",
-    "measured_ettr",
-]
-
 VALID_LOSS: Final = 0.25
 """Above this loss to failures, the closed form (a first order) is outside its validity."""
-DAY_S: Final = 86_400.0
+_DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +46,7 @@ def expected_ettr(
     if min(failures_per_day, restart_s, write_s, detect_s, queue_s) < 0 or interval_s <= 0:
         raise UsageError("rates and times of an ETTR are not below zero, its interval above it")
     lost_s = restart_s + detect_s + queue_s + interval_s / 2
-    lost = failures_per_day * lost_s / DAY_S
+    lost = failures_per_day * lost_s / _DAY_S
     share = max(0.0, 1 - lost) / (1 + write_s / interval_s)
     return Ettr(share, lost, lost <= VALID_LOSS)
 
@@ -69,7 +58,7 @@ def longest_restart_s(
     if failures_per_day <= 0 or interval_s <= 0:
         raise UsageError("a longest restart needs failures and an interval above zero")
     lost = 1 - wanted * (1 + write_s / interval_s)
-    restart_s = lost * DAY_S / failures_per_day - interval_s / 2
+    restart_s = lost * _DAY_S / failures_per_day - interval_s / 2
     return restart_s if restart_s >= 0 else None
 
 
@@ -107,7 +96,7 @@ class RunCosts:
     restart_s: float = 0.0
 
 
-NO_COSTS: Final = RunCosts()
+_NO_COSTS: Final = RunCosts()
 
 
 def measured_ettr(
@@ -115,7 +104,7 @@ def measured_ettr(
     end_h: F64,
     interrupted: Flags,
     *,
-    costs: RunCosts = NO_COSTS,
+    costs: RunCosts = _NO_COSTS,
     weight: F64 | None = None,
     job: I64 | None = None,
 ) -> MeasuredEttr:

@@ -4,8 +4,6 @@ import numpy as np
 
 from triage.domain.arrays import F64
 
-__all__ = ["adjusted"]
-
 
 def adjusted(p_values: F64) -> F64:
     """p-values after Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995), in the same order.

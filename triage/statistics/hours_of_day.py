@@ -15,9 +15,7 @@ from triage.domain.arrays import F64
 from triage.domain.wire import WireForm
 from triage.statistics.estimate import LEVEL, Estimate
 
-__all__ = ["HoursOfDay", "rayleigh"]
-
-MIN_EVENTS = 5
+_MIN_EVENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def rayleigh(hours: Sequence[float] | F64) -> HoursOfDay:
     hour = np.asarray(hours, dtype=np.float64) % 24
     counts = tuple(int(one) for one in np.bincount(hour.astype(np.int64) % 24, minlength=24))
     n = len(hour)
-    if n < MIN_EVENTS:
+    if n < _MIN_EVENTS:
         none = Estimate(None, None, None, n, "hour")
         return HoursOfDay(counts, n, None, none, None, (f"not tested: {n} events are too few",))
     angle = hour * (math.pi / 12)

@@ -15,11 +15,9 @@ from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 
-__all__ = ["Survival", "WeibullShape", "kaplan_meier", "weibull_shape"]
-
-MIN_EVENTS = 5
+_MIN_EVENTS = 5
 # Shapes searched for; what lies outside is said as the bound.
-SHAPES = (0.05, 50.0)
+_SHAPES = (0.05, 50.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> Weibull
     outside = checked_level(level)
     num_failed = int(failed.sum())
     different = len(np.unique(lived[failed]))
-    if num_failed < MIN_EVENTS or different < 2:
+    if num_failed < _MIN_EVENTS or different < 2:
         note = (f"not fitted: {num_failed} failures at {different} times are too few",)
         return WeibullShape(
             Estimate(None, None, None, num_failed, "shape", level, note), None, None
@@ -125,10 +123,10 @@ def weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> Weibull
     longest = float(lived.max())
     logs = np.log(np.maximum(lived / longest, 1e-6))
     profile = _Profile(logs, float(logs[failed].sum()), num_failed)
-    best = float(brentq(profile.slope, *SHAPES)) if profile.turns() else SHAPES[1]
+    best = float(brentq(profile.slope, *_SHAPES)) if profile.turns() else _SHAPES[1]
     floor = profile.height(best) - float(chi2.ppf(1 - outside, 1)) / 2
-    low = _crossing(profile, floor, SHAPES[0], best)
-    high = _crossing(profile, floor, SHAPES[1], best)
+    low = _crossing(profile, floor, _SHAPES[0], best)
+    high = _crossing(profile, floor, _SHAPES[1], best)
     shape = Estimate(best, low, high, num_failed, "shape", level)
     scale = longest * math.exp(profile.log_scale(best))
     return WeibullShape(shape, scale, _reading(low, high))
@@ -156,7 +154,7 @@ class _Profile:
         return 1 / shape + self.failed_logs / self.num_failed - mean_log
 
     def turns(self) -> bool:
-        return self.slope(SHAPES[0]) > 0 > self.slope(SHAPES[1])
+        return self.slope(_SHAPES[0]) > 0 > self.slope(_SHAPES[1])
 
 
 def _crossing(profile: _Profile, floor: float, end: float, best: float) -> float | None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from triage.errors import UsageError
 
-__all__ = ["Limits", "gpu_limit", "save_seconds", "useful_limit"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -29,13 +27,6 @@ class Limits:
     storage_growth: float = 0.0
     transfers: float = 1.0
     wanted: float = 0.9
-
-
-def save_seconds(parameters: float, *, bytes_each: float = 12.0, bytes_per_s: float) -> float:
-    """Seconds to move a model's state: 12 bytes a parameter (weights and optimizer)."""
-    if parameters <= 0 or bytes_each <= 0 or bytes_per_s <= 0:
-        raise UsageError("a model, its bytes and the storage are above zero")
-    return parameters * bytes_each / bytes_per_s
 
 
 def gpu_limit(knobs: Limits) -> float | None:

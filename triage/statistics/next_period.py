@@ -19,12 +19,10 @@ from triage.errors import UsageError
 from triage.statistics.dispersion import dispersion
 from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, checked_level
 
-__all__ = ["DRIFT", "Drift", "drift", "expected_next", "ratio_bounds"]
-
 DRIFT: Final = 0.4
 """Standard deviation of the logarithm of the ratio of two periods' true rates."""
-PIECES: Final = 64
-MIN_EVENTS: Final = 10
+_PIECES: Final = 64
+_MIN_EVENTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def expected_next(
     Contains the count of the next period in 95 of 100 such periods. After no event there is
     only a bound. Raises UsageError for a record without length.
     """
-    counts = pieces(at_days, days)
+    counts = _pieces(at_days, days)
     events = int(counts.sum())
     spread = dispersion(counts).factor
     if not events:
@@ -86,13 +84,13 @@ def drift(at_days: F64, days: float, *, level: float = LEVEL) -> Drift:
     """Whether the later half differs from the earlier beyond bursts, by a normal test of logs."""
     from scipy.stats import norm
 
-    counts = pieces(at_days, days)
+    counts = _pieces(at_days, days)
     first, second = (int(part.sum()) for part in np.split(counts, 2))
     events = first + second
-    if min(first, second) < 1 or events < MIN_EVENTS:
+    if min(first, second) < 1 or events < _MIN_EVENTS:
         why = f"{events} events are too few to tell a drift"
         return Drift(None, Estimate(None, None, None, events, "ratio", level, (why,)), None)
-    spread = bursts_beside_a_trend(counts)
+    spread = _bursts_beside_a_trend(counts)
     ratio = second / first
     error = math.sqrt(spread * (1 / first + 1 / second))
     reach = float(norm.ppf((1 + level) / 2)) * error
@@ -102,15 +100,15 @@ def drift(at_days: F64, days: float, *, level: float = LEVEL) -> Drift:
     return Drift(way, Estimate(ratio, low, high, events, "ratio", level), p_value)
 
 
-def bursts_beside_a_trend(counts: I64) -> float:
+def _bursts_beside_a_trend(counts: I64) -> float:
     """Variance over mean by differences of neighbours (Allan's), which a trend hardly moves."""
     longer = counts.reshape(-1, 2).sum(axis=1)
     return max(1.0, float((np.diff(longer) ** 2).mean() / (2 * longer.mean())))
 
 
-def pieces(at_days: F64, days: float) -> I64:
+def _pieces(at_days: F64, days: float) -> I64:
     """Events in 64 equal pieces of the record."""
     if not 0 < days < math.inf:
         raise UsageError("a period has a length")
     at = np.asarray(at_days, np.float64)
-    return np.histogram(at, np.linspace(0.0, days, PIECES + 1))[0].astype(np.int64)
+    return np.histogram(at, np.linspace(0.0, days, _PIECES + 1))[0].astype(np.int64)

@@ -13,8 +13,6 @@ from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
 
-__all__ = ["FAR", "SIZES", "Projection", "mtti_at", "mtti_from_node_rate", "project", "survival"]
-
 FAR: Final = 4.0
 """Beyond this many times the range of sizes seen, a projection carries a warning."""
 SIZES: Final = (
@@ -44,14 +42,6 @@ def mtti_at(gpu_hour_rate: Estimate, num_gpus: int) -> Estimate:
     """Hours between interruptions of a job of ``num_gpus``, from a rate per GPU-hour."""
     _check(num_gpus)
     return gpu_hour_rate.falling(lambda one: _over(1.0, one * num_gpus), "h")
-
-
-def mtti_from_node_rate(per_node_day: float, num_nodes: int) -> float:
-    """Hours between interruptions of ``num_nodes``, from failures a node-day."""
-    _check(num_nodes)
-    if per_node_day <= 0:
-        raise UsageError("a projection needs a rate above zero")
-    return 24 / (num_nodes * per_node_day)
 
 
 def survival(gpu_hour_rate: Estimate, num_gpus: int, hours: float) -> Estimate:

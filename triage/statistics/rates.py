@@ -16,8 +16,6 @@ from triage.statistics.estimate import (
     checked_level,
 )
 
-__all__ = ["HOURS_PER_YEAR", "count_bounds", "mtti", "rate"]
-
 HOURS_PER_YEAR = 8_760.0
 
 

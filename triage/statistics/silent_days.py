@@ -11,12 +11,10 @@ import numpy as np
 from triage.domain.arrays import F64, I64
 from triage.domain.wire import WireForm
 
-__all__ = ["SilentDays", "silence", "silent_days"]
-
 # A silent day is named when its silence is less likely than this: once in three years of days.
-UNLIKELY = 1e-3
+_UNLIKELY = 1e-3
 # Days with more interruptions than this are one cell of the histogram.
-MOST = 60
+_MOST = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def silent_days(counts: I64, exposures: F64, *, factor: float = 1.0) -> SilentDa
         return SilentDays((), (), (), None, None)
     mean = counts.sum() * exposures / total
     lived = exposures > 0
-    most = min(int(counts.max()) + 1, MOST)
+    most = min(int(counts.max()) + 1, _MOST)
     grid = np.arange(most + 1)[:, None]
     if factor > 1 + 1e-6:
         chances = nbinom.pmf(grid, np.maximum(mean[lived], 1e-12) / (factor - 1), 1 / factor)
@@ -61,7 +59,7 @@ def silent_days(counts: I64, exposures: F64, *, factor: float = 1.0) -> SilentDa
     expected = chances.sum(axis=1)
     expected[-1] += max(0.0, float(lived.sum() - expected.sum()))
     quiet = np.array([silence(float(one), factor) for one in mean])
-    broken = np.flatnonzero(lived & (counts == 0) & (quiet < UNLIKELY))
+    broken = np.flatnonzero(lived & (counts == 0) & (quiet < _UNLIKELY))
     return SilentDays(
         tuple(int(one) for one in np.bincount(np.minimum(counts[lived], most), minlength=most + 1)),
         tuple(float(one) for one in expected),

@@ -11,13 +11,6 @@ from typing import Final
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
 
-__all__ = [
-    "CONFIDENCES",
-    "Spares",
-    "spares_for_availability",
-    "spares_in_repair",
-]
-
 CONFIDENCES: Final = (0.95, 0.99, 0.999)
 
 

@@ -8,8 +8,6 @@ from triage.api.requests.values import Name, listed, one_of
 from triage.fleet.api.values import real
 from triage.fleet.services.health.due_list import STATES
 
-__all__ = ["BusBandwidth", "CheckState", "NodeName", "OfCluster"]
-
 NodeName = Annotated[Name | None, Query(description="Whose they are, where they name none.")]
 OfCluster = Annotated[Name | None, Query(description="The cluster that the nodes belong to.")]
 CheckState = Annotated[

@@ -15,19 +15,17 @@ from prometheus_client.registry import Collector
 
 from triage.fleet.services.gauges import GAUGES, Figure
 
-__all__ = ["FleetGauges"]
-
 log = structlog.get_logger(__name__)
 # A year of a large fleet is worked out in two seconds: so it takes less than one in a hundred.
-KEEP_S: Final = 300.0
+_KEEP_S: Final = 300.0
 AGE: Final = "triage_fleet_age_seconds"
-AGE_HELP: Final = "How long ago the gauges of the fleet were worked out."
+_AGE_HELP: Final = "How long ago the gauges of the fleet were worked out."
 
 
 class FleetGauges(Collector):
     """``read`` asks the database; it is called in a thread of its own, one at a time."""
 
-    def __init__(self, read: Callable[[], Sequence[Figure]], *, keep_s: float = KEEP_S) -> None:
+    def __init__(self, read: Callable[[], Sequence[Figure]], *, keep_s: float = _KEEP_S) -> None:
         self.read = read
         self.keep_s = keep_s
         self.lock = threading.Lock()
@@ -46,9 +44,9 @@ class FleetGauges(Collector):
         with self.lock:
             figures, read_at = self.figures, self.read_at
         if read_at is not None:
-            yield GaugeMetricFamily(AGE, AGE_HELP, value=max(0.0, time.monotonic() - read_at))
+            yield GaugeMetricFamily(AGE, _AGE_HELP, value=max(0.0, time.monotonic() - read_at))
         for one in figures:
-            yield family(one)
+            yield _family(one)
 
     def refresh(self) -> None:
         """Have it worked out anew where it is old, and nobody is at it."""
@@ -75,7 +73,7 @@ class FleetGauges(Collector):
         log.debug("gauges of the fleet worked out", seconds=round(time.monotonic() - began, 3))
 
 
-def family(one: Figure) -> GaugeMetricFamily:
+def _family(one: Figure) -> GaugeMetricFamily:
     if one.label is None:
         return GaugeMetricFamily(one.name, GAUGES[one.name], value=one.values[""])
     found = GaugeMetricFamily(one.name, GAUGES[one.name], labels=[one.label])

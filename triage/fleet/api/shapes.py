@@ -15,20 +15,8 @@ from triage.fleet.services.telemetry.rollups import RackInlet
 from triage.fleet.store.parts import PartStayView
 from triage.statistics.estimate import Estimate
 
-__all__ = [
-    "CAUSES",
-    "CHECKPOINT",
-    "FLEET",
-    "HARDWARE",
-    "MTTI",
-    "PARTS",
-    "PROJECTION",
-    "REPAIRS",
-    "SPARES",
-]
-
-HEAD: Final = ("since", "until", "cluster")
-TELEMETRY: Final = shape(
+_HEAD: Final = ("since", "until", "cluster")
+_TELEMETRY: Final = shape(
     "FleetTelemetry",
     doc="Telemetry of the 28 days before the end: nodes, racks, the daily swing of step time.",
     num_nodes=Count,
@@ -45,21 +33,21 @@ FLEET: Final = shape(
     standings=StandingsForm,
     checks=list[CheckRow],
     num_checks=Count,
-    telemetry=TELEMETRY,
+    telemetry=_TELEMETRY,
     clusters=list[str],
 )
 CAUSES: Final = selection(
     "FleetCauses",
     "What stopped the jobs.",
     FleetReport,
-    (*HEAD, "stops", "causes", "origins", "mix", "notes"),
+    (*_HEAD, "stops", "causes", "origins", "mix", "notes"),
 )
 MTTI: Final = selection(
     "FleetMtti",
     "How often jobs stop, in all and over time.",
     FleetReport,
     (
-        *HEAD, "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test",
+        *_HEAD, "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test",
         "by_generation", "over_time", "dispersion", "comparison", "hours_of_day", "silent_days",
         "notes",
     ),

@@ -10,67 +10,47 @@ from triage.api.requests.values import Name, Since, listed, one_of
 from triage.domain.standing import Grade
 from triage.fleet.domain.exposure import Ending
 
-__all__ = [
-    "MAX_TOP",
-    "ClusterName",
-    "CompareDays",
-    "Confidence",
-    "Cost",
-    "EndingName",
-    "From",
-    "Gpus",
-    "Hours",
-    "Nodes",
-    "RepairDays",
-    "Restart",
-    "StandingName",
-    "Top",
-    "Until",
-    "UtcOffset",
-    "real",
-]
-
 MAX_TOP: Final = 2_000
-MAX_DIGITS: Final = 32
-MAX_CHARS: Final = 400
+_MAX_DIGITS: Final = 32
+_MAX_CHARS: Final = 400
 
 
-Metadata = tuple[BeforeValidator, WithJsonSchema, Any]
+_Metadata = tuple[BeforeValidator, WithJsonSchema, Any]
 
 
-def whole(least: int, most: int, description: str, example: float | None = None) -> Metadata:
+def whole(least: int, most: int, description: str, example: float | None = None) -> _Metadata:
     """A whole number from ``least`` to ``most``."""
 
     def check(text: Any) -> int:  # noqa: ANN401 - a default comes as a number
         if isinstance(text, int):
             return text
-        digits = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+        digits = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
         if not digits or not least <= int(text) <= most:
             raise ValueError(f"give a whole number from {least:,} to {most:,}")
         return int(text)
 
     schema = {"type": "integer", "minimum": least, "maximum": most}
-    return BeforeValidator(check), WithJsonSchema(schema), parameter(description, example)
+    return BeforeValidator(check), WithJsonSchema(schema), _parameter(description, example)
 
 
-def real(least: float, most: float, description: str, example: float | None = None) -> Metadata:
+def real(least: float, most: float, description: str, example: float | None = None) -> _Metadata:
     """A number from ``least`` to ``most``, in any of JSON's forms."""
 
     def check(text: Any) -> float:  # noqa: ANN401
         if isinstance(text, float):
             return text
-        number = parsed(text)
+        number = _parsed(text)
         if number is None or not least <= number <= most:
             raise ValueError(f"give a number from {least:g} to {most:g}")
         return number
 
     schema = {"type": "number", "minimum": least, "maximum": most}
-    return BeforeValidator(check), WithJsonSchema(schema), parameter(description, example)
+    return BeforeValidator(check), WithJsonSchema(schema), _parameter(description, example)
 
 
-def parsed(text: str) -> float | None:
+def _parsed(text: str) -> float | None:
     """A plain decimal number; None for ``nan``, ``inf``, ``1_000`` and what else Python takes."""
-    if not 0 < len(text) <= MAX_CHARS or not set(text) <= set("0123456789+-.eE"):
+    if not 0 < len(text) <= _MAX_CHARS or not set(text) <= set("0123456789+-.eE"):
         return None
     try:
         return float(text)
@@ -78,7 +58,7 @@ def parsed(text: str) -> float | None:
         return None
 
 
-def parameter(description: str, example: float | None) -> Any:  # noqa: ANN401 - as FastAPI has it
+def _parameter(description: str, example: float | None) -> Any:  # noqa: ANN401 - as FastAPI has it
     """A parameter of a query, with an example for the description."""
     if example is None:
         return Query(description=description)
@@ -89,7 +69,7 @@ From = Annotated[Since | None, Query(description="Begin; 30 days before the end 
 Until = Annotated[Since | None, Query(description="End, not itself in it; now by default.")]
 
 
-async def asked_cluster(
+async def _asked_cluster(
     request: Request,
     cluster: Annotated[Name | None, Query(description="This cluster alone.")] = None,
 ) -> str | None:
@@ -97,7 +77,7 @@ async def asked_cluster(
     return caller_of(request).asks(cluster)
 
 
-ClusterName = Annotated[str | None, Depends(asked_cluster)]
+ClusterName = Annotated[str | None, Depends(_asked_cluster)]
 Gpus = Annotated[
     int | None,
     *whole(1, 10_000_000, "GPUs of the job.", 16384),

@@ -17,8 +17,6 @@ from triage.fleet.cli.repairs import repairs
 from triage.fleet.cli.report import HELP as REPORT_HELP
 from triage.fleet.cli.report import report
 
-__all__ = ["HELP", "app"]
-
 HELP = """
 What the record of all incidents says: rates, causes, lemons, plans.
 

@@ -15,8 +15,6 @@ from triage.errors import Refusal, UsageError
 from triage.fleet.cli.source import FleetUrl
 from triage.render.words.clean import one_line
 
-__all__ = ["HELP", "import_files"]
-
 HELP = """
 Take in runs, outages, repairs and an inventory: what a rate rests on.
 
@@ -31,12 +29,12 @@ Take in runs, outages, repairs and an inventory: what a rate rests on.
 
 Files are known by their content: tables of Slurm, its controller's log, lists
 of kubectl, tickets as CSV, or a table of runs, nodes or outages
-(docs/importing.md lists them); .gz, .zst, .xz and .bz2 are fine.
+(docs/fleet.md#importing lists them); .gz, .zst, .xz and .bz2 are fine.
 A file that was imported before changes nothing. Goes into the configured
 database, or to a service with --url.
 """
-STDIN = "-"
-LISTED = 5
+_STDIN = "-"
+_LISTED = 5
 
 Take = Callable[[str], Mapping[str, Any]]
 
@@ -65,7 +63,7 @@ def import_files(
     with taking(asked, url, token_file, ca_file) as take:
         for name in files:
             try:
-                print_result(name, take(name))
+                _print_result(name, take(name))
             except (Refusal, OSError) as error:
                 refused += 1
                 why = error.strerror if isinstance(error, OSError) else str(error)
@@ -81,7 +79,7 @@ def taking(
     if url or os.environ.get("TRIAGE_URL"):
         with asking(url, token_file, ca_file) as client:
             yield lambda name: client.import_exposure(
-                sys.stdin.buffer.read() if name == STDIN else Path(name), **asked
+                sys.stdin.buffer.read() if name == _STDIN else Path(name), **asked
             )
         return
     with service_packages():
@@ -93,7 +91,7 @@ def taking(
     with service_context() as ctx:
 
         def take(name: str) -> Mapping[str, Any]:
-            with opened(name) as file:
+            with _opened(name) as file:
                 return import_upload(
                     ctx,
                     file.read,
@@ -108,8 +106,8 @@ def taking(
 
 
 @contextmanager
-def opened(name: str) -> Iterator[IO[bytes]]:
-    if name == STDIN:
+def _opened(name: str) -> Iterator[IO[bytes]]:
+    if name == _STDIN:
         yield sys.stdin.buffer
         return
     if Path(name).is_dir():
@@ -118,16 +116,16 @@ def opened(name: str) -> Iterator[IO[bytes]]:
         yield file
 
 
-def print_result(name: str, found: Mapping[str, Any]) -> None:
+def _print_result(name: str, found: Mapping[str, Any]) -> None:
     """One line for each file on stdout; what was left out of it on stderr."""
     typer.echo(
         f"{one_line(name)}: {found['format']}, {found['rows']:,} rows: {found['added']:,} added,"
         f" {found['changed']:,} changed, {found['unchanged']:,} known,"
         f" {found['num_skipped']:,} not read"
     )
-    for one in found["skipped"][:LISTED]:
+    for one in found["skipped"][:_LISTED]:
         typer.echo(f"  line {one['line']}: {one_line(one['why'])}", err=True)
-    more = found["num_skipped"] - LISTED
+    more = found["num_skipped"] - _LISTED
     if more > 0:
         typer.echo(f"  and {more:,} more", err=True)
     for note in found["notes"]:

@@ -11,8 +11,6 @@ from triage.cli.output import columns, emit, print_lines
 from triage.errors import UsageError
 from triage.fleet.cli.source import AsOf, Cluster, FleetQuery, FleetUrl, source
 
-__all__ = ["HELP", "nodes"]
-
 HELP = """
 Say which nodes interrupt jobs more than chance explains, and why.
 
@@ -26,7 +24,7 @@ watch. A standing looks back over 112 days.
 """
 
 
-class Standing(StrEnum):
+class _Standing(StrEnum):
     """The grades of ``triage.domain.standing``, which is not imported for a help."""
 
     GOLDEN = "golden"
@@ -38,7 +36,7 @@ class Standing(StrEnum):
 
 def nodes(
     standing: Annotated[
-        Standing | None,
+        _Standing | None,
         typer.Option("--standing", metavar="NAME", help="golden, normal, watch, lemon or unknown."),
     ] = None,
     until: AsOf = None,

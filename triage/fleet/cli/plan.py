@@ -9,8 +9,6 @@ from triage.cli.ask import CaFile, TokenFile
 from triage.cli.output import columns, emit, print_lines
 from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
 
-__all__ = ["HELP", "plan"]
-
 HELP = """
 Plan a job of N GPUs: how often it stops, checkpoints, spares.
 
@@ -21,7 +19,7 @@ Examples:
 """
 
 
-class PlanFormat(StrEnum):
+class _PlanFormat(StrEnum):
     """How the plan is printed."""
 
     TEXT = "text"
@@ -69,8 +67,8 @@ def plan(
     days: Days = 30,
     cluster: Cluster = None,
     format_: Annotated[
-        PlanFormat, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = PlanFormat.TEXT,
+        _PlanFormat, typer.Option("--format", "-f", help="text for people, or json.")
+    ] = _PlanFormat.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -87,7 +85,7 @@ def plan(
             repair_days=repair_days,
             confidence=confidence,
         )
-    if format_ is PlanFormat.JSON:
+    if format_ is _PlanFormat.JSON:
         from triage.render.data.wire import encode
 
         emit(encode(facts))

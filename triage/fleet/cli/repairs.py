@@ -10,8 +10,6 @@ from triage.cli.output import columns, emit, print_lines
 from triage.errors import UsageError
 from triage.fleet.cli.source import AsOf, Cluster, FleetQuery, FleetUrl, source
 
-__all__ = ["HELP", "repairs"]
-
 HELP = """
 Say which repairs hold, and which repaired nodes are likely to fail again.
 

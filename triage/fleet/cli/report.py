@@ -10,8 +10,6 @@ from triage.cli.output import columns, emit, encoded, wants_colour
 from triage.errors import UsageError
 from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
 
-__all__ = ["HELP", "report"]
-
 HELP = """
 Say how often jobs stop, why, on which nodes, and what to plan with.
 
@@ -24,14 +22,14 @@ Examples:
 `triage fleet import` takes in what a rate rests on: who ran where, how long.
 """
 
-Gpus = Annotated[
+_Gpus = Annotated[
     int | None,
     typer.Option("--gpus", metavar="N", help="GPUs of the job to plan for; else the usual one."),
 ]
-Cost = Annotated[
+_Cost = Annotated[
     float | None, typer.Option("--cost-s", metavar="S", help="Seconds a checkpoint stops the job.")
 ]
-Restart = Annotated[
+_Restart = Annotated[
     float | None,
     typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
 ]
@@ -42,9 +40,9 @@ def report(
     until: Until = None,
     days: Days = 30,
     cluster: Cluster = None,
-    gpus: Gpus = None,
-    cost_s: Cost = None,
-    restart_s: Restart = None,
+    gpus: _Gpus = None,
+    cost_s: _Cost = None,
+    restart_s: _Restart = None,
     format_: ReportFormat = Format.TEXT,
     output: Output = None,
     top: Annotated[
@@ -64,10 +62,10 @@ def report(
         if format_ is Format.HTML:
             # The map of leaf switches shows every node.
             facts["standings"]["nodes"] = fleet.node_rows()
-    emit(rendered(facts, format_, top, to_file=output is not None), output)
+    emit(_rendered(facts, format_, top, to_file=output is not None), output)
 
 
-def rendered(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool) -> bytes:
+def _rendered(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool) -> bytes:
     """The answer in the form asked for; colours and width are those of stdout."""
     from triage.render.data.wire import encode
 

@@ -17,18 +17,6 @@ from triage.errors import Refusal, UsageError
 if TYPE_CHECKING:
     from triage.client import Client, Fleet
 
-__all__ = [
-    "AsOf",
-    "Cluster",
-    "Days",
-    "FleetQuery",
-    "FleetUrl",
-    "Since",
-    "Until",
-    "period",
-    "source",
-]
-
 FleetUrl = Annotated[
     str,
     typer.Option(
@@ -52,9 +40,9 @@ Days = Annotated[
 Cluster = Annotated[
     str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
 ]
-MAX_DAYS = 3_660.0
+_MAX_DAYS = 3_660.0
 # The service answers without tokens under a loopback name alone.
-HERE = "http://localhost"
+_HERE = "http://localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +76,7 @@ def source(url: str, token_file: str | None, ca_file: str | None) -> "Iterator[C
         from triage.client import Client
         from triage.server.within import WithinProcess
 
-        with Client(HERE, tries=1, over=WithinProcess(ctx)) as client:
+        with Client(_HERE, tries=1, over=WithinProcess(ctx)) as client:
             try:
                 yield client
             except Refusal as error:
@@ -99,8 +87,8 @@ def period(
     since: str | None, until: str | None, days: float, cluster: str | None = None
 ) -> FleetQuery:
     """The period that the options name. Raises UsageError."""
-    if not 0 < days <= MAX_DAYS:
-        raise UsageError(f"--days {days:g}: give more than 0 and at most {MAX_DAYS:,.0f}")
+    if not 0 < days <= _MAX_DAYS:
+        raise UsageError(f"--days {days:g}: give more than 0 and at most {_MAX_DAYS:,.0f}")
     end = None if until is None else since_time(until, "--until")
     if since is not None:
         return FleetQuery(since_time(since), end, cluster)

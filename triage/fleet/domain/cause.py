@@ -9,8 +9,6 @@ import re
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["OutageCause", "cause_of", "vagueness"]
-
 
 class OutageCause(StrEnum):
     """The part or the circumstance that took a node out."""
@@ -46,13 +44,13 @@ def vagueness(cause: str | None) -> int:
 
 # The word for a whole class, as the first field of a record has it, decides before any part:
 # "Software; Network" is no fault of the network.
-CLASSES: Final = (
+_CLASSES: Final = (
     (re.compile(r"\s*software\b", re.IGNORECASE), OutageCause.SOFTWARE),
     (re.compile(r"\s*human\b", re.IGNORECASE), OutageCause.HUMAN),
     (re.compile(r"\s*facilit", re.IGNORECASE), OutageCause.FACILITY),
 )
 # The first that matches has it, so a word that names a part stands before one that may.
-PATTERNS: Final = tuple(
+_PATTERNS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), cause)
     for pattern, cause in (
         (r"\b(?:scheduled|planned) |\bmaintenance window|^\W*maint", OutageCause.MAINTENANCE),
@@ -112,12 +110,12 @@ def cause_of(*texts: str) -> OutageCause:
     if len(fields) == 1 and (own := _value(fields[0])) is not None:
         return own
     whole = "; ".join(fields)
-    for pattern, cause in CLASSES:
+    for pattern, cause in _CLASSES:
         if pattern.match(whole):
             return cause
     # A field that stands later is the narrower one.
     for text in (*reversed(fields), whole):
-        for pattern, cause in PATTERNS:
+        for pattern, cause in _PATTERNS:
             if pattern.search(text):
                 return cause
     return OutageCause.UNKNOWN

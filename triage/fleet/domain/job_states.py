@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 from triage.domain.category import Category
 from triage.fleet.domain.exposure import Ending
 
-__all__ = ["JobState", "state_of"]
-
 
 class JobState(NamedTuple):
     """``started`` is False for a job that has not been on any node yet."""
@@ -22,44 +20,44 @@ class JobState(NamedTuple):
     started: bool = True
 
 
-COMPLETED: Final = JobState(Ending.COMPLETED)
-FAILED: Final = JobState(Ending.UNEXPECTED)
-PLANNED: Final = JobState(Ending.PLANNED)
-RUNNING: Final = JobState(Ending.RUNNING)
-UNKNOWN: Final = JobState(Ending.UNKNOWN)
-WAITING: Final = JobState(Ending.UNKNOWN, started=False)
-STATES: Final[Mapping[str, JobState]] = {
+_COMPLETED: Final = JobState(Ending.COMPLETED)
+_FAILED: Final = JobState(Ending.UNEXPECTED)
+_PLANNED: Final = JobState(Ending.PLANNED)
+_RUNNING: Final = JobState(Ending.RUNNING)
+_UNKNOWN: Final = JobState(Ending.UNKNOWN)
+_WAITING: Final = JobState(Ending.UNKNOWN, started=False)
+_STATES: Final[Mapping[str, JobState]] = {
     # Slurm: "job state codes" of sacct, long and short.
-    **dict.fromkeys(("completed", "cd"), COMPLETED),
-    **dict.fromkeys(("failed", "f", "node_fail", "nf", "boot_fail", "bf"), FAILED),
-    **dict.fromkeys(("launch_failed", "reconfig_fail", "special_exit", "se"), FAILED),
+    **dict.fromkeys(("completed", "cd"), _COMPLETED),
+    **dict.fromkeys(("failed", "f", "node_fail", "nf", "boot_fail", "bf"), _FAILED),
+    **dict.fromkeys(("launch_failed", "reconfig_fail", "special_exit", "se"), _FAILED),
     # Slurm's is of the memory of the node, not of a GPU.
     **dict.fromkeys(
         ("out_of_memory", "oom", "oomkilled"), JobState(Ending.UNEXPECTED, Category.HOST_OOM)
     ),
-    **dict.fromkeys(("cancelled", "canceled", "ca", "preempted", "pr", "timeout", "to"), PLANNED),
-    **dict.fromkeys(("deadline", "dl", "revoked", "rv"), PLANNED),
-    **dict.fromkeys(("running", "r", "completing", "cg", "suspended", "s"), RUNNING),
-    **dict.fromkeys(("stopped", "st", "signaling", "si", "stage_out", "so", "resizing"), RUNNING),
-    **dict.fromkeys(("pending", "pd", "configuring", "cf", "requeue_hold", "rh"), WAITING),
-    **dict.fromkeys(("requeue_fed", "rf", "resv_del_hold", "rd"), WAITING),
+    **dict.fromkeys(("cancelled", "canceled", "ca", "preempted", "pr", "timeout", "to"), _PLANNED),
+    **dict.fromkeys(("deadline", "dl", "revoked", "rv"), _PLANNED),
+    **dict.fromkeys(("running", "r", "completing", "cg", "suspended", "s"), _RUNNING),
+    **dict.fromkeys(("stopped", "st", "signaling", "si", "stage_out", "so", "resizing"), _RUNNING),
+    **dict.fromkeys(("pending", "pd", "configuring", "cf", "requeue_hold", "rh"), _WAITING),
+    **dict.fromkeys(("requeue_fed", "rf", "resv_del_hold", "rd"), _WAITING),
     # Sent back into the queue: by the failure of a node or by a person, it does not say.
-    **dict.fromkeys(("requeued", "rq", "unknown"), UNKNOWN),
+    **dict.fromkeys(("requeued", "rq", "unknown"), _UNKNOWN),
     # Kubernetes: phases of pods, conditions and reasons of jobs.
-    **dict.fromkeys(("succeeded", "complete"), COMPLETED),
-    **dict.fromkeys(("error", "backofflimitexceeded", "podfailurepolicy"), FAILED),
-    **dict.fromkeys(("deadlineexceeded", "deletionbyuser", "preemptionbyscheduler"), PLANNED),
-    **dict.fromkeys(("deletionbypodgc", "terminationbykubelet"), UNKNOWN),
-    "evictionbyevictionapi": PLANNED,
-    "deletionbytaintmanager": FAILED,
+    **dict.fromkeys(("succeeded", "complete"), _COMPLETED),
+    **dict.fromkeys(("error", "backofflimitexceeded", "podfailurepolicy"), _FAILED),
+    **dict.fromkeys(("deadlineexceeded", "deletionbyuser", "preemptionbyscheduler"), _PLANNED),
+    **dict.fromkeys(("deletionbypodgc", "terminationbykubelet"), _UNKNOWN),
+    "evictionbyevictionapi": _PLANNED,
+    "deletionbytaintmanager": _FAILED,
     # Ours, where they are not among these.
-    **dict.fromkeys(("unexpected", "interrupted"), FAILED),
-    "planned": PLANNED,
+    **dict.fromkeys(("unexpected", "interrupted"), _FAILED),
+    "planned": _PLANNED,
 }
 # "CANCELLED by 1000", "CANCELLED+" where sacct cut it.
-DETAIL: Final = re.compile(r"(?: by .*|\+)$", re.ASCII)
+_DETAIL: Final = re.compile(r"(?: by .*|\+)$", re.ASCII)
 
 
 def state_of(text: str) -> JobState | None:
     """What the word says; None for one that is not known."""
-    return STATES.get(DETAIL.sub("", text.strip().lower()))
+    return _STATES.get(_DETAIL.sub("", text.strip().lower()))

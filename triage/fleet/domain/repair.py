@@ -4,8 +4,6 @@ import re
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["RepairAction", "action_of"]
-
 
 class RepairAction(StrEnum):
     """What was done; ``none`` says that nothing was: no fault found, put back as it was."""
@@ -30,10 +28,10 @@ class RepairAction(StrEnum):
 
 
 # "GPU 3 replaced", "swapped the cable", "new DIMM", "HGX baseboard RMA", "CPU 2 exchanged"
-SWAP: Final = re.compile(
+_SWAP: Final = re.compile(
     r"\b(?:replac|swap|exchang|\brma\b|change[ds]?\b|new\b|installed new)", re.IGNORECASE
 )
-SWAPPED: Final = tuple(
+_SWAPPED: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), action)
     for pattern, action in (
         (r"board|back ?plane|chassis|riser|retimer|tray|\bhgx\b", RepairAction.SWAP_BOARD),
@@ -49,7 +47,7 @@ SWAPPED: Final = tuple(
         (r"^(?!.*\bchange).*(?:node|server|host|machine)", RepairAction.SWAP_NODE),
     )
 )
-PATTERNS: Final = tuple(
+_PATTERNS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), action)
     for pattern, action in (
         (
@@ -85,12 +83,12 @@ def action_of(text: str) -> RepairAction | None:
         return RepairAction(text.strip().lower())
     except ValueError:
         pass
-    if swap := SWAP.search(text):
+    if swap := _SWAP.search(text):
         clause = _clause(text, swap.start())
-        for pattern, action in SWAPPED:
+        for pattern, action in _SWAPPED:
             if pattern.search(clause):
                 return action
-    for pattern, action in PATTERNS:
+    for pattern, action in _PATTERNS:
         if pattern.search(text):
             return action
     return None

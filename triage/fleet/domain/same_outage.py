@@ -9,8 +9,6 @@ from typing import Any, Final, Protocol
 
 from triage.fleet.domain.cause import vagueness
 
-__all__ = ["CLOCKS_APART", "OutageReport", "ahead", "completed", "contradict", "contradicted"]
-
 CLOCKS_APART: Final = timedelta(minutes=1)
 """Two sources see one return by their own clocks."""
 

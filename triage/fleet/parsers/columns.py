@@ -5,9 +5,7 @@ from typing import Final
 
 from triage.fleet.parsers.rows import RowError
 
-__all__ = ["Columns", "plain"]
-
-MAX_COLUMNS: Final = 1000
+_MAX_COLUMNS: Final = 1000
 
 
 class Columns:
@@ -15,9 +13,9 @@ class Columns:
 
     def __init__(self, header: Sequence[str]) -> None:
         self.num_fields = len(header)
-        self.names = tuple(header[:MAX_COLUMNS])
+        self.names = tuple(header[:_MAX_COLUMNS])
         self.place: Mapping[str, int] = {
-            plain(name): place for place, name in reversed([*enumerate(header[:MAX_COLUMNS])])
+            plain(name): place for place, name in reversed([*enumerate(header[:_MAX_COLUMNS])])
         }
 
     def __contains__(self, name: str) -> bool:

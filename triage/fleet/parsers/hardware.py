@@ -28,10 +28,8 @@ from triage.fleet.parsers.inventory import InventoryReader
 from triage.fleet.parsers.rows import Options, Row, RowError, both_times, cluster_in, name_in, short
 from triage.signatures.pci import bus_id
 
-__all__ = ["HardwareReader"]
-
 # As columns are compared: without case, blanks and underscores.
-NAMED: Final = {
+_NAMED: Final = {
     "gpuuuid": HardwareKind.GPU, "uuid": HardwareKind.GPU,
     "gpuserial": HardwareKind.GPU_BOARD, "gpuboardserial": HardwareKind.GPU_BOARD,
     "boardserial": HardwareKind.BOARD, "baseboardserial": HardwareKind.BOARD,
@@ -41,7 +39,7 @@ NAMED: Final = {
     "nicserial": HardwareKind.NIC, "hcaguid": HardwareKind.NIC,
 }  # fmt: skip
 # gpu0_uuid, gpu_3_serial, uuid_gpu5, mlx5_0_guid, nic2_guid
-NUMBERED: Final = (
+_NUMBERED: Final = (
     (re.compile(r"gpu(?P<slot>\d{1,2})(?:uuid)?|uuid(?:gpu)?(?P<after>\d{1,2})"), HardwareKind.GPU),
     (re.compile(r"gpu(?P<slot>\d{1,2})(?:board)?serial"), HardwareKind.GPU_BOARD),
     (
@@ -49,23 +47,23 @@ NUMBERED: Final = (
         HardwareKind.NIC,
     ),
 )  # fmt: skip
-ADAPTER: Final = re.compile(r"(mlx5)(\d{1,2})")
-KINDS: Final = {
+_ADAPTER: Final = re.compile(r"(mlx5)(\d{1,2})")
+_KINDS: Final = {
     "gpu": HardwareKind.GPU, "gpuboard": HardwareKind.GPU_BOARD, "board": HardwareKind.BOARD,
     "baseboard": HardwareKind.BOARD, "nic": HardwareKind.NIC, "hca": HardwareKind.NIC,
     "adapter": HardwareKind.NIC, "chassis": HardwareKind.CHASSIS, "system": HardwareKind.CHASSIS,
     "gpuserial": HardwareKind.GPU_BOARD,
 }  # fmt: skip
-SEEN: Final = ("seen_at", "at", "time", "timestamp", "date")
-FROM: Final = ("from", "first_at", "installed_at", "since")
-TO: Final = ("to", "last_at", "removed_at", "until")
-MARKS: Final = re.compile(r"[ _-]+")
+_SEEN: Final = ("seen_at", "at", "time", "timestamp", "date")
+_FROM: Final = ("from", "first_at", "installed_at", "since")
+_TO: Final = ("to", "last_at", "removed_at", "until")
+_MARKS: Final = re.compile(r"[ _-]+")
 # Of one part in the same row: a GPU and the board that it is on.
-OF_A_GPU: Final = frozenset({HardwareKind.GPU, HardwareKind.GPU_BOARD})
+_OF_A_GPU: Final = frozenset({HardwareKind.GPU, HardwareKind.GPU_BOARD})
 
 
 @dataclass(frozen=True, slots=True)
-class PartColumn:
+class _PartColumn:
     """Where an identity stands; ``slot`` is None where another column says it."""
 
     place: int
@@ -82,13 +80,13 @@ class HardwareReader:
         self.options = options
         self.node, self.cluster = columns.first("node") or 0, columns.first("cluster")
         self.kind, self.identity = columns.first("kind"), columns.first("identity")
-        self.parts = part_columns(columns)
+        self.parts = _part_columns(columns)
         self.slot = columns.first("slot", "bus_id", "pci.bus_id", "index")
-        self.seen, self.from_, self.to = (columns.first(*names) for names in (SEEN, FROM, TO))
+        self.seen, self.from_, self.to = (columns.first(*names) for names in (_SEEN, _FROM, _TO))
         self.inventory = InventoryReader(columns, options)
         # In a table of parts a slot is the part's; the facts of the node are the others.
         if self.identity is not None or any(
-            one.slot is None and one.kind in OF_A_GPU for one in self.parts
+            one.slot is None and one.kind in _OF_A_GPU for one in self.parts
         ):
             self.inventory.facts[FACTS.index("slot")] = None
         else:
@@ -99,7 +97,7 @@ class HardwareReader:
         """By the names in the header."""
         if "node" not in columns or "job_id" in columns:
             return False
-        return columns.has_all(("kind", "identity")) or bool(part_columns(columns))
+        return columns.has_all(("kind", "identity")) or bool(_part_columns(columns))
 
     def rows(self, fields: Sequence[str]) -> Iterator[Row]:
         """The parts of a row, and what else it says of its node. Raises :class:`RowError`."""
@@ -123,13 +121,13 @@ class HardwareReader:
 
     def parts_in(self, fields: Sequence[str]) -> Iterator[PartIdentity]:
         """The parts of a row. Raises :class:`RowError`."""
-        own = "" if self.slot is None else slot_in(fields[self.slot])
+        own = "" if self.slot is None else _slot_in(fields[self.slot])
         told = [(one.kind, fields[one.place], one.slot) for one in self.parts]
         if self.kind is not None and self.identity is not None:
-            word = MARKS.sub("", fields[self.kind].strip().lower())
-            if word not in KINDS:
-                raise RowError(f"kind {short(fields[self.kind])} is none of {', '.join(KINDS)}")
-            told.append((KINDS[word], fields[self.identity], None))
+            word = _MARKS.sub("", fields[self.kind].strip().lower())
+            if word not in _KINDS:
+                raise RowError(f"kind {short(fields[self.kind])} is none of {', '.join(_KINDS)}")
+            told.append((_KINDS[word], fields[self.identity], None))
         for kind, text, slot in told:
             if len(text.strip()) > MAX_IDENTITY:
                 raise RowError(f"an identity has more than {MAX_IDENTITY} characters")
@@ -138,21 +136,21 @@ class HardwareReader:
                 yield part
 
 
-def part_columns(columns: Columns) -> list[PartColumn]:
+def _part_columns(columns: Columns) -> list[_PartColumn]:
     """The columns whose names say that they hold identities."""
     found = []
     for name, place in columns.place.items():
-        if name in NAMED:
-            found.append(PartColumn(place, NAMED[name], None))
+        if name in _NAMED:
+            found.append(_PartColumn(place, _NAMED[name], None))
             continue
-        for pattern, kind in NUMBERED:
+        for pattern, kind in _NUMBERED:
             match = pattern.fullmatch(name)
             if match is not None:
                 slot = next(text for text in match.groups() if text)
-                found.append(PartColumn(place, kind, ADAPTER.sub(r"\1_\2", slot)))
+                found.append(_PartColumn(place, kind, _ADAPTER.sub(r"\1_\2", slot)))
     return found
 
 
-def slot_in(text: str) -> str:
+def _slot_in(text: str) -> str:
     """A bus address in its one spelling; other words as they are."""
     return bus_id(text) or text.strip()

@@ -18,8 +18,6 @@ from triage.fleet.domain.exposure import FACTS, NodeFacts
 from triage.fleet.parsers.columns import Columns
 from triage.fleet.parsers.rows import Options, Row, RowError, cluster_in, hosts_in, name_in
 
-__all__ = ["InventoryReader"]
-
 
 class InventoryReader:
     """Claims a table that has ``node`` and one of the facts."""

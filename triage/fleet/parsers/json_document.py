@@ -12,22 +12,20 @@ import orjson
 from triage.errors import Corrupt, Forbidden
 from triage.fleet.parsers.lines import Source
 
-__all__ = ["listed", "objects_in", "read_document", "sub", "text"]
-
-MAX_BYTES: Final = 128 << 20
+_MAX_BYTES: Final = 128 << 20
 SPARING_BYTES: Final = 32 << 20
 # A pod of 10 KB has a hundred; each takes a quarter of a kilobyte once it is read.
 SPARING_OBJECTS: Final = 500_000
-PIECE: Final = 1 << 20
+_PIECE: Final = 1 << 20
 
-Json = Mapping[str, Any]
+_Json = Mapping[str, Any]
 
 
 def read_document(source: Source, *, sparing: bool) -> object:
     """The value. Raises :class:`Corrupt` for what is none, :class:`Forbidden` beyond bounds."""
     pieces, total, objects = [], 0, 0
-    most = SPARING_BYTES if sparing else MAX_BYTES
-    while piece := source.read(PIECE):
+    most = SPARING_BYTES if sparing else _MAX_BYTES
+    while piece := source.read(_PIECE):
         total += len(piece)
         objects += piece.count(b"{") + piece.count(b"[") if sparing else 0
         if total > most:
@@ -42,19 +40,19 @@ def read_document(source: Source, *, sparing: bool) -> object:
     return value
 
 
-def objects_in(value: object) -> Iterator[tuple[int, Json | None]]:
+def objects_in(value: object) -> Iterator[tuple[int, _Json | None]]:
     """The objects of a list with their places from 1; None for what is none."""
     for place, item in enumerate(value if isinstance(value, list) else [value], 1):
         yield place, item if isinstance(item, dict) else None
 
 
-def sub(value: Json, key: str) -> Json:
+def sub(value: _Json, key: str) -> _Json:
     """The object under a key; an empty one where there is none."""
     found = value.get(key)
     return found if isinstance(found, dict) else {}
 
 
-def listed(value: Json, key: str) -> list[Json]:
+def listed(value: _Json, key: str) -> list[_Json]:
     """The objects of the list under a key."""
     found = value.get(key)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

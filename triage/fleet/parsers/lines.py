@@ -14,12 +14,10 @@ from typing import Final, Protocol
 from triage.errors import UnknownFormat
 from triage.fleet.parsers.rows import RowError
 
-__all__ = ["MAX_LINE", "Line", "Source", "delimiter_of", "fields_in", "lines_of", "whole_rows"]
-
-PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 18
 # A host list of 20,000 nodes is shorter.
 MAX_LINE: Final = 1 << 20
-DELIMITERS: Final = ("|", ",", "\t", ";")
+_DELIMITERS: Final = ("|", ",", "\t", ";")
 UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Line = tuple[int, str | None]
@@ -39,7 +37,7 @@ def lines_of(source: Source) -> Iterator[Line]:
 
     Raises :class:`UnknownFormat` where the bytes are no text.
     """
-    piece = source.read(PIECE)
+    piece = source.read(_PIECE)
     encoding = "utf-16" if piece.startswith(UTF16) else "utf-8-sig"
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     rest, number, too_long = "", 0, False
@@ -53,7 +51,7 @@ def lines_of(source: Source) -> Iterator[Line]:
             too_long = False
         if len(rest) > MAX_LINE:
             rest, too_long = "", True
-        piece = source.read(PIECE)
+        piece = source.read(_PIECE)
     rest += decoder.decode(b"", final=True)
     if rest or too_long:
         yield number + 1, None if too_long else rest.rstrip("\r")
@@ -97,7 +95,7 @@ def whole_rows(lines: Iterable[Line]) -> Iterator[Line]:
 
 def delimiter_of(header: str) -> str | None:
     """What parts the fields of a header; None where nothing does."""
-    found = max(DELIMITERS, key=header.count)
+    found = max(_DELIMITERS, key=header.count)
     return found if found in header else None
 
 

@@ -16,17 +16,15 @@ from triage.fleet.domain.exposure import Outage
 from triage.fleet.domain.repair import action_of
 from triage.fleet.parsers.rows import MAX_REASON, Options, Passed, Row, without_names
 
-__all__ = ["NodeChange", "StateChange", "joined", "outage_for_reasons"]
-
 # A quarter of a kilobyte each; in a process with other things to do fewer.
 MOST_CHANGES: Final = 2_000_000
-SPARING_CHANGES: Final = 200_000
+_SPARING_CHANGES: Final = 200_000
 # Of reasons, which most changes share.
-MOST_CHARS: Final = 64 << 20
+_MOST_CHARS: Final = 64 << 20
 # A reason is set with the state, or shortly before it.
-REASON_HOLDS: Final = timedelta(minutes=10)
-MOST_REASONS: Final = 8
-NOT_OUT: Final = Passed("returns of nodes that were not seen to go")
+_REASON_HOLDS: Final = timedelta(minutes=10)
+_MOST_REASONS: Final = 8
+_NOT_OUT: Final = Passed("returns of nodes that were not seen to go")
 
 
 class StateChange(IntEnum):
@@ -50,7 +48,7 @@ class NodeChange(NamedTuple):
 
 
 @dataclass(slots=True)
-class OutState:
+class _OutState:
     """A node while its changes are gone through."""
 
     since: datetime | None = None
@@ -62,7 +60,7 @@ class OutState:
 
     def add(self, reason: str) -> None:
         """Keep a reason once."""
-        if reason and reason not in self.reasons and len(self.reasons) < MOST_REASONS:
+        if reason and reason not in self.reasons and len(self.reasons) < _MOST_REASONS:
             self.reasons.append(reason)
 
 
@@ -75,8 +73,8 @@ def joined(changes: Iterable[NodeChange | Row], options: Options) -> Iterator[Ro
     """
     gathered: set[NodeChange] = set()
     reasons: dict[str, str] = {}
-    most = SPARING_CHANGES if options.sparing else MOST_CHANGES
-    room = MOST_CHARS // (4 if options.sparing else 1)
+    most = _SPARING_CHANGES if options.sparing else MOST_CHANGES
+    room = _MOST_CHARS // (4 if options.sparing else 1)
     for change in changes:
         if not isinstance(change, NodeChange):
             yield change
@@ -91,40 +89,40 @@ def joined(changes: Iterable[NodeChange | Row], options: Options) -> Iterator[Ro
     for change in gathered:
         of_node.setdefault(change.node, []).append(change)
     for node in sorted(of_node):
-        yield from of_one_node(node, sorted(of_node[node]), options.cluster)
+        yield from _of_one_node(node, sorted(of_node[node]), options.cluster)
 
 
-def of_one_node(node: str, changes: Iterable[NodeChange], cluster: str) -> Iterator[Row]:
-    state = OutState()
+def _of_one_node(node: str, changes: Iterable[NodeChange], cluster: str) -> Iterator[Row]:
+    state = _OutState()
     for change in changes:
         if change.change is StateChange.REASON:
-            tell(state, change)
+            _tell(state, change)
         elif change.change in (StateChange.DOWN, StateChange.DRAIN):
-            go(state, change)
+            _go(state, change)
         elif state.since is None:
-            yield NOT_OUT
+            yield _NOT_OUT
         else:
             state.down = state.down and change.change is StateChange.UNDRAIN
             state.drained = state.drained and change.change is StateChange.UP
             state.add(change.reason)
             if not (state.down or state.drained):
                 yield outage_for_reasons(node, state.since, change.at, state.reasons, cluster)
-                state = OutState()
+                state = _OutState()
     if state.since is not None:
         yield outage_for_reasons(node, state.since, None, state.reasons, cluster)
 
 
-def tell(state: OutState, change: NodeChange) -> None:
+def _tell(state: _OutState, change: NodeChange) -> None:
     if state.since is None:
         state.last_reason_at, state.last_reason = change.at, change.reason
     else:
         state.add(change.reason)
 
 
-def go(state: OutState, change: NodeChange) -> None:
+def _go(state: _OutState, change: NodeChange) -> None:
     if state.since is None:
         state.since = change.at
-        if state.last_reason_at is not None and change.at - state.last_reason_at <= REASON_HOLDS:
+        if state.last_reason_at is not None and change.at - state.last_reason_at <= _REASON_HOLDS:
             state.add(state.last_reason)
     state.down |= change.change is StateChange.DOWN
     state.drained |= change.change is StateChange.DRAIN

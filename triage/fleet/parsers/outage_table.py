@@ -47,13 +47,11 @@ from triage.fleet.parsers.rows import (
 )
 from triage.fleet.parsers.slurm.node_state import is_maintenance, is_node_state, is_out
 
-__all__ = ["OutageReader"]
-
-OF_THE_CLUSTER: Final = Passed("events of the cluster as a whole")
-IN_SERVICE: Final = Passed("events of nodes that were not out of service")
-YES: Final = frozenset({"yes", "true", "1", "y", "planned"})
-NODES: Final = ("node", "NodeName", "NodeList")
-STARTS: Final = ("from", "TimeStart", "Timestamp", "from_at", "from_day")
+_OF_THE_CLUSTER: Final = Passed("events of the cluster as a whole")
+_IN_SERVICE: Final = Passed("events of nodes that were not out of service")
+_YES: Final = frozenset({"yes", "true", "1", "y", "planned"})
+_NODES: Final = ("node", "NodeName", "NodeList")
+_STARTS: Final = ("from", "TimeStart", "Timestamp", "from_at", "from_day")
 
 
 class OutageReader:
@@ -64,8 +62,8 @@ class OutageReader:
     def __init__(self, columns: Columns, options: Options) -> None:
         self.options = options
         first = columns.first
-        self.node, self.start = first(*NODES) or 0, first(*STARTS) or 0
-        self.in_days = first(*STARTS[:-1]) is None
+        self.node, self.start = first(*_NODES) or 0, first(*_STARTS) or 0
+        self.in_days = first(*_STARTS[:-1]) is None
         self.end = first("to_day") if self.in_days else first("to", "TimeEnd", "to_at")
         self.reason = first("reason")
         self.state, self.cluster = first("State"), first("Cluster")
@@ -76,8 +74,8 @@ class OutageReader:
     def claims(columns: Columns, delimiter: str) -> bool:  # noqa: ARG004 - any will do
         """By the names in the header."""
         return (
-            columns.first(*NODES) is not None
-            and columns.first(*STARTS) is not None
+            columns.first(*_NODES) is not None
+            and columns.first(*_STARTS) is not None
             and columns.first("job_id", "JobIDRaw") is None
         )
 
@@ -91,7 +89,7 @@ class OutageReader:
         start, end = both(at(self.start), at(self.end), self.options, "the start", "the end")
         nodes = hosts_in(at(self.node))
         if not nodes and self.state is not None:
-            yield OF_THE_CLUSTER
+            yield _OF_THE_CLUSTER
             return
         if not nodes:
             raise RowError("node is empty")
@@ -99,7 +97,7 @@ class OutageReader:
             raise RowError("it does not say since when")
         state = at(self.state)
         if is_node_state(state) and not is_out(state):
-            yield IN_SERVICE
+            yield _IN_SERVICE
             return
         words = [at(self.cause), at(self.detail), at(self.reason)]
         reason = "; ".join(dict.fromkeys(filter(None, map(str.strip, words)))) or state
@@ -107,7 +105,7 @@ class OutageReader:
         cause, action = cause_and_action(texts, at(self.action).strip()[:MAX_REASON])
         planned = at(self.planned).strip().lower()
         upkeep = cause is OutageCause.MAINTENANCE or is_maintenance(state)
-        meant = upkeep if planned in NOTHING else planned in YES
+        meant = upkeep if planned in NOTHING else planned in _YES
         cluster = cluster_in(self.whole_cluster(at(self.cluster)), self.options)
         for node in nodes:
             yield Outage(

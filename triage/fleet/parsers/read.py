@@ -32,17 +32,15 @@ from triage.fleet.parsers.slurm import controller_log, node_list
 from triage.fleet.parsers.slurm.padded import PaddedTable, is_padded_header
 from triage.fleet.parsers.tickets import TicketReader
 
-__all__ = ["FORMATS", "Reading", "read_exposure"]
-
-HEAD: Final = 4096
+_HEAD: Final = 4096
 # A list of objects; a log's first line begins with a bracket as well.
 JSON: Final = re.compile(rb"\s*(?:\{|\[\s*(?:\{|\]|\Z))")
-BARE_SINFO: Final = re.compile(r"REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*")
+_BARE_SINFO: Final = re.compile(r"REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*")
 # Not responding       root      2026-11-20T22:00:00 gpu[003,007]
-SINFO_ROW: Final = re.compile(r"(.*?)\s+(\S+)\s+(\d{4}-\d\d-\d\dT\S+|Unknown)\s+(\S+)\s*")
+_SINFO_ROW: Final = re.compile(r"(.*?)\s+(\S+)\s+(\d{4}-\d\d-\d\dT\S+|Unknown)\s+(\S+)\s*")
 
 
-class Reader(Protocol):
+class _Reader(Protocol):
     """A format of tables."""
 
     name: str
@@ -60,7 +58,7 @@ class Reader(Protocol):
 
 
 # The first that claims a header has it: the narrower ones come first.
-READERS: Final[tuple[type[Reader], ...]] = (
+_READERS: Final[tuple[type[_Reader], ...]] = (
     SacctReader,
     RunReader,
     HardwareReader,
@@ -68,8 +66,8 @@ READERS: Final[tuple[type[Reader], ...]] = (
     OutageReader,
     TicketReader,
 )
-LISTINGS: Final = (object_list.NAME, controller_log.NAME, node_list.NAME)
-FORMATS: Final = (*(one.name for one in READERS), *LISTINGS)
+_LISTINGS: Final = (object_list.NAME, controller_log.NAME, node_list.NAME)
+FORMATS: Final = (*(one.name for one in _READERS), *_LISTINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Reading:
     rows: Iterator[Row]
 
 
-class Ahead:
+class _Ahead:
     """A source of which the first bytes were looked at already."""
 
     def __init__(self, head: bytes, source: Source) -> None:
@@ -103,19 +101,19 @@ def read_exposure(source: Source, options: Options | None = None) -> Reading:
     """
     options = options or Options()
     head = b""
-    while len(head) < HEAD and (piece := source.read(HEAD - len(head))):
+    while len(head) < _HEAD and (piece := source.read(_HEAD - len(head))):
         head += piece
-    whole = Ahead(head, source)
+    whole = _Ahead(head, source)
     if JSON.match(head.removeprefix(b"\xef\xbb\xbf")):
-        return read_objects(whole, options)
+        return _read_objects(whole, options)
     lines = lines_of(whole)
-    number, header = first_line(lines)
-    return read_listing((number, header), lines, options) or read_table(
+    number, header = _first_line(lines)
+    return _read_listing((number, header), lines, options) or _read_table(
         (number, header), lines, options
     )
 
 
-def read_objects(source: Source, options: Options) -> Reading:
+def _read_objects(source: Source, options: Options) -> Reading:
     value = read_document(source, sparing=options.sparing)
     if object_list.claims(value):
         return Reading(object_list.NAME, object_list.rows(value, options))
@@ -125,7 +123,9 @@ def read_objects(source: Source, options: Options) -> Reading:
     )
 
 
-def read_listing(first: tuple[int, str], lines: Iterator[Line], options: Options) -> Reading | None:
+def _read_listing(
+    first: tuple[int, str], lines: Iterator[Line], options: Options
+) -> Reading | None:
     """What is no table: the controller's log, nodes block by block, columns that are padded."""
     header = first[1]
     if controller_log.is_controller_log(header):
@@ -133,27 +133,27 @@ def read_listing(first: tuple[int, str], lines: Iterator[Line], options: Options
         return Reading(controller_log.NAME, rows)
     if node_list.is_node_list(header):
         return Reading(node_list.NAME, node_list.node_rows(chain((first,), lines), options))
-    if BARE_SINFO.fullmatch(header):
+    if _BARE_SINFO.fullmatch(header):
         reader = OutageReader(Columns(["reason", "user", "timestamp", "nodelist"]), options)
-        return Reading(reader.name, sinfo_rows(reader, lines))
+        return Reading(reader.name, _sinfo_rows(reader, lines))
     if is_padded_header(header):
         table = PaddedTable(header, (next(lines, (0, ""))[1]) or "")
         columns = Columns(table.names)
         if OutageReader.claims(columns, ""):
             events = OutageReader(columns, options)
-            return Reading(events.name, padded_rows(events, columns, table, lines))
+            return Reading(events.name, _padded_rows(events, columns, table, lines))
     return None
 
 
-def read_table(first: tuple[int, str], lines: Iterator[Line], options: Options) -> Reading:
+def _read_table(first: tuple[int, str], lines: Iterator[Line], options: Options) -> Reading:
     number, header = first
     delimiter = delimiter_of(header)
-    columns = Columns(names_in(header, delimiter))
-    for kind in READERS:
+    columns = Columns(_names_in(header, delimiter))
+    for kind in _READERS:
         if delimiter is not None and kind.claims(columns, delimiter):
             table = kind(columns, options)
             rows = whole_rows(lines) if kind is TicketReader else lines
-            return Reading(table.name, table_rows(table, columns, delimiter, rows))
+            return Reading(table.name, _table_rows(table, columns, delimiter, rows))
     raise UnknownFormat(
         f"line {number}: {short(header)} is no header that we know: sacct --parsable2 with JobID,"
         " State, Start and End; a table with job_id and started_at, with node and rack, with"
@@ -162,7 +162,7 @@ def read_table(first: tuple[int, str], lines: Iterator[Line], options: Options) 
     )
 
 
-def first_line(lines: Iterator[Line]) -> tuple[int, str]:
+def _first_line(lines: Iterator[Line]) -> tuple[int, str]:
     """The first line that holds something."""
     for number, text in lines:
         if text is None:
@@ -172,15 +172,15 @@ def first_line(lines: Iterator[Line]) -> tuple[int, str]:
     raise UnknownFormat("it is empty")
 
 
-def names_in(header: str, delimiter: str | None) -> list[str]:
+def _names_in(header: str, delimiter: str | None) -> list[str]:
     try:
         return fields_in(header, delimiter or ",")
     except RowError:
         return []
 
 
-def table_rows(
-    reader: Reader, columns: Columns, delimiter: str, lines: Iterator[Line]
+def _table_rows(
+    reader: _Reader, columns: Columns, delimiter: str, lines: Iterator[Line]
 ) -> Iterator[Row]:
     free = reader.reason if isinstance(reader, OutageReader) and delimiter == "|" else None
     for number, text in lines:
@@ -193,8 +193,8 @@ def table_rows(
                 yield Unread(number, str(error))
 
 
-def padded_rows(
-    reader: Reader, columns: Columns, table: PaddedTable, lines: Iterator[Line]
+def _padded_rows(
+    reader: _Reader, columns: Columns, table: PaddedTable, lines: Iterator[Line]
 ) -> Iterator[Row]:
     for number, fields in table.rows(lines):
         if fields is None:
@@ -206,12 +206,12 @@ def padded_rows(
             yield Unread(number, str(error))
 
 
-def sinfo_rows(reader: Reader, lines: Iterator[Line]) -> Iterator[Row]:
+def _sinfo_rows(reader: _Reader, lines: Iterator[Line]) -> Iterator[Row]:
     """What ``sinfo -R`` prints of its own accord, parted by blanks."""
     for number, text in lines:
         if text is None or not text.strip():
             continue
-        match = SINFO_ROW.fullmatch(text)
+        match = _SINFO_ROW.fullmatch(text)
         if match is None:
             yield Unread(number, "it is no row of sinfo -R")
             continue

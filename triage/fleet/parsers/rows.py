@@ -15,49 +15,26 @@ from triage.domain.hosts import expand
 from triage.fleet.domain.exposure import Ending, ExposureRow
 from triage.fleet.domain.job_states import JobState
 
-__all__ = [
-    "DAY_ZERO",
-    "MAX_GPUS",
-    "MAX_REASON",
-    "NOTHING",
-    "Options",
-    "Passed",
-    "Row",
-    "RowError",
-    "Unread",
-    "both_days",
-    "both_times",
-    "cluster_in",
-    "count_in",
-    "day_in",
-    "hosts_in",
-    "how_it_ended",
-    "name_in",
-    "short",
-    "time_in",
-    "without_names",
-]
-
-MAX_NAME: Final = 256
+_MAX_NAME: Final = 256
 MAX_REASON: Final = 500
-MAX_NODES: Final = 1_000_000
+_MAX_NODES: Final = 1_000_000
 MAX_GPUS: Final = 10_000_000
 # Nobody trained on GPUs before; Slurm prints 1970 for a job that never started.
-FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 # No table that counts days from its own first one says when that was.
-DAY_ZERO: Final = FIRST
+DAY_ZERO: Final = _FIRST
 # Beyond, a number of days is none.
-MOST_DAYS: Final = 36_525
-CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-WHOLE: Final = re.compile(r"\d{1,12}(?:\.0+)?", re.ASCII)
+_MOST_DAYS: Final = 36_525
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_WHOLE: Final = re.compile(r"\d{1,12}(?:\.0+)?", re.ASCII)
 # Most lists are one name, and need no grammar.
-PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
 # 174.5, 0
 DAYS: Final = re.compile(r"\d{1,6}(?:\.\d{1,12})?", re.ASCII)
 # 1763694855, 1763694855.25
-EPOCH: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
+_EPOCH: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
 # 2026-11-21T03:14:15, with a fraction and a zone or without: "Z", "+08:00", "+0800"
-TIME: Final = re.compile(
+_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?\s?(?:[Zz]|UTC|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )
@@ -110,9 +87,9 @@ def name_in(text: str, what: str) -> str:
     name = text.strip()
     if not name:
         raise RowError(f"{what} is empty")
-    if len(name) > MAX_NAME:
-        raise RowError(f"{what} has more than {MAX_NAME} characters")
-    if CONTROL.search(name):
+    if len(name) > _MAX_NAME:
+        raise RowError(f"{what} has more than {_MAX_NAME} characters")
+    if _CONTROL.search(name):
         raise RowError(f"{what} holds a control character")
     return name
 
@@ -122,12 +99,12 @@ def cluster_in(text: str, options: Options) -> str:
     return name_in(text, "the cluster") if text.strip() else options.cluster
 
 
-def count_in(text: str, what: str, most: int = MAX_NODES) -> int | None:
+def count_in(text: str, what: str, most: int = _MAX_NODES) -> int | None:
     """A whole number, None where there is nothing. Raises :class:`RowError`."""
     text = text.strip()
     if text.lower() in NOTHING:
         return None
-    if not WHOLE.fullmatch(text):
+    if not _WHOLE.fullmatch(text):
         raise RowError(f"{what} {short(text)} is no whole number")
     number = int(text.partition(".")[0])
     if number > most:
@@ -145,9 +122,9 @@ def time_in(text: str, what: str, options: Options, *, later: bool = False) -> d
     if text.lower() in NOTHING:
         return None
     try:
-        if EPOCH.fullmatch(text):
+        if _EPOCH.fullmatch(text):
             at = datetime.fromtimestamp(float(text), UTC)
-        elif TIME.fullmatch(text):
+        elif _TIME.fullmatch(text):
             at = datetime.fromisoformat(text.replace(",", ".").replace("UTC", "Z"))
         else:
             raise ValueError
@@ -156,8 +133,8 @@ def time_in(text: str, what: str, options: Options, *, later: bool = False) -> d
         at = at.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise RowError(f"{what} {short(text)} is no time such as 2026-11-21T03:14:15") from error
-    if at < FIRST:
-        raise RowError(f"{what} {short(text)} is before {FIRST:%Y}")
+    if at < _FIRST:
+        raise RowError(f"{what} {short(text)} is before {_FIRST:%Y}")
     if options.last is not None and at > options.last:
         raise RowError(f"{what} {short(text)} is in the future")
     return at
@@ -180,8 +157,8 @@ def day_in(text: str, what: str, options: Options) -> datetime | None:
     text = text.strip()
     if text.lower() in NOTHING:
         return None
-    if not DAYS.fullmatch(text) or float(text) > MOST_DAYS:
-        raise RowError(f"{what} {short(text)} is no number of days from 0 to {MOST_DAYS:,}")
+    if not DAYS.fullmatch(text) or float(text) > _MOST_DAYS:
+        raise RowError(f"{what} {short(text)} is no number of days from 0 to {_MOST_DAYS:,}")
     at = options.day_zero + timedelta(days=float(text))
     if options.last is not None and at > options.last:
         raise RowError(f"{what} {short(text)} is in the future: say an earlier day zero")
@@ -200,7 +177,7 @@ def both_days(
 
 def hosts_in(text: str) -> tuple[str, ...]:
     """The names of a host list, blanks between them or commas. Raises :class:`RowError`."""
-    if PLAIN.fullmatch(text):
+    if _PLAIN.fullmatch(text):
         return (text,)
     try:
         return tuple(name_in(name, "a node") for name in expand(",".join(text.split())))
@@ -221,7 +198,7 @@ def how_it_ended(state: JobState, word: str, ended_at: datetime | None) -> Endin
 
 def short(text: str) -> str:
     """A foreign text as a reason may quote it."""
-    clean = CONTROL.sub("\ufffd", text.strip())
+    clean = _CONTROL.sub("\ufffd", text.strip())
     return repr(clean if len(clean) <= 60 else clean[:59] + "…")
 
 

@@ -32,9 +32,7 @@ from triage.fleet.parsers.rows import (
     short,
 )
 
-__all__ = ["RunReader"]
-
-NEVER_STARTED: Final = Passed("jobs that never started")
+_NEVER_STARTED: Final = Passed("jobs that never started")
 
 
 class RunReader:
@@ -67,9 +65,9 @@ class RunReader:
         start, end = both_times(
             at(self.start), at(self.end), self.options, "started_at", "ended_at"
         )
-        state = ending_in(at(self.ending))
+        state = _ending_in(at(self.ending))
         if start is None or not state.started:
-            yield NEVER_STARTED
+            yield _NEVER_STARTED
             return
         nodes = hosts_in(at(self.nodes))
         yield Run(
@@ -81,12 +79,12 @@ class RunReader:
             num_gpus=count_in(at(self.num_gpus), "num_gpus", MAX_GPUS) or 0,
             nodes=nodes,
             cluster=cluster_in(at(self.cluster), self.options),
-            cause=cause_in(at(self.cause)) or state.cause,
+            cause=_cause_in(at(self.cause)) or state.cause,
             source=self.name,
         )
 
 
-def ending_in(text: str) -> JobState:
+def _ending_in(text: str) -> JobState:
     if not text.strip():
         return JobState(Ending.UNKNOWN)
     state = state_of(text)
@@ -95,7 +93,7 @@ def ending_in(text: str) -> JobState:
     return state
 
 
-def cause_in(text: str) -> Category | None:
+def _cause_in(text: str) -> Category | None:
     text = text.strip()
     if not text:
         return None

@@ -33,15 +33,13 @@ from triage.fleet.parsers.rows import (
     short,
 )
 
-__all__ = ["SacctReader"]
-
-STEPS: Final = Passed("steps of jobs")
-NEVER_STARTED: Final = Passed("jobs that never started")
+_STEPS: Final = Passed("steps of jobs")
+_NEVER_STARTED: Final = Passed("jobs that never started")
 # gres/gpu=16; gres/gpu:h100=16 repeats it by type.
 GPUS: Final = re.compile(r"(?:^|,)gres/gpu=(\d{1,8})(?:,|$)", re.ASCII)
-TYPED_GPUS: Final = re.compile(r"(?:^|,)gres/gpu:[^=,]{1,80}=(\d{1,8})(?=,|$)", re.ASCII)
-NO_NODES: Final = ("", "None assigned", "none", "(null)")
-MOST_EXPANDED: Final = 256
+_TYPED_GPUS: Final = re.compile(r"(?:^|,)gres/gpu:[^=,]{1,80}=(\d{1,8})(?=,|$)", re.ASCII)
+_NO_NODES: Final = ("", "None assigned", "none", "(null)")
+_MOST_EXPANDED: Final = 256
 
 
 class SacctReader:
@@ -72,7 +70,7 @@ class SacctReader:
 
         job_id = name_in(at(self.job), "the job")
         if "." in job_id:
-            yield STEPS
+            yield _STEPS
             return
         state = state_of(at(self.state))
         if state is None:
@@ -80,7 +78,7 @@ class SacctReader:
         start, end = both_times(at(self.start), at(self.end), self.options, "Start", "End")
         nodes = self.nodes_in(at(self.nodes))
         if not state.started or start is None or (start == end and not nodes):
-            yield NEVER_STARTED
+            yield _NEVER_STARTED
             return
         yield Run(
             job_id=job_id,
@@ -88,7 +86,7 @@ class SacctReader:
             ended_at=end,
             ending=how_it_ended(state, at(self.state), end),
             num_nodes=len(nodes) or count_in(at(self.num_nodes), "NNodes") or 0,
-            num_gpus=gpus_in(at(self.tres)),
+            num_gpus=_gpus_in(at(self.tres)),
             nodes=nodes,
             cluster=cluster_in(at(self.cluster), self.options),
             cause=state.cause,
@@ -98,12 +96,12 @@ class SacctReader:
     def nodes_in(self, text: str) -> tuple[str, ...]:
         """The names of a host list. Raises :class:`RowError`."""
         text = text.strip()
-        if text in NO_NODES:
+        if text in _NO_NODES:
             return ()
         # Jobs of a fleet run on the same nodes again and again.
         found = self.expanded.get(text)
         if found is None:
-            if len(self.expanded) >= MOST_EXPANDED:
+            if len(self.expanded) >= _MOST_EXPANDED:
                 self.expanded.clear()
             try:
                 found = tuple(name_in(name, "a node") for name in expand(text))
@@ -115,8 +113,8 @@ class SacctReader:
         return found
 
 
-def gpus_in(tres: str) -> int:
+def _gpus_in(tres: str) -> int:
     """How many GPUs were allocated; by type where Slurm counts them by type alone."""
     found = GPUS.search(tres)
-    number = int(found[1]) if found else sum(int(n) for n in TYPED_GPUS.findall(tres))
+    number = int(found[1]) if found else sum(int(n) for n in _TYPED_GPUS.findall(tres))
     return min(number, MAX_GPUS)

@@ -13,26 +13,9 @@ import numpy.typing as npt
 
 from triage.domain.category import Category
 from triage.domain.health import CheckResult
-from triage.fleet.domain.cause import OutageCause, cause_of
-from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.domain.cause import OutageCause
+from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.moved_parts import MovedPart
-
-__all__ = [
-    "Accusation",
-    "Accusations",
-    "CounterDays",
-    "Flags",
-    "FleetRecord",
-    "Floats",
-    "Interruptions",
-    "Ints",
-    "NodeSignals",
-    "OutageStretch",
-    "Outages",
-    "RepairNotes",
-    "Runs",
-    "Small",
-]
 
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
@@ -174,22 +157,6 @@ class Outages:
             cause=tuple(row.cause for row in rows),
             action=tuple(row.action for row in rows),
             planned=np.array([row.planned for row in rows], np.bool_),
-        )
-
-    @classmethod
-    def of_reasons(
-        cls, node: Small, start_ns: Ints, end_ns: Ints, reason: Sequence[str]
-    ) -> "Outages":
-        """Outages of which nothing is known but a reason in words."""
-        causes = tuple(cause_of(text) for text in reason)
-        return cls(
-            node=node,
-            start_ns=start_ns,
-            end_ns=end_ns,
-            reason=tuple(reason),
-            cause=causes,
-            action=tuple(action_of(text) for text in reason),
-            planned=np.array([cause is OutageCause.MAINTENANCE for cause in causes], np.bool_),
         )
 
 

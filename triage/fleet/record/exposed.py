@@ -12,13 +12,11 @@ import numpy.typing as npt
 
 from triage.fleet.record.columns import FleetRecord
 
-__all__ = ["HOUR_NS", "Exposed", "exposed", "hours_before"]
-
 HOUR_NS: Final = 3_600 * 1_000_000_000
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
+_Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +30,20 @@ class Exposed:
     """
 
     period_h: float
-    start_h: Floats
-    end_h: Floats
-    gpus: Floats
-    num_nodes: Floats
-    at_h: Floats
-    run: Ints
-    size: Ints
-    index: Ints
-    counted: Flags
+    start_h: _Floats
+    end_h: _Floats
+    gpus: _Floats
+    num_nodes: _Floats
+    at_h: _Floats
+    run: _Ints
+    size: _Ints
+    index: _Ints
+    counted: _Flags
     num_planned: int
     by_calendar: bool
 
     @property
-    def hours(self) -> Floats:
+    def hours(self) -> _Floats:
         """How long each run lasted within the record."""
         return self.end_h - self.start_h
 
@@ -69,21 +67,21 @@ class Exposed:
         """Days of runs times their nodes."""
         return float(self.hours @ self.num_nodes) / 24
 
-    def job_hours_before(self, edges_h: Floats) -> Floats:
+    def job_hours_before(self, edges_h: _Floats) -> _Floats:
         """Job-hours from the start of the record to each edge."""
         if self.by_calendar:
             return np.clip(edges_h, 0.0, self.period_h)
         return hours_before(edges_h, self.start_h, self.end_h, np.ones(len(self.start_h)))
 
-    def gpu_hours_before(self, edges_h: Floats) -> Floats:
+    def gpu_hours_before(self, edges_h: _Floats) -> _Floats:
         """GPU-hours from the start of the record to each edge."""
         return hours_before(edges_h, self.start_h, self.end_h, self.gpus)
 
-    def exposure_before(self, edges_h: Floats) -> Floats:
+    def exposure_before(self, edges_h: _Floats) -> _Floats:
         """GPU-hours where sizes are known, else job-hours: what stops are in proportion to."""
         return self.gpu_hours_before(edges_h) if self.gpu_hours else self.job_hours_before(edges_h)
 
-    def events_between(self, edges_h: Floats) -> Ints:
+    def events_between(self, edges_h: _Floats) -> _Ints:
         """Counted stops in each of the windows between neighbouring edges; the last is closed."""
         return np.histogram(self.at_h[self.counted], edges_h)[0].astype(np.int64)
 
@@ -119,12 +117,12 @@ def exposed(record: FleetRecord) -> Exposed:
     )
 
 
-def hours_before(edges_h: Floats, start_h: Floats, end_h: Floats, weight: Floats) -> Floats:
+def hours_before(edges_h: _Floats, start_h: _Floats, end_h: _Floats, weight: _Floats) -> _Floats:
     """Weighted hours of all runs up to each edge: O((runs + edges) log runs), any overlap."""
     return _grown(edges_h, start_h, weight) - _grown(edges_h, end_h, weight)
 
 
-def _grown(edges_h: Floats, since_h: Floats, weight: Floats) -> Floats:
+def _grown(edges_h: _Floats, since_h: _Floats, weight: _Floats) -> _Floats:
     """Sum over runs of weight x (edge - since), for those that began before the edge."""
     order = np.argsort(since_h, kind="stable")
     begun = np.searchsorted(since_h[order], edges_h)
@@ -133,7 +131,7 @@ def _grown(edges_h: Floats, since_h: Floats, weight: Floats) -> Floats:
     return np.asarray(heavy[begun] * edges_h - moved[begun], np.float64)
 
 
-def _sizes(record: FleetRecord) -> tuple[Floats, Floats]:
+def _sizes(record: FleetRecord) -> tuple[_Floats, _Floats]:
     """GPUs and nodes of each run; one is taken from the other where a source left it out."""
     gpus = np.maximum(record.runs.num_gpus.astype(np.float64), 0)
     nodes = np.maximum(record.runs.num_nodes.astype(np.float64), 0)

@@ -13,27 +13,12 @@ from triage.fleet.parsers.rows import DAY_ZERO
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "FIRST_DAY_NS",
-    "NONE_NS",
-    "causes",
-    "days",
-    "flags",
-    "given",
-    "instant",
-    "known",
-    "members",
-    "names",
-    "numbers",
-    "times",
-]
-
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 NONE_NS: Final = np.iinfo(np.int64).min
 """Stands for a time that is not told."""
 DAY_NS: Final = 86_400 * 10**9
 FIRST_DAY_NS: Final = round(DAY_ZERO.timestamp()) * 10**9
-MOST_DAYS: Final = 36_600.0
+_MOST_DAYS: Final = 36_600.0
 
 
 def given(frame: "DataFrame", name: str) -> list[Any]:
@@ -59,7 +44,7 @@ def known(value: object) -> bool:
     return not bool(pd.isna(value))  # type: ignore[call-overload]
 
 
-def times(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> Ints:
+def times(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> _Ints:
     """A column of times in ns since the epoch; ``NONE_NS`` where one is missing and may be."""
     if name not in frame and needed:
         raise UsageError(f"{table}: there is no column {name}")
@@ -71,7 +56,7 @@ def times(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> 
     return np.array(found, np.int64)
 
 
-def days(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> Ints:
+def days(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> _Ints:
     """A column of days since a day that nobody names, in ns since ``FIRST_DAY_NS``."""
     if name not in frame:
         if needed:
@@ -83,7 +68,7 @@ def days(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> I
             day = None if value is None and not needed else float(value)
         except (TypeError, ValueError) as error:
             raise UsageError(f"{table}, row {row}: {name} {value!r:.60} is no number") from error
-        if day is not None and not abs(day) < MOST_DAYS:
+        if day is not None and not abs(day) < _MOST_DAYS:
             raise UsageError(f"{table}, row {row}: {name} cannot be {day}")
         found.append(NONE_NS if day is None else FIRST_DAY_NS + round(day * DAY_NS))
     return np.array(found, np.int64)
@@ -101,7 +86,7 @@ def instant(value: object, where: str) -> int:
         raise UsageError(f"{where}: {value!r:.60} is no time") from error
 
 
-def numbers(frame: "DataFrame", table: str, name: str) -> Ints:
+def numbers(frame: "DataFrame", table: str, name: str) -> _Ints:
     """A column of whole numbers from 0 up; 0 where one is missing."""
     found = []
     for row, value in enumerate(given(frame, name)):

@@ -21,14 +21,12 @@ from triage.fleet.record.next_runs import next_runs
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["OutageTable"]
-
-Ints = npt.NDArray[np.int64]
-SECOND_NS: Final = 10**9
-APART_NS: Final = round(CLOCKS_APART.total_seconds()) * SECOND_NS
+_Ints = npt.NDArray[np.int64]
+_SECOND_NS: Final = 10**9
+_APART_NS: Final = round(CLOCKS_APART.total_seconds()) * _SECOND_NS
 
 
-class TableOutage(NamedTuple):
+class _TableOutage(NamedTuple):
     """One row that can be; ``to_at`` is None where the node is still out. Times in ns."""
 
     node: str
@@ -48,7 +46,7 @@ class OutageTable:
     left out or merged.
     """
 
-    rows: tuple[TableOutage, ...] = ()
+    rows: tuple[_TableOutage, ...] = ()
     from_first_day: bool = False
     notes: tuple[str, ...] = ()
 
@@ -68,20 +66,20 @@ class OutageTable:
         of_node = names(outages)
         named = np.array([name is not None for name in of_node], np.bool_)
         backwards = (end != NONE_NS) & (end < start)
-        kept: dict[tuple[str, int], TableOutage] = {}
+        kept: dict[tuple[str, int], _TableOutage] = {}
         contradictions: set[tuple[str, int]] = set()
-        for row in rows_of(outages, of_node, start, end, np.flatnonzero(named & ~backwards)):
-            key = row.node, row.from_at // SECOND_NS
+        for row in _rows_of(outages, of_node, start, end, np.flatnonzero(named & ~backwards)):
+            key = row.node, row.from_at // _SECOND_NS
             same = kept.get(key, row)
-            if contradict(same, row, APART_NS):
+            if contradict(same, row, _APART_NS):
                 contradictions.add(key)
-            kept[key] = merged(same, row)
-        notes = list(left_out(backwards, ~named))
+            kept[key] = _merged(same, row)
+        notes = list(_left_out(backwards, ~named))
         if contradictions:
             notes.append(contradicted(len(contradictions)))
         return cls(tuple(kept[key] for key in sorted(kept)), by_day, tuple(notes))
 
-    def told(self) -> Ints:
+    def told(self) -> _Ints:
         """All times that are told."""
         ends = [row.to_at for row in self.rows if row.to_at is not None]
         zero = [FIRST_DAY_NS] if self.from_first_day else []
@@ -115,9 +113,9 @@ class OutageTable:
         )
 
 
-def rows_of(
-    outages: "DataFrame", of_node: list[str | None], start: Ints, end: Ints, rows: Ints
-) -> Iterator[TableOutage]:
+def _rows_of(
+    outages: "DataFrame", of_node: list[str | None], start: _Ints, end: _Ints, rows: _Ints
+) -> Iterator[_TableOutage]:
     """These rows of the table; causes and repairs are read out of their words."""
     words = [given(outages, name) for name in ("cause", "detail", "reason")]
     done, meant = given(outages, "action"), given(outages, "planned")
@@ -125,7 +123,7 @@ def rows_of(
         texts = [str(column[row]) for column in words if column[row] is not None]
         reason, cause = "; ".join(texts), cause_of(*texts)
         planned: Any = meant[row]
-        yield TableOutage(
+        yield _TableOutage(
             node=of_node[row] or "",
             from_at=int(start[row]),
             to_at=None if end[row] == NONE_NS else int(end[row]),
@@ -136,14 +134,14 @@ def rows_of(
         )
 
 
-def merged(one: TableOutage, other: TableOutage) -> TableOutage:
+def _merged(one: _TableOutage, other: _TableOutage) -> _TableOutage:
     if one == other:
         return one
     first, last = sorted((one, other), key=lambda row: (*ahead(row), row.from_at))
     return first._replace(**completed(first, last))
 
 
-def left_out(backwards: npt.NDArray[np.bool_], nameless: npt.NDArray[np.bool_]) -> Iterator[str]:
+def _left_out(backwards: npt.NDArray[np.bool_], nameless: npt.NDArray[np.bool_]) -> Iterator[str]:
     """What was left out, in words."""
     for what, rows in (
         ("outages that end before they begin", np.flatnonzero(backwards)),

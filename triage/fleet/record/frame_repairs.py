@@ -12,8 +12,6 @@ from triage.fleet.record.frame_columns import NONE_NS, given, names, times
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["repairs_from_frame"]
-
 
 def repairs_from_frame(
     repairs: "DataFrame", place: Mapping[str, int], first: int, last: int

@@ -26,13 +26,11 @@ from triage.fleet.record.from_frames import record_from_frames
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["record_from_exports"]
-
-Export = str | Path | bytes
+_Export = str | Path | bytes
 
 
 def record_from_exports(
-    *exports: Export,
+    *exports: _Export,
     cluster: str | None = None,
     zone: tzinfo = UTC,
     day_zero: datetime = DAY_ZERO,
@@ -61,9 +59,9 @@ def record_from_exports(
     options = Options(
         zone=zone, cluster=cluster or "", day_zero=day_zero, nodes=lambda: frozenset(names)
     )
-    gathered = Gathered(cluster)
+    gathered = _Gathered(cluster)
     for export in exports:
-        for row in read_exposure(BytesIO(content_of(export)), options).rows:
+        for row in read_exposure(BytesIO(_content_of(export)), options).rows:
             gathered.add(row)
     if cluster is None and len(gathered.clusters) > 1:
         some = ", ".join(sorted(gathered.clusters)[:5])
@@ -71,7 +69,7 @@ def record_from_exports(
     return gathered.record(since, until, nodes if isinstance(nodes, int) else names)
 
 
-def content_of(export: Export) -> bytes:
+def _content_of(export: _Export) -> bytes:
     if isinstance(export, bytes):
         return export
     try:
@@ -80,7 +78,7 @@ def content_of(export: Export) -> bytes:
         raise UsageError(f"{export!s:.200} cannot be read: {error.strerror}") from error
 
 
-class Gathered:
+class _Gathered:
     """Rows by their keys."""
 
     def __init__(self, cluster: str | None) -> None:
@@ -109,13 +107,13 @@ class Gathered:
         """Merge a row with what its key has."""
         if isinstance(row, Run):
             run_key = row.job_id, row.started_at
-            self.runs[run_key] = max(self.runs.get(run_key, row), row, key=fullness)
+            self.runs[run_key] = max(self.runs.get(run_key, row), row, key=_fullness)
         elif isinstance(row, Outage):
             key = row.node, row.from_at.replace(microsecond=0)
             same = self.outages.get(key, row)
             if contradict(same, row):
                 self.contradictions.add(key)
-            self.outages[key] = merged(same, row)
+            self.outages[key] = _merged(same, row)
         elif isinstance(row, NodeRepair):
             self.repairs.add(row)
         elif isinstance(row, NodeFacts):
@@ -128,9 +126,11 @@ class Gathered:
         """The record of all of them."""
         times = [*self.times()]
         found = record_from_frames(
-            runs=frame(map(columns_of_run, self.sorted_runs())) if self.runs else None,
-            outages=frame(map(columns_of_outage, self.sorted_outages())) if self.outages else None,
-            inventory=frame({"node": name} | self.facts[name] for name in sorted(self.facts))
+            runs=_frame(map(_columns_of_run, self.sorted_runs())) if self.runs else None,
+            outages=_frame(map(_columns_of_outage, self.sorted_outages()))
+            if self.outages
+            else None,
+            inventory=_frame({"node": name} | self.facts[name] for name in sorted(self.facts))
             if self.facts
             else None,
             since=since or min(times, default=None),
@@ -168,24 +168,24 @@ class Gathered:
         )
 
 
-def fullness(run: Run) -> tuple[int, int, int, float]:
+def _fullness(run: Run) -> tuple[int, int, int, float]:
     """How much a report of a run tells, as the database weighs it."""
     early = 0.0 if run.ended_at is None else -run.ended_at.timestamp()
     return weight(run.ending), len(run.nodes), run.num_gpus, early
 
 
-def merged(one: Outage, other: Outage) -> Outage:
+def _merged(one: Outage, other: Outage) -> Outage:
     first, last = sorted((one, other), key=ahead)
     return replace(first, **completed(first, last))
 
 
-def frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
+def _frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
     import pandas as pd
 
     return pd.DataFrame(list(rows))
 
 
-def columns_of_run(run: Run) -> dict[str, Any]:
+def _columns_of_run(run: Run) -> dict[str, Any]:
     return {
         "job_id": run.job_id,
         "started_at": run.started_at,
@@ -198,7 +198,7 @@ def columns_of_run(run: Run) -> dict[str, Any]:
     }
 
 
-def columns_of_outage(outage: Outage) -> dict[str, Any]:
+def _columns_of_outage(outage: Outage) -> dict[str, Any]:
     return {
         "node": outage.node,
         "from_at": outage.from_at,

@@ -38,11 +38,9 @@ from triage.fleet.record.frame_repairs import repairs_from_frame
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["record_from_frames"]
-
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 # A failure is told a little before or after the end of its run, by another clock.
-SLACK_NS: Final = 60 * 1_000_000_000
+_SLACK_NS: Final = 60 * 1_000_000_000
 
 
 def record_from_frames(
@@ -101,7 +99,7 @@ def record_from_frames(
         start_of = told = np.concatenate([told, away.told()])
     else:
         start_of = start
-    first, last = period(since, until, start_of, told)
+    first, last = _period(since, until, start_of, told)
     end = np.where(end == NONE_NS, np.maximum(last, start), end)
     if len(backwards := np.flatnonzero(end < start)):
         raise UsageError(f"runs, row {int(backwards[0])}: it ends before it begins")
@@ -112,19 +110,19 @@ def record_from_frames(
     tables = [table for table in (interruptions, inventory, repairs) if table is not None]
     named = {node for table in tables for node in names(table) if node is not None}
     named.update(row.node for row in away.rows)
-    every = all_nodes(named.union(*of_runs), nodes)
+    every = _all_nodes(named.union(*of_runs), nodes)
     place = {name: number for number, name in enumerate(every)}
-    ran = runs_of(
+    ran = _runs_of(
         kept, np.maximum(start[order], first), np.minimum(end[order], last), of_runs, place
     )
     over = end[order] < last
     if interruptions is None:
-        stops = stops_of_runs(kept, ran, over)
+        stops = _stops_of_runs(kept, ran, over)
     else:
         within = (at >= first) & (at <= last)
         interruptions, at = interruptions[within], at[within]
-        stops = stops_of_table(interruptions, at, kept, ran)
-    facts = facts_of(inventory, every)
+        stops = _stops_of_table(interruptions, at, kept, ran)
+    facts = _facts_of(inventory, every)
     leaves = tuple((leaf_switch or {}).get(name) for name in every)
     return FleetRecord(
         since_ns=first,
@@ -139,16 +137,16 @@ def record_from_frames(
         role=facts["role"],
         runs=ran,
         interruptions=stops,
-        accusations=accusations_of(interruptions, stops, place),
+        accusations=_accusations_of(interruptions, stops, place),
         outages=away.columns(place, first, last, ran),
-        gpus_per_node=usual_gpus_per_node(ran),
+        gpus_per_node=_usual_gpus_per_node(ran),
         cluster=cluster,
         notes=away.notes,
         repairs=None if repairs is None else repairs_from_frame(repairs, place, first, last),
     )
 
 
-def all_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
+def _all_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
     """All names, sorted; nodes that are only counted get names that no table has."""
     if not isinstance(nodes, int):
         return tuple(sorted(named.union(map(str, nodes))))
@@ -158,7 +156,7 @@ def all_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted([*named, *islice(free, nodes - len(named))]))
 
 
-def facts_of(
+def _facts_of(
     inventory: "DataFrame | None", nodes: Sequence[str]
 ) -> dict[str, tuple[str | None, ...]]:
     """Each fact of the inventory for all nodes; of two rows of a node the later one stands."""
@@ -171,7 +169,7 @@ def facts_of(
     return facts
 
 
-def period(since: object, until: object, start: Ints, told: Ints) -> tuple[int, int]:
+def _period(since: object, until: object, start: _Ints, told: _Ints) -> tuple[int, int]:
     first = int(start.min()) if len(start) else 0
     last = int(told.max()) if len(told) else first
     first = first if since is None else instant(since, "since")
@@ -181,10 +179,10 @@ def period(since: object, until: object, start: Ints, told: Ints) -> tuple[int, 
     return first, last
 
 
-def runs_of(
+def _runs_of(
     kept: "DataFrame",
-    start: Ints,
-    end: Ints,
+    start: _Ints,
+    end: _Ints,
     of_runs: Sequence[tuple[str, ...]],
     place: Mapping[str, int],
 ) -> Runs:
@@ -203,7 +201,7 @@ def runs_of(
     )
 
 
-def stops_of_runs(kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]) -> Interruptions:
+def _stops_of_runs(kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]) -> Interruptions:
     """Each run that was stopped within the record, at its end."""
     run = np.flatnonzero((ran.interrupted | ran.planned) & over)
     run = run[np.argsort(ran.end_ns[run], kind="stable")]
@@ -219,8 +217,8 @@ def stops_of_runs(kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]) -> 
     )
 
 
-def stops_of_table(
-    interruptions: "DataFrame", at: Ints, kept: "DataFrame", ran: Runs
+def _stops_of_table(
+    interruptions: "DataFrame", at: _Ints, kept: "DataFrame", ran: Runs
 ) -> Interruptions:
     """The table's rows, in its order; each with the run of its job at its time."""
     of_job: dict[str, list[int]] = {}
@@ -230,7 +228,7 @@ def stops_of_table(
     run = np.full(len(at), -1, np.int32)
     for row, job in enumerate(given(interruptions, "job_id")):
         for number in of_job.get(str(job), ()) if job is not None else ():
-            begins, ends = ran.start_ns[number] - SLACK_NS, ran.end_ns[number] + SLACK_NS
+            begins, ends = ran.start_ns[number] - _SLACK_NS, ran.end_ns[number] + _SLACK_NS
             if begins <= at[row] <= ends:
                 run[row] = number
                 break  # the earlier one: a stop ends a run, and the next begins at once
@@ -247,7 +245,7 @@ def stops_of_table(
     )
 
 
-def accusations_of(
+def _accusations_of(
     interruptions: "DataFrame | None", stops: Interruptions, place: Mapping[str, int]
 ) -> Accusations:
     """The node that a row names, where its cause is one that a node can have."""
@@ -262,7 +260,7 @@ def accusations_of(
     return Accusations.of_rows(rows)
 
 
-def usual_gpus_per_node(ran: Runs) -> int | None:
+def _usual_gpus_per_node(ran: Runs) -> int | None:
     """What most runs had; None where no run says both."""
     both = (ran.num_nodes > 0) & (ran.num_gpus > 0)
     if not both.any():

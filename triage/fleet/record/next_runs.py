@@ -10,11 +10,9 @@ import numpy as np
 
 from triage.fleet.record.columns import Ints, Runs, Small
 
-__all__ = ["NEVER_NS", "next_runs"]
-
 NEVER_NS: Final = np.iinfo(np.int64).max
 # A run may start while somebody is about to drain its node.
-SLACK_NS: Final = 600 * 10**9
+_SLACK_NS: Final = 600 * 10**9
 
 
 def next_runs(runs: Runs, since_ns: int, node: Small, from_ns: Ints) -> Ints:
@@ -37,7 +35,7 @@ def next_runs(runs: Runs, since_ns: int, node: Small, from_ns: Ints) -> Ints:
     of, begin = of[order], begin[order]
     for row, (name, start) in enumerate(zip(node.tolist(), from_ns.tolist(), strict=True)):
         first, last = np.searchsorted(of, [name, name + 1])
-        place = first + int(np.searchsorted(begin[first:last], start + SLACK_NS))
+        place = first + int(np.searchsorted(begin[first:last], start + _SLACK_NS))
         if place < last:
             found[row] = begin[place]
     return found

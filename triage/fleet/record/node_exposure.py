@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from triage.fleet.record.columns import Floats, Ints, Runs
 
-__all__ = ["NS_PER_DAY", "days_since", "decayed_days", "seen_in_runs", "time_in_runs"]
-
 NS_PER_DAY: Final = 86_400 * 10**9
 # Runs on fewer nodes are summed many at a time.
-SMALL: Final = 64
+_SMALL: Final = 64
 
 
 def days_since(at_ns: Ints, from_ns: int) -> Floats:
@@ -46,7 +44,7 @@ def time_in_runs(
     lengths = [np.maximum(one(runs.end_ns) - one(runs.start_ns), 0.0) for one in measures]
     busy_until = np.full(num_nodes, np.iinfo(np.int64).min)
     counts = np.diff(runs.node_at)
-    for first, last in blocks(runs, counts):
+    for first, last in _blocks(runs, counts):
         nodes = runs.node[runs.node_at[first] : runs.node_at[last]]
         each = slice(first, last)
         single = last - first == 1
@@ -72,7 +70,7 @@ def seen_in_runs(runs: Runs, num_nodes: int) -> tuple[Ints, Ints]:
     limits = np.iinfo(np.int64)
     first_ns, last_ns = np.full(num_nodes, limits.max), np.full(num_nodes, limits.min)
     counts = np.diff(runs.node_at)
-    for first, last in blocks(runs, counts):
+    for first, last in _blocks(runs, counts):
         nodes = runs.node[runs.node_at[first] : runs.node_at[last]]
         each = slice(first, last)
         single = last - first == 1
@@ -83,10 +81,10 @@ def seen_in_runs(runs: Runs, num_nodes: int) -> tuple[Ints, Ints]:
     return first_ns, last_ns
 
 
-def blocks(runs: Runs, counts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _blocks(runs: Runs, counts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Ranges of runs in which no node comes twice: a large run alone, small ones together."""
-    small = (counts < SMALL) & (counts > 0)
-    again = last_seen(runs, counts, small)
+    small = (counts < _SMALL) & (counts > 0)
+    again = _last_seen(runs, counts, small)
     first: int | None = None
     for run in np.flatnonzero(counts > 0).tolist():
         if not small[run]:
@@ -103,7 +101,7 @@ def blocks(runs: Runs, counts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int
         yield first, len(counts)
 
 
-def last_seen(
+def _last_seen(
     runs: Runs, counts: npt.NDArray[np.int64], small: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.int64]:
     """For each small run the newest small run before it with one of its nodes; -1 for none."""

@@ -13,14 +13,6 @@ from triage.render.data.tables import TIME, table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "FLEET_AWAY", "FLEET_CAUSES", "FLEET_CHECKPOINTS", "FLEET_LEAVES", "FLEET_MTTI", "FLEET_NODES",
-    "FLEET_PARTS", "FLEET_PLACES", "FLEET_PROBATION", "FLEET_PROJECTION", "FLEET_REPAIRS",
-    "FLEET_RETURNS", "FLEET_RUNS", "FLEET_SIZES", "FLEET_SPARES", "FLEET_SPARES_COST",
-    "away", "causes", "checkpoints", "leaves", "mtti", "nodes", "parts", "places", "probation",
-    "projection", "repairs", "returns", "runs", "sizes", "spares", "spares_cost",
-]  # fmt: skip
-
 _BOUNDS: Final = {"": "value", "_low": "low", "_high": "high"}
 
 

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from triage.fleet.repairs.answer import FleetRepairs
     from triage.fleet.report.report import FleetReport
 
-__all__ = ["FleetView"]
-
-HEAD: Final = ("node", "standing", "strikes", "why")
-MOST_NODES: Final = 10
+_HEAD: Final = ("node", "standing", "strikes", "why")
+_MOST_NODES: Final = 10
 
 
 class FleetView:
@@ -183,7 +181,7 @@ class FleetView:
                 {"class": "triage-fleet"},
                 el("p", None, el("b", None, f"The fleet, {period_text(self._facts)}")),
                 el("ul", None, *answers),
-                html_table(HEAD, rows[:MOST_NODES]) if rows else None,
+                html_table(_HEAD, rows[:_MOST_NODES]) if rows else None,
                 *(el("p", None, note) for note in self.notes),
             )
         )

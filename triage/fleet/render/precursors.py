@@ -5,9 +5,7 @@ from typing import Final
 from triage.fleet.render.words import Wire
 from triage.render.words.clean import one_line
 
-__all__ = ["sentences"]
-
-MAX_FLAGS: Final = 10
+_MAX_FLAGS: Final = 10
 
 
 def sentences(standings: Wire) -> list[str]:
@@ -17,7 +15,7 @@ def sentences(standings: Wire) -> list[str]:
         return []
     counters = [row["text"] for row in found["counters"] if row["threshold"] is not None]
     flags = found["flags"]
-    shown = [f"{one_line(flag['node'])}: {flag['text']}." for flag in flags[:MAX_FLAGS]]
+    shown = [f"{one_line(flag['node'])}: {flag['text']}." for flag in flags[:_MAX_FLAGS]]
     left = len(flags) - len(shown)
     more = [f"and {left:,} more flag{'s' * (left != 1)}"] if left > 0 else []
     return [found["text"], *counters, *shown, *more]

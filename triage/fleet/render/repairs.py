@@ -12,19 +12,7 @@ from triage.fleet.domain.repair import RepairAction
 from triage.fleet.render.words import Estimate, Wire, day_of, share, with_interval
 from triage.fleet.repairs.words import action_words, cause_words
 
-__all__ = [
-    "CAUSE_HEAD",
-    "JUDGED_HEAD",
-    "PROBATION_HEAD",
-    "REPAIR_HEAD",
-    "cause_rows",
-    "judged_rows",
-    "probation_rows",
-    "repair_rows",
-    "summary",
-]
-
-VERDICTS: Final = {
+_VERDICTS: Final = {
     "holds_better": "holds better than the others",
     "holds_worse": "holds worse than the others",
     "no_difference": "no difference found",
@@ -63,14 +51,14 @@ def summary(repairs: Wire) -> Iterator[str]:
         if row["verdict"] in ("holds_better", "holds_worse"):
             own, others = (share(row[key]["value"]) for key in ("failed_30", "others_30"))
             yield (
-                f"After {of_cause(row['cause'])}, {of_action(row['action'])}"
-                f" {VERDICTS[row['verdict']]}: {own}"
+                f"After {_of_cause(row['cause'])}, {_of_action(row['action'])}"
+                f" {_VERDICTS[row['verdict']]}: {own}"
                 f" fail again within 30 days, {others} of theirs."
             )
-    yield from (how_right(one) for one in repairs["judged"][:1] if one["auc"] is not None)
+    yield from (_how_right(one) for one in repairs["judged"][:1] if one["auc"] is not None)
 
 
-def how_right(one: Wire) -> str:
+def _how_right(one: Wire) -> str:
     """How far the chances that were said could be believed."""
     low, high = one["auc_low"], one["auc_high"]
     return (
@@ -88,7 +76,7 @@ def probation_rows(rows: list[Wire]) -> Iterator[tuple[str, ...]]:
         yield (
             row["node"],
             day_of(row["returned_at"], with_year=False),
-            of_action(row["action"]) if row["action"] else of_cause(row["cause"]),
+            _of_action(row["action"]) if row["action"] else _of_cause(row["cause"]),
             f"{100 * row['within_7']:.0f} % ({low} to {high})",
             f"{100 * row['next_7']:.0f} %",
             row["check"],
@@ -99,16 +87,16 @@ def probation_rows(rows: list[Wire]) -> Iterator[tuple[str, ...]]:
 def cause_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
     """One row per cause, the most frequent first."""
     for row in repairs["by_cause"]:
-        shares = (said_share(row[key]) for key in ("failed_7", "failed_30"))
-        yield of_cause(row["cause"]), f"{row['num_returns']:,}", *shares
+        shares = (_said_share(row[key]) for key in ("failed_7", "failed_30"))
+        yield _of_cause(row["cause"]), f"{row['num_returns']:,}", *shares
 
 
 def repair_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
     """One row per cause and repair."""
     for row in repairs["by_repair"]:
-        shares = (said_share(row[key]) for key in ("failed_7", "failed_30", "others_30"))
-        names = of_cause(row["cause"]), of_action(row["action"])
-        yield *names, f"{row['num_returns']:,}", *shares, VERDICTS[row["verdict"]]
+        shares = (_said_share(row[key]) for key in ("failed_7", "failed_30", "others_30"))
+        names = _of_cause(row["cause"]), _of_action(row["action"])
+        yield *names, f"{row['num_returns']:,}", *shares, _VERDICTS[row["verdict"]]
 
 
 def judged_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
@@ -122,16 +110,16 @@ def judged_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
             yield span, f"{row['num_returns']:,}", chance, failed, f"{low} to {high}"
 
 
-def said_share(estimate: Estimate) -> str:
+def _said_share(estimate: Estimate) -> str:
     """A share with its interval; of too few returns nothing is told but that."""
-    return VERDICTS["cannot_tell"] if estimate["value"] is None else with_interval(estimate, share)
+    return _VERDICTS["cannot_tell"] if estimate["value"] is None else with_interval(estimate, share)
 
 
-def of_cause(name: str) -> str:
+def _of_cause(name: str) -> str:
     """``a cable fault``; a name of another release as it is."""
     return cause_words(OutageCause(name)) if name in set(OutageCause) else name
 
 
-def of_action(name: str) -> str:
+def _of_action(name: str) -> str:
     """``a cable swap``; a name of another release as it is."""
     return action_words(RepairAction(name)) if name in set(RepairAction) else name

@@ -27,19 +27,6 @@ from triage.fleet.render.words import (
     with_interval,
 )
 
-__all__ = [
-    "EMPTY",
-    "STANDS_OUT",
-    "TO_BEGIN",
-    "Headline",
-    "answers",
-    "is_empty",
-    "nothing_ran",
-    "period_text",
-    "plan_answers",
-    "trend_words",
-]
-
 EMPTY: Final = (
     "Nothing is known of this fleet in this time: no run and no interruption. Import what your"
     " scheduler knows of its jobs, or let its hooks tell."

@@ -12,13 +12,11 @@ from triage.fleet.render.charts.over_time import reference_job
 from triage.fleet.render.sentences import EMPTY, answers, is_empty, trend_words
 from triage.fleet.render.words import Wire, day_of, duration
 
-__all__ = ["headline", "sentences"]
-
-MAX_CAUSES: Final = 4
-MAX_NAMES: Final = 12
-MAX_PARTS: Final = 3
+_MAX_CAUSES: Final = 4
+_MAX_NAMES: Final = 12
+_MAX_PARTS: Final = 3
 # Of the answers of the weeks around it, those that a week alone is too short for.
-FROM_TREND: Final = frozenset({"checkpoint", "spares"})
+_FROM_TREND: Final = frozenset({"checkpoint", "spares"})
 
 
 def headline(week: Wire, standings: Wire) -> str:
@@ -41,17 +39,17 @@ def sentences(
     if is_empty(week) and is_empty(trend, standings):
         return [EMPTY]
     return [
-        *stops(week, trend),
-        *nodes(standings, before),
+        *_stops(week, trend),
+        *_nodes(standings, before),
         *probation(standings),
-        *parts(standings),
-        *causes(week),
-        *to_check(checks),
-        *(answer.text for answer in answers(trend, standings) if answer.key in FROM_TREND),
+        *_parts(standings),
+        *_causes(week),
+        *_to_check(checks),
+        *(answer.text for answer in answers(trend, standings) if answer.key in _FROM_TREND),
     ]
 
 
-def stops(week: Wire, trend: Wire) -> Iterator[str]:
+def _stops(week: Wire, trend: Wire) -> Iterator[str]:
     counted, planned = week["stops"]["unexpected"], week["stops"]["planned"]
     earlier = trend["stops"]["unexpected"] - counted
     days = (trend["exposure"]["days"] - week["exposure"]["days"]) or 1.0
@@ -70,19 +68,19 @@ def stops(week: Wire, trend: Wire) -> Iterator[str]:
         yield f"That is {times} often than in the weeks before{factor}."
 
 
-def nodes(standings: Wire, before: Mapping[str, str]) -> Iterator[str]:
+def _nodes(standings: Wire, before: Mapping[str, str]) -> Iterator[str]:
     now = {row["node"]: row["grade"] for row in standings["nodes"]}
     lemons, watched = (
         [node for node, grade in now.items() if grade == wanted] for wanted in ("lemon", "watch")
     )
     if lemons:
         names = [node if before.get(node) == "lemon" else f"{node} (new)" for node in lemons]
-        yield f"{count(len(lemons), 'lemon')} to take out: {listed(names, MAX_NAMES)}."
+        yield f"{count(len(lemons), 'lemon')} to take out: {_listed(names, _MAX_NAMES)}."
     if new := [node for node in watched if before.get(node) != "watch"]:
-        yield f"Newly watched: {listed(new, MAX_NAMES)}."
+        yield f"Newly watched: {_listed(new, _MAX_NAMES)}."
     once = (node for node, grade in before.items() if grade == "lemon")
     if mended := sorted(node for node in once if now.get(node) != "lemon"):
-        yield f"No longer a lemon: {listed(mended, MAX_NAMES)}."
+        yield f"No longer a lemon: {_listed(mended, _MAX_NAMES)}."
 
 
 def probation(standings: Wire) -> Iterator[str]:
@@ -94,30 +92,30 @@ def probation(standings: Wire) -> Iterator[str]:
         number = count(len(rows), "repaired node")
         yield (
             f"{number} on probation, with the chance to fail again within a week:"
-            f" {listed(names, MAX_NAMES)}."
+            f" {_listed(names, _MAX_NAMES)}."
         )
 
 
-def parts(standings: Wire) -> Iterator[str]:
-    for part in standings["parts"][:MAX_PARTS]:
+def _parts(standings: Wire) -> Iterator[str]:
+    for part in standings["parts"][:_MAX_PARTS]:
         text = part["text"]
         yield f"{text[:1].upper()}{text[1:]}."
 
 
-def causes(week: Wire) -> Iterator[str]:
+def _causes(week: Wire) -> Iterator[str]:
     rows = sorted(week["mix"]["rows"], key=lambda row: -row["count"])
     if counts := [f"{row['row']} {row['count']:,}" for row in rows if row["count"]]:
-        yield f"By cause: {listed(counts, MAX_CAUSES)}."
+        yield f"By cause: {_listed(counts, _MAX_CAUSES)}."
 
 
-def to_check(checks: Sequence[Wire]) -> Iterator[str]:
+def _to_check(checks: Sequence[Wire]) -> Iterator[str]:
     failing = sum(check["state"] == "failing" for check in checks)
     if checks:
         due = len(checks) - failing
         yield f"{count(failing, 'check')} failing, {due:,} due."
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def _listed(names: Sequence[str], most: int) -> str:
     """``n3, n7 and 2 more``: the first ``most`` of the names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

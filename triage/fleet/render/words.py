@@ -8,23 +8,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-__all__ = [
-    "NOTHING",
-    "Estimate",
-    "Wire",
-    "by_unit",
-    "clock",
-    "day_of",
-    "duration",
-    "figure",
-    "hours",
-    "mark",
-    "per_cent",
-    "seconds",
-    "share",
-    "with_interval",
-]
-
 Wire = Mapping[str, Any]
 """A fleet's report, its standings, its telemetry, or a row of them, as the service sends them."""
 Estimate = Mapping[str, Any]
@@ -70,7 +53,7 @@ def figure(value: float | None, digits: int = 2) -> str:
     return f"{value:.{decimals}f}"
 
 
-def unit_of(value_h: float) -> tuple[float, str]:
+def _unit_of(value_h: float) -> tuple[float, str]:
     """How many hours the unit has that a time is told in, and its word."""
     for least, unit_h, word in _UNITS:
         if abs(value_h) >= least:
@@ -82,7 +65,7 @@ def hours(value_h: float | None, digits: int = 2) -> str:
     """A time given in hours: ``3.1 h``, ``23 min``, ``54 days``."""
     if value_h is None:
         return NOTHING
-    unit_h, word = unit_of(value_h)
+    unit_h, word = _unit_of(value_h)
     return f"{figure(value_h / unit_h, digits)} {word}"
 
 
@@ -146,7 +129,7 @@ def duration(estimate: Estimate | None, unit_h: float = 1.0) -> str:
     known = [estimate[key] for key in ("value", "low", "high") if estimate.get(key) is not None]
     if not known:
         return NOTHING
-    scale_h, word = unit_of(known[0] * unit_h)
+    scale_h, word = _unit_of(known[0] * unit_h)
     return with_interval(estimate, lambda time: f"{figure(time * unit_h / scale_h)} {word}")
 
 

@@ -20,11 +20,9 @@ from triage.fleet.repairs.shares import failed_share
 from triage.statistics.estimate import Estimate
 from triage.statistics.false_discovery import adjusted
 
-__all__ = ["CauseRecurrence", "RepairRow", "RepairVerdict", "by_cause", "by_repair"]
-
-FALSE_DISCOVERY_RATE: Final = 0.05
+_FALSE_DISCOVERY_RATE: Final = 0.05
 # On either side of a comparison; of fewer nodes even all against none says little.
-FEWEST_NODES: Final = 8
+_FEWEST_NODES: Final = 8
 
 
 class RepairVerdict(StrEnum):
@@ -78,15 +76,15 @@ def by_cause(returns: Returns) -> tuple[CauseRecurrence, ...]:
 
 def by_repair(returns: Returns) -> tuple[RepairRow, ...]:
     """One row per cause and known repair, by cause, the most frequent repair first."""
-    rows = list(cells(returns))
+    rows = list(_cells(returns))
     tested = [row for row in rows if row.p_value is not None]
     found = adjusted(np.array([row.p_value for row in tested], np.float64))
     q_of = {(row.cause, row.action): float(q) for row, q in zip(tested, found, strict=True)}
-    return tuple(decided(row, q_of.get((row.cause, row.action))) for row in rows)
+    return tuple(_decided(row, q_of.get((row.cause, row.action))) for row in rows)
 
 
-def cells(returns: Returns) -> Iterator[RepairRow]:
-    first = first_of_node(returns)
+def _cells(returns: Returns) -> Iterator[RepairRow]:
+    first = _first_of_node(returns)
     for cause in np.unique(returns.cause).tolist():
         of_cause = (returns.cause == cause) & (returns.action >= 0)
         actions, counts = np.unique(returns.action[of_cause], return_counts=True)
@@ -100,13 +98,13 @@ def cells(returns: Returns) -> Iterator[RepairRow]:
                 failed_7=failed_share(returns, this, EARLY_DAYS),
                 failed_30=failed_share(returns, this, LATE_DAYS),
                 others_30=failed_share(returns, others, LATE_DAYS),
-                p_value=compared(returns, this & first, others & first),
+                p_value=_compared(returns, this & first, others & first),
                 q_value=None,
                 verdict=RepairVerdict.CANNOT_TELL,
             )
 
 
-def first_of_node(returns: Returns) -> Flags:
+def _first_of_node(returns: Returns) -> Flags:
     """The first return of each node, cause and repair whose 30 days are over."""
     over = returns.over(LATE_DAYS)
     keys = np.column_stack([returns.node, returns.cause, returns.action])[over]
@@ -116,10 +114,10 @@ def first_of_node(returns: Returns) -> Flags:
     return found
 
 
-def compared(returns: Returns, this: Flags, others: Flags) -> float | None:
+def _compared(returns: Returns, this: Flags, others: Flags) -> float | None:
     """The two-sided p-value of a difference in 30 days; None for too few nodes."""
     sizes = int(this.sum()), int(others.sum())
-    if min(sizes) < FEWEST_NODES:
+    if min(sizes) < _FEWEST_NODES:
         return None
     from scipy.stats import fisher_exact
 
@@ -129,13 +127,13 @@ def compared(returns: Returns, this: Flags, others: Flags) -> float | None:
     return float(fisher_exact(table).pvalue)
 
 
-def decided(row: RepairRow, q_value: float | None) -> RepairRow:
+def _decided(row: RepairRow, q_value: float | None) -> RepairRow:
     """The row with its verdict."""
     verdict = RepairVerdict.CANNOT_TELL
     own, others = row.failed_30.value, row.others_30.value
     if q_value is not None and own is not None and others is not None:
         worse = RepairVerdict.HOLDS_WORSE if own > others else RepairVerdict.HOLDS_BETTER
-        verdict = worse if q_value <= FALSE_DISCOVERY_RATE else RepairVerdict.NO_DIFFERENCE
+        verdict = worse if q_value <= _FALSE_DISCOVERY_RATE else RepairVerdict.NO_DIFFERENCE
     return RepairRow(
         row.cause, row.action, row.num_returns, row.failed_7, row.failed_30, row.others_30,
         row.p_value, q_value, verdict,

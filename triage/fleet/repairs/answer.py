@@ -25,11 +25,9 @@ from triage.fleet.repairs.shares import failed_share
 from triage.fleet.repairs.visits import Visit, with_notes
 from triage.statistics.estimate import Estimate
 
-__all__ = ["SCHEMA", "FleetRepairs", "ReturnRow", "VisitRow", "fleet_repairs", "probations_of"]
-
 SCHEMA: Final = "triage.repairs/1"
-MOST_ROWS: Final = 200
-FEW_RETURNS: Final = 20
+_MOST_ROWS: Final = 200
+_FEW_RETURNS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +102,8 @@ def fleet_repairs(record: FleetRecord) -> FleetRepairs:
     rate = faults_a_day(faults)
     return FleetRepairs(
         cluster=record.cluster,
-        since=moment(record.since_ns),
-        until=moment(record.until_ns),
+        since=_moment(record.since_ns),
+        until=_moment(record.until_ns),
         num_faults=len(faults),
         num_returns=len(returns),
         num_out=returns.num_out,
@@ -114,13 +112,13 @@ def fleet_repairs(record: FleetRecord) -> FleetRepairs:
         failed_30=failed_share(returns, everything, LATE_DAYS),
         usual_7=float(-np.expm1(-rate * EARLY_DAYS)),
         usual_30=float(-np.expm1(-rate * LATE_DAYS)),
-        probation=probations(record, faults, returns, features),
+        probation=_probations(record, faults, returns, features),
         by_cause=by_cause(returns),
         by_repair=by_repair(returns),
-        judged=tuple(judged_over(returns, chances)),
-        returns=tuple(rows_of(record, returns, chances)),
-        visits=tuple(visit_row(record, one) for one in reversed(visits[-MOST_ROWS:])),
-        notes=(*record.notes, *returns.notes, *notes_of(returns, len(visits))),
+        judged=tuple(_judged_over(returns, chances)),
+        returns=tuple(_rows_of(record, returns, chances)),
+        visits=tuple(_visit_row(record, one) for one in reversed(visits[-_MOST_ROWS:])),
+        notes=(*record.notes, *returns.notes, *_notes_of(returns, len(visits))),
     )
 
 
@@ -128,10 +126,10 @@ def probations_of(record: FleetRecord) -> tuple[Probation, ...]:
     """The nodes on probation alone; see :func:`fleet_repairs`."""
     faults, _ = with_notes(faults_of(record), record.repairs, record.since_ns)
     returns = returns_of(faults)
-    return probations(record, faults, returns, features_of(returns))
+    return _probations(record, faults, returns, features_of(returns))
 
 
-def probations(
+def _probations(
     record: FleetRecord, faults: Faults, returns: Returns, features: Features
 ) -> tuple[Probation, ...]:
     model = fitted(returns, features, returns.days)
@@ -141,14 +139,14 @@ def probations(
             returns,
             chances_of(model, features),
             record.nodes,
-            moment(record.since_ns),
+            _moment(record.since_ns),
             faults_a_day(faults),
             per_day,
         )
     )
 
 
-def judged_over(returns: Returns, chances: Chances) -> list[Judged]:
+def _judged_over(returns: Returns, chances: Chances) -> list[Judged]:
     """What was said, against what came, over 7 and over 30 days."""
     spans = ((EARLY_DAYS, chances.within_7), (LATE_DAYS, chances.within_30))
     return [
@@ -158,11 +156,11 @@ def judged_over(returns: Returns, chances: Chances) -> list[Judged]:
     ]
 
 
-def rows_of(record: FleetRecord, returns: Returns, chances: Chances) -> list[ReturnRow]:
+def _rows_of(record: FleetRecord, returns: Returns, chances: Chances) -> list[ReturnRow]:
     """The newest returns first."""
     found = []
-    since = moment(record.since_ns)
-    for row in reversed(range(max(0, len(returns) - MOST_ROWS), len(returns))):
+    since = _moment(record.since_ns)
+    for row in reversed(range(max(0, len(returns) - _MOST_ROWS), len(returns))):
         gap, action = float(returns.next_day[row] - returns.day[row]), int(returns.action[row])
         found.append(
             ReturnRow(
@@ -180,12 +178,12 @@ def rows_of(record: FleetRecord, returns: Returns, chances: Chances) -> list[Ret
     return found
 
 
-def visit_row(record: FleetRecord, one: Visit) -> VisitRow:
-    at = moment(record.since_ns) + timedelta(days=one.day)
+def _visit_row(record: FleetRecord, one: Visit) -> VisitRow:
+    at = _moment(record.since_ns) + timedelta(days=one.day)
     return VisitRow(record.nodes[one.node], at, str(one.action))
 
 
-def notes_of(returns: Returns, num_visits: int) -> list[str]:
+def _notes_of(returns: Returns, num_visits: int) -> list[str]:
     """What is missing, in words."""
     found = []
     if num_visits:
@@ -195,9 +193,9 @@ def notes_of(returns: Returns, num_visits: int) -> list[str]:
         return [*found, why]
     if young := int(np.count_nonzero(~returns.over(LATE_DAYS) & ~returns.failed(LATE_DAYS))):
         found.append(f"returns whose 30 days are not over, counted neither good nor bad: {young:,}")
-    if len(returns) < FEW_RETURNS:
+    if len(returns) < _FEW_RETURNS:
         found.append(
-            f"{count(len(returns), 'return')}, fewer than {FEW_RETURNS}: the chances are mostly"
+            f"{count(len(returns), 'return')}, fewer than {_FEW_RETURNS}: the chances are mostly"
             " those of public records"
         )
     if unsaid := int(np.count_nonzero(returns.action < 0)):
@@ -205,5 +203,5 @@ def notes_of(returns: Returns, num_visits: int) -> list[str]:
     return found
 
 
-def moment(ns: int) -> datetime:
+def _moment(ns: int) -> datetime:
     return datetime.fromtimestamp(ns / 1e9, UTC)

@@ -12,8 +12,6 @@ import numpy as np
 
 from triage.fleet.record.columns import Floats
 
-__all__ = ["EARLY_DAYS", "EDGES", "LATE_DAYS", "USUAL", "Curves", "cumulative", "own_curve"]
-
 EARLY_DAYS: Final = 7.0
 LATE_DAYS: Final = 30.0
 EDGES: Final = (0.0, 0.05, 0.25, 1.0, 3.0, 7.0, 14.0, 30.0)
@@ -21,8 +19,8 @@ EDGES: Final = (0.0, 0.05, 0.25, 1.0, 3.0, 7.0, 14.0, 30.0)
 USUAL: Final = (1.4, 0.3, 0.105, 0.048, 0.024, 0.012, 0.007)
 """Faults a day in each of them, where nothing else is known."""
 # A record's own curve takes over as its faults in an interval exceed these.
-PRIOR_FAULTS: Final = 5.0
-SUREST: Final = 0.9999
+_PRIOR_FAULTS: Final = 5.0
+_SUREST: Final = 0.9999
 
 
 def cumulative(days: Floats, per_day: tuple[float, ...] = USUAL) -> Floats:
@@ -52,8 +50,8 @@ class Curves:
         per_day: tuple[float, ...] = USUAL,
     ) -> "Curves":
         """The curves that give these chances at the moment of return."""
-        early = -np.log1p(-np.minimum(within_7, SUREST))
-        late = -np.log1p(-np.minimum(within_30, SUREST)) - early
+        early = -np.log1p(-np.minimum(within_7, _SUREST))
+        late = -np.log1p(-np.minimum(within_30, _SUREST)) - early
         return cls(early, np.maximum(late, 0.0), after, per_day)
 
     def expected(self, days: Floats) -> Floats:
@@ -76,5 +74,5 @@ def own_curve(gap: Floats, watched: Floats) -> tuple[float, ...]:
     low, high = np.array(EDGES[:-1]), np.array(EDGES[1:])
     reach = np.clip(np.minimum(gap, watched)[:, None] - low, 0, high - low).sum(axis=0)
     faults = np.histogram(gap[gap <= watched], EDGES)[0]
-    found = (faults + PRIOR_FAULTS) / (reach + PRIOR_FAULTS / np.array(USUAL))
+    found = (faults + _PRIOR_FAULTS) / (reach + _PRIOR_FAULTS / np.array(USUAL))
     return tuple(float(rate) for rate in found)

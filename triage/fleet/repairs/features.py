@@ -15,8 +15,6 @@ from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS, cumulative
 from triage.fleet.repairs.past import EARLY, LATE, by_group, by_node, ratios
 from triage.fleet.repairs.returns import ACTIONS, CAUSES, NO_ACTION, Returns
 
-__all__ = ["FEATURES", "LATE_FEATURES", "Features", "Weight", "features_of"]
-
 
 class Weight(NamedTuple):
     """How much one column counts on the scale of log odds before a record says otherwise."""
@@ -50,7 +48,7 @@ LATE_FEATURES: Final = (
 """Of one within 7 to 30 days, where none came before."""
 
 # Shares that failed again within 7 days, beside 33 % of all (InfiniteHBD trace, 525 returns).
-ELSEWHERE: Final = {
+_ELSEWHERE: Final = {
     OutageCause.NIC: 0.48,
     OutageCause.CABLE: 0.42,
     OutageCause.FAILED_TEST: 0.42,
@@ -58,12 +56,12 @@ ELSEWHERE: Final = {
     OutageCause.GPU: 0.22,
     OutageCause.COOLING: 0.15,
 }
-OF_ALL: Final = 0.33
-YEAR: Final = 365.0
-USUAL_DAYS, MOST_DAYS = 28.0, 112.0
-TOGETHER_DAYS: Final = 0.1
+_OF_ALL: Final = 0.33
+_YEAR: Final = 365.0
+_USUAL_DAYS, _MOST_DAYS = 28.0, 112.0
+_TOGETHER_DAYS: Final = 0.1
 # The fleet's ratio already holds what its burst does to each node.
-SHARED: Final = 0.7
+_SHARED: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +79,24 @@ def features_of(returns: Returns) -> Features:
     long_early = ratios(returns, everything, alike, EARLY, 112.0, 10.0)
     long_late = ratios(returns, everything, alike, LATE, 112.0, 10.0)
     now = ratios(returns, everything, long_early, EARLY, 7.0, 3.0)
-    expected = long_early * now**SHARED
+    expected = long_early * now**_SHARED
     of_cause = returns.cause * len(ACTIONS) + returns.action
     repair = np.where(returns.action >= 0, of_cause, NO_ACTION)
-    action = by_group(returns, repair, expected, YEAR, 5.0)
-    gap = np.clip(np.nan_to_num(returns.before_days, nan=USUAL_DAYS - 0.5), 0.0, MOST_DAYS)
+    action = by_group(returns, repair, expected, _YEAR, 5.0)
+    gap = np.clip(np.nan_to_num(returns.before_days, nan=_USUAL_DAYS - 0.5), 0.0, _MOST_DAYS)
     early, late = cumulative(np.array([EARLY_DAYS, LATE_DAYS]))
     columns = {
         "one": alike,
         "fleet_now": np.clip(np.log(now), -1.1, 1.1),
         "node": np.clip(np.log(by_node(returns, expected, 56.0, 1.0)), -1.0, 1.1),
-        "soon": np.clip(-np.log((gap + 0.5) / USUAL_DAYS), -1.4, 3.0),
+        "soon": np.clip(-np.log((gap + 0.5) / _USUAL_DAYS), -1.4, 3.0),
         "cause_elsewhere": elsewhere()[returns.cause],
-        "cause": np.log(by_group(returns, returns.cause, expected, YEAR, 20.0)),
+        "cause": np.log(by_group(returns, returns.cause, expected, _YEAR, 20.0)),
         "action": np.clip(np.log(action), -1.6, 1.1),
-        "together": np.minimum(np.log1p(others_back(returns.day)), 2.5),
+        "together": np.minimum(np.log1p(_others_back(returns.day)), 2.5),
     }
-    of_early = columns | {"fleet": log_odds(early * long_early)}
-    of_late = columns | {"fleet": log_odds((late - early) * long_late)}
+    of_early = columns | {"fleet": _log_odds(early * long_early)}
+    of_late = columns | {"fleet": _log_odds((late - early) * long_late)}
     return Features(
         early=np.column_stack([of_early[one.name] for one in FEATURES]),
         late=np.column_stack([of_late[one.name] for one in LATE_FEATURES]),
@@ -107,15 +105,15 @@ def features_of(returns: Returns) -> Features:
 
 def elsewhere() -> Floats:
     """By cause: how much more often it came back in a public record, as a logarithm."""
-    return np.log([ELSEWHERE.get(cause, OF_ALL) / OF_ALL for cause in CAUSES])
+    return np.log([_ELSEWHERE.get(cause, _OF_ALL) / _OF_ALL for cause in CAUSES])
 
 
-def log_odds(expected: Floats) -> Floats:
+def _log_odds(expected: Floats) -> Floats:
     """The log odds of any fault where so many are expected."""
     return np.asarray(np.log(np.expm1(expected)), np.float64)
 
 
-def others_back(day: Floats) -> Floats:
+def _others_back(day: Floats) -> Floats:
     """How many others came back in the last hours: a batch was away for a cause that it shares."""
-    before = np.searchsorted(day, day - TOGETHER_DAYS, side="right")
+    before = np.searchsorted(day, day - _TOGETHER_DAYS, side="right")
     return np.asarray(np.searchsorted(day, day, side="right") - before - 1, np.float64)

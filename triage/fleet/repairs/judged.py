@@ -12,12 +12,10 @@ from triage.domain.wire import Count, Share, WireForm
 from triage.fleet.record.columns import Flags, Floats
 from triage.fleet.repairs.shares import share
 
-__all__ = ["Decile", "Judged", "auc", "judged", "log_loss"]
-
-NUM_GROUPS: Final = 10
+_NUM_GROUPS: Final = 10
 # Below so many returns a group says nothing of 5 points: its own noise is larger.
-FEWEST_IN_GROUP: Final = 10
-SMALLEST: Final = 1e-6
+_FEWEST_IN_GROUP: Final = 10
+_SMALLEST: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +88,13 @@ def auc(chances: Floats, failed: Flags) -> tuple[float | None, float | None, flo
 
 def log_loss(chances: Floats, failed: Flags) -> float:
     """Mean surprise in nats: the less the better."""
-    kept = np.clip(chances, SMALLEST, 1 - SMALLEST)
+    kept = np.clip(chances, _SMALLEST, 1 - _SMALLEST)
     return float(-np.mean(np.where(failed, np.log(kept), np.log1p(-kept))))
 
 
 def deciles(chances: Floats, failed: Flags) -> tuple[Decile, ...]:
     """Tenths by what was said, the lowest first; fewer groups where there are few returns."""
-    groups = min(NUM_GROUPS, len(chances) // FEWEST_IN_GROUP)
+    groups = min(_NUM_GROUPS, len(chances) // _FEWEST_IN_GROUP)
     found = []
     for rows in np.array_split(np.argsort(chances, kind="stable"), groups) if groups else ():
         hits = int(np.count_nonzero(failed[rows]))

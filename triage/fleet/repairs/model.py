@@ -17,17 +17,15 @@ from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS
 from triage.fleet.repairs.features import FEATURES, LATE_FEATURES, Features, Weight
 from triage.fleet.repairs.returns import Returns
 
-__all__ = ["REFIT_DAYS", "Chances", "Fit", "Model", "chances_of", "fitted", "walked_forward"]
-
-HALF_LIFE_DAYS: Final = 182.0
+_HALF_LIFE_DAYS: Final = 182.0
 REFIT_DAYS: Final = 1.0
 # A record of more returns is fitted once a week: its weights hardly move in between.
-MANY_RETURNS: Final = 5_000
-REFIT_MANY_DAYS: Final = 7.0
-ROUNDS: Final = 40
-LARGEST_STEP: Final = 1.0
-ENOUGH: Final = 1e-6
-TWO_SIDED_95: Final = 1.96
+_MANY_RETURNS: Final = 5_000
+_REFIT_MANY_DAYS: Final = 7.0
+_ROUNDS: Final = 40
+_LARGEST_STEP: Final = 1.0
+_ENOUGH: Final = 1e-6
+_TWO_SIDED_95: Final = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +70,15 @@ def fitted(returns: Returns, features: Features, day: float, start: Model | None
     week = returns.over(EARLY_DAYS, day)
     month = returns.over(LATE_DAYS, day) & ~returns.failed(EARLY_DAYS)
     age = np.maximum(day - returns.day, 0.0)
-    trust = np.exp2(-age / HALF_LIFE_DAYS)
-    early = fit(
+    trust = np.exp2(-age / _HALF_LIFE_DAYS)
+    early = _fit(
         features.early[week],
         returns.failed(EARLY_DAYS)[week],
         trust[week],
         FEATURES,
         None if start is None else start.early.weights,
     )
-    late = fit(
+    late = _fit(
         features.late[month],
         returns.failed(LATE_DAYS)[month],
         trust[month],
@@ -90,7 +88,7 @@ def fitted(returns: Returns, features: Features, day: float, start: Model | None
     return Model(early, late)
 
 
-def fit(
+def _fit(
     rows: Floats, failed: Flags, trust: Floats, prior: Sequence[Weight], start: Floats | None = None
 ) -> Fit:
     """The weights of highest posterior density, by Newton's method, and their covariance."""
@@ -98,14 +96,14 @@ def fit(
     precision = np.diag([one.sd**-2 for one in prior])
     weights = mean if start is None else start
     curvature = precision
-    for _ in range(ROUNDS):
-        said = chance(rows @ weights)
+    for _ in range(_ROUNDS):
+        said = _chance(rows @ weights)
         slope = rows.T @ (trust * (failed - said)) - precision @ (weights - mean)
         curvature = rows.T @ (rows * (trust * said * (1 - said))[:, None]) + precision
         step = np.linalg.solve(curvature, slope)
         largest = float(np.abs(step).max())
-        weights = weights + step * min(1.0, LARGEST_STEP / max(largest, ENOUGH))
-        if largest < ENOUGH:
+        weights = weights + step * min(1.0, _LARGEST_STEP / max(largest, _ENOUGH))
+        if largest < _ENOUGH:
             break
     return Fit(weights, np.linalg.inv(curvature), len(rows))
 
@@ -114,8 +112,8 @@ def chances_of(model: Model, features: Features) -> Chances:
     """What the model says of returns with these features."""
     early, early_error = model.early.log_odds(features.early)
     late, late_error = model.late.log_odds(features.late)
-    week = [chance(early + sign * TWO_SIDED_95 * early_error) for sign in (0, -1, 1)]
-    rest = [chance(late + sign * TWO_SIDED_95 * late_error) for sign in (0, -1, 1)]
+    week = [_chance(early + sign * _TWO_SIDED_95 * early_error) for sign in (0, -1, 1)]
+    rest = [_chance(late + sign * _TWO_SIDED_95 * late_error) for sign in (0, -1, 1)]
     month = [1 - (1 - a) * (1 - b) for a, b in zip(week, rest, strict=True)]
     number = np.full(len(early), float(model.early.num_returns))
     return Chances(week[0], week[1], week[2], month[0], month[1], month[2], number)
@@ -125,19 +123,19 @@ def walked_forward(returns: Returns, features: Features) -> Chances:
     """What was said of each return on its day, by the model as it was at the day's begin."""
     parts: list[Chances] = []
     model: Model | None = None
-    step = REFIT_DAYS if len(returns) <= MANY_RETURNS else REFIT_MANY_DAYS
+    step = REFIT_DAYS if len(returns) <= _MANY_RETURNS else _REFIT_MANY_DAYS
     period = np.floor(returns.day / step)
     for number in np.unique(period).tolist():
         now = period == number
         model = fitted(returns, features, number * step, model)
         parts.append(chances_of(model, Features(features.early[now], features.late[now])))
     names = Chances.__slots__
-    return Chances(*(joined([getattr(one, name) for one in parts]) for name in names))
+    return Chances(*(_joined([getattr(one, name) for one in parts]) for name in names))
 
 
-def joined(parts: Sequence[Floats]) -> Floats:
+def _joined(parts: Sequence[Floats]) -> Floats:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def chance(log_odds: Floats) -> Floats:
+def _chance(log_odds: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))), np.float64)

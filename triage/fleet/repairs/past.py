@@ -14,8 +14,6 @@ from triage.fleet.record.columns import Flags, Floats, Ints
 from triage.fleet.repairs.curve import EARLY_DAYS, EDGES, LATE_DAYS, USUAL, cumulative
 from triage.fleet.repairs.returns import Returns
 
-__all__ = ["EARLY", "LATE", "WHOLE", "by_group", "by_node", "ratios"]
-
 EARLY: Final = (0.0, EARLY_DAYS)
 LATE: Final = (EARLY_DAYS, LATE_DAYS)
 WHOLE: Final = (0.0, LATE_DAYS)
@@ -41,12 +39,12 @@ def ratios(
     seen_at = np.sort(next_day[hit])
     seen = np.concatenate([[0.0], np.cumsum(weight[hit][np.argsort(next_day[hit])])])
     observed = seen[np.searchsorted(seen_at, day, side="right")]
-    hoped = hazard_until(day, next_day, weight * expected[among], span)
+    hoped = _hazard_until(day, next_day, weight * expected[among], span)
     decay = np.exp2(-day / half_life)
     return np.asarray((observed * decay + pseudo) / (hoped * decay + pseudo), np.float64)
 
 
-def hazard_until(
+def _hazard_until(
     day: Floats, next_day: Floats, weight: Floats, span: tuple[float, float]
 ) -> Floats:
     """At each day, the usual hazard that all returns before it have run through, weighted.
@@ -89,7 +87,7 @@ def by_node(returns: Returns, expected: Floats, half_life: float, pseudo: float)
     hoped = (cumulative(gap) * expected).tolist()
     hit = returns.failed(LATE_DAYS).tolist()
     day = returns.day.tolist()
-    for rows in rows_by_node(returns.node):
+    for rows in _rows_by_node(returns.node):
         seen = hope = 0.0
         for before, row in pairwise(rows):
             decay = 2.0 ** ((day[before] - day[row]) / half_life)
@@ -98,7 +96,7 @@ def by_node(returns: Returns, expected: Floats, half_life: float, pseudo: float)
     return found
 
 
-def rows_by_node(node: Ints) -> Iterator[list[int]]:
+def _rows_by_node(node: Ints) -> Iterator[list[int]]:
     """The rows of each node that has more than one, by time."""
     order = np.argsort(node, kind="stable")
     edges = np.flatnonzero(np.diff(node[order])) + 1

@@ -14,24 +14,22 @@ from triage.fleet.repairs.model import Chances
 from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns
 from triage.fleet.repairs.words import check_after, probation_text
 
-__all__ = ["faults_a_day", "on_probation"]
-
-TIMES_USUAL: Final = 2.0
+_TIMES_USUAL: Final = 2.0
 # The fleet's rate is that of four half-lives of a standing.
-RATE_DAYS: Final = 112.0
+_RATE_DAYS: Final = 112.0
 # Where a record has no fault, or none yet: 4.18 per 1,000 node-days (InfiniteHBD trace).
-USUAL_RATE: Final = 0.00418
-PRIOR_FAULTS: Final = 1.0
-STEP_DAYS: Final = 0.25
+_USUAL_RATE: Final = 0.00418
+_PRIOR_FAULTS: Final = 1.0
+_STEP_DAYS: Final = 0.25
 
 
 def faults_a_day(faults: Faults) -> float:
     """Faults of a node a day in the last 112 days, a hint of the usual rate added."""
-    span = min(RATE_DAYS, faults.days)
+    span = min(_RATE_DAYS, faults.days)
     new = faults.begun & (faults.start_day >= faults.days - span)
     node_days = faults.num_nodes * span
-    prior_days = PRIOR_FAULTS / USUAL_RATE
-    return float((np.count_nonzero(new) + PRIOR_FAULTS) / (node_days + prior_days))
+    prior_days = _PRIOR_FAULTS / _USUAL_RATE
+    return float((np.count_nonzero(new) + _PRIOR_FAULTS) / (node_days + prior_days))
 
 
 def on_probation(
@@ -51,7 +49,7 @@ def on_probation(
     curves = Curves.through(chances.within_7[rows], chances.within_30[rows], usual_a_day, per_day)
     next_7, next_30 = (curves.chance(back, days)[:, 0] for days in (EARLY_DAYS, LATE_DAYS))
     usual_7 = float(-np.expm1(-usual_a_day * EARLY_DAYS))
-    ends = end_days(curves, TIMES_USUAL * usual_7)
+    ends = _end_days(curves, _TIMES_USUAL * usual_7)
     for at in np.argsort(-next_7, kind="stable").tolist():
         row, days_back = int(rows[at]), float(back[at, 0])
         if ends[at] <= days_back:
@@ -85,9 +83,9 @@ def on_probation(
         )  # fmt: skip
 
 
-def end_days(curves: Curves, least: float) -> Floats:
+def _end_days(curves: Curves, least: float) -> Floats:
     """Days after the return from which on the chance of a week is below ``least``; 30 at most."""
-    grid = np.arange(0.0, LATE_DAYS + STEP_DAYS, STEP_DAYS)
+    grid = np.arange(0.0, LATE_DAYS + _STEP_DAYS, _STEP_DAYS)
     above = curves.chance(grid[None, :], EARLY_DAYS) >= least
     last = above.shape[1] - 1 - np.argmax(above[:, ::-1], axis=1)
-    return np.where(above.any(axis=1), np.minimum(grid[last] + STEP_DAYS, LATE_DAYS), 0.0)
+    return np.where(above.any(axis=1), np.minimum(grid[last] + _STEP_DAYS, LATE_DAYS), 0.0)

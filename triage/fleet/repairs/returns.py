@@ -13,13 +13,11 @@ from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import Flags, Floats, Ints
 from triage.fleet.record.faults import Faults
 
-__all__ = ["ACTIONS", "CAUSES", "NO_ACTION", "Returns", "returns_of"]
-
 CAUSES = tuple(OutageCause)
 ACTIONS = tuple(RepairAction)
 NO_ACTION = -1
 # The newest that are looked at: sums that decay over a week have no more room in a float.
-MAX_DAYS = 3_700.0
+_MAX_DAYS = 3_700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Returns:
 
 def returns_of(faults: Faults) -> Returns:
     """The returns of a record's faults."""
-    first = max(0.0, faults.days - MAX_DAYS)
+    first = max(0.0, faults.days - _MAX_DAYS)
     order = np.lexsort((faults.start_day, faults.node))
     node = faults.node[order].astype(np.int64)
     start, end, back = faults.start_day[order], faults.back_day[order], faults.back[order]
@@ -76,7 +74,7 @@ def returns_of(faults: Faults) -> Returns:
     kept = kept[np.lexsort((node[kept], end[kept]))]
     notes = list(faults.notes)
     if early := int(np.count_nonzero(back & (end < first))):
-        notes.append(f"returns more than {MAX_DAYS:,.0f} days before the end, not used: {early:,}")
+        notes.append(f"returns more than {_MAX_DAYS:,.0f} days before the end, not used: {early:,}")
     return Returns(
         node=node[kept],
         start_day=start[kept],

@@ -11,8 +11,6 @@ from triage.fleet.repairs.returns import Returns
 from triage.statistics.cause_mix import share as share_of
 from triage.statistics.estimate import Estimate
 
-__all__ = ["FEWEST", "failed_share", "share"]
-
 FEWEST: Final = 5
 """Of fewer returns no share is said, only its bounds."""
 

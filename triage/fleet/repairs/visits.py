@@ -14,11 +14,9 @@ from triage.fleet.record.columns import RepairNotes
 from triage.fleet.record.faults import Faults
 from triage.fleet.record.node_exposure import NS_PER_DAY
 
-__all__ = ["Visit", "with_notes"]
-
-WRITTEN_WITHIN_DAYS: Final = 1.0
-DRAINED_WITHIN_DAYS: Final = 1 / 24
-STRENGTH: Final = tuple(RepairAction)
+_WRITTEN_WITHIN_DAYS: Final = 1.0
+_DRAINED_WITHIN_DAYS: Final = 1 / 24
+_STRENGTH: Final = tuple(RepairAction)
 """What changes most stands last, but for ``other``."""
 
 
@@ -43,24 +41,24 @@ def with_notes(
     order = np.lexsort((faults.start_day, faults.node))
     keys = faults.node[order].astype(np.float64) * 1e6 + faults.start_day[order]
     days = (repairs.at_ns - since_ns) / NS_PER_DAY
-    wanted = repairs.node.astype(np.float64) * 1e6 + days + DRAINED_WITHIN_DAYS
+    wanted = repairs.node.astype(np.float64) * 1e6 + days + _DRAINED_WITHIN_DAYS
     places = np.searchsorted(keys, wanted, side="right") - 1
     actions, visits = list(faults.action), []
     own = {row for row, action in enumerate(actions) if action is not None}
     for note, place in enumerate(places.tolist()):
         row = int(order[place]) if place >= 0 else -1
         node, day, action = int(repairs.node[note]), float(days[note]), repairs.action[note]
-        if row < 0 or faults.node[row] != node or day > faults.back_day[row] + WRITTEN_WITHIN_DAYS:
+        if row < 0 or faults.node[row] != node or day > faults.back_day[row] + _WRITTEN_WITHIN_DAYS:
             visits.append(Visit(node, day, action))
         elif row not in own:
-            actions[row] = stronger(actions[row], action)
+            actions[row] = _stronger(actions[row], action)
     return replace(faults, action=tuple(actions)), tuple(visits)
 
 
-def stronger(one: RepairAction | None, other: RepairAction) -> RepairAction:
+def _stronger(one: RepairAction | None, other: RepairAction) -> RepairAction:
     """Of two repairs, the one that changes more."""
     if one is None or one is RepairAction.OTHER:
         return other
     if other is RepairAction.OTHER:
         return one
-    return max(one, other, key=STRENGTH.index)
+    return max(one, other, key=_STRENGTH.index)

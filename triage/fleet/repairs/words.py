@@ -7,9 +7,7 @@ from triage.domain.counts import count
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 
-__all__ = ["CHECK_AFTER", "action_words", "cause_words", "check_after", "probation_text"]
-
-STRESS: Final = "dcgm.targeted_stress"
+_STRESS: Final = "dcgm.targeted_stress"
 CHECK_AFTER: Final = {
     OutageCause.GPU: "dcgm.diagnostic",
     OutageCause.MEMORY: "host.stress",
@@ -23,7 +21,7 @@ CHECK_AFTER: Final = {
     OutageCause.COOLING: "gpu.temperature",
 }
 """The check that shows whether a cause is gone; after any other, a stress test of the node."""
-CAUSES: Final = {
+_CAUSES: Final = {
     OutageCause.GPU: "a GPU fault",
     OutageCause.CPU: "a CPU fault",
     OutageCause.NIC: "a NIC fault",
@@ -34,31 +32,31 @@ CAUSES: Final = {
     OutageCause.SOFTWARE: "a software fault",
     OutageCause.UNKNOWN: "an unknown fault",
 }
-ACTIONS: Final = {
+_ACTIONS: Final = {
     RepairAction.NONE: "no repair",
     RepairAction.RESET_GPU: "a GPU reset",
     RepairAction.CLEAN: "a cleaning",
     RepairAction.OTHER: "a repair",
 }
-NAMES: Final = {"gpu": "GPU", "nic": "NIC", "cpu": "CPU"}
+_NAMES: Final = {"gpu": "GPU", "nic": "NIC", "cpu": "CPU"}
 
 
 def cause_words(cause: OutageCause) -> str:
     """``a cable fault``."""
-    return CAUSES.get(cause, f"a {cause} fault")
+    return _CAUSES.get(cause, f"a {cause} fault")
 
 
 def action_words(action: RepairAction) -> str:
     """``a cable swap``, ``a reboot``."""
-    if action in ACTIONS:
-        return ACTIONS[action]
+    if action in _ACTIONS:
+        return _ACTIONS[action]
     verb, _, part = str(action).partition("_")
-    return f"a {NAMES.get(part, part)} {verb}" if part else f"a {verb}"
+    return f"a {_NAMES.get(part, part)} {verb}" if part else f"a {verb}"
 
 
 def check_after(cause: OutageCause) -> str:
     """The check to run on a node that came back after this cause."""
-    return CHECK_AFTER.get(cause, STRESS)
+    return CHECK_AFTER.get(cause, _STRESS)
 
 
 def probation_text(

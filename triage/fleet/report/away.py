@@ -22,10 +22,8 @@ from triage.statistics.away.steps import away
 from triage.statistics.estimate import Estimate
 from triage.statistics.next_period import Drift, expected_next
 
-__all__ = ["AwayOf", "NextPeriod", "NodesAway", "next_period", "nodes_away"]
-
-Names = npt.NDArray[np.str_]
-MOST_OF_A_KIND: Final = 8
+_Names = npt.NDArray[np.str_]
+_MOST_OF_A_KIND: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def nodes_away(record: FleetRecord) -> NodesAway | None:
     if not faults.num_nodes or faults.days <= 0:
         return None
     every = np.ones(len(faults), np.bool_)
-    found = of_rows(faults, every, faults.num_nodes, walk=True)
+    found = _of_rows(faults, every, faults.num_nodes, walk=True)
     foretold = found.law.quantile(found.confidence)
     return NodesAway(
         faults.num_nodes,
@@ -130,21 +128,23 @@ def groups(record: FleetRecord, faults: Faults) -> Iterator[AwayOf]:
     """By generation, rack and cause, the most node-days first; nothing where all are alike."""
     for kind, names in (("generation", record.generation), ("rack", record.rack)):
         of_node = np.array([name or "" for name in names], np.str_)
-        yield from of_kind(kind, faults, of_node[faults.node], of_node)
+        yield from _of_kind(kind, faults, of_node[faults.node], of_node)
     causes = np.array([str(cause) for cause in faults.cause], np.str_)
-    yield from of_kind("cause", faults, causes, None)
+    yield from _of_kind("cause", faults, causes, None)
 
 
-def of_kind(kind: str, faults: Faults, of_fault: Names, of_node: Names | None) -> Iterator[AwayOf]:
+def _of_kind(
+    kind: str, faults: Faults, of_fault: _Names, of_node: _Names | None
+) -> Iterator[AwayOf]:
     names, row = np.unique(of_fault, return_inverse=True)
     if len(names) < 2 and (of_node is None or len(np.unique(of_node)) < 2):
         return
     away_days = np.bincount(row, weights=faults.end_day - faults.start_day, minlength=len(names))
-    for place in np.argsort(-away_days, kind="stable")[:MOST_OF_A_KIND]:
+    for place in np.argsort(-away_days, kind="stable")[:_MOST_OF_A_KIND]:
         if not names[place]:
             continue
         nodes = faults.num_nodes if of_node is None else int((of_node == names[place]).sum())
-        found = of_rows(faults, row == place, nodes, walk=False)
+        found = _of_rows(faults, row == place, nodes, walk=False)
         yield AwayOf(
             kind,
             str(names[place]),
@@ -156,7 +156,7 @@ def of_kind(kind: str, faults: Faults, of_fault: Names, of_node: Names | None) -
         )
 
 
-def of_rows(faults: Faults, rows: Flags, num_nodes: int, *, walk: bool) -> SparesForecast:
+def _of_rows(faults: Faults, rows: Flags, num_nodes: int, *, walk: bool) -> SparesForecast:
     # What touches the record in one moment alone is no time away.
     rows = rows & (faults.start_day < faults.days) & (faults.end_day > 0)
     return spares_forecast(

@@ -14,8 +14,6 @@ from triage.statistics.cause_mix import share
 from triage.statistics.dispersion import wider_rate
 from triage.statistics.estimate import Estimate
 
-__all__ = ["CauseCount", "Origin", "OriginCount", "by_cause", "by_origin", "thinned"]
-
 
 class Origin(StrEnum):
     """Where a cause lies, as a plan for more GPUs sees it."""

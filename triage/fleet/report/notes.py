@@ -7,8 +7,6 @@ import numpy as np
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import Exposed
 
-__all__ = ["notes_of", "runs_without_nodes"]
-
 
 def notes_of(record: FleetRecord, seen: Exposed) -> Iterator[str]:
     """One sentence for each kind of gap in the record."""

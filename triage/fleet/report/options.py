@@ -5,8 +5,6 @@ from dataclasses import dataclass, fields
 from triage.errors import UsageError
 from triage.statistics.projection import SIZES
 
-__all__ = ["FleetOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class FleetOptions:

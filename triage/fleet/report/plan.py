@@ -24,21 +24,8 @@ from triage.statistics.ettr import (
 from triage.statistics.limits import Limits, gpu_limit, useful_limit
 from triage.statistics.projection import Projection, mtti_at, project, survival
 
-__all__ = [
-    "EttrPlan",
-    "LimitRow",
-    "SurvivalPoint",
-    "checkpoints",
-    "ettr_plan",
-    "limit_rows",
-    "projections",
-    "reference_mtti",
-    "survival_points",
-    "usual_sizes",
-]
-
 # The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours.
-MIDDLE: Final = (0.05, 0.95)
+_MIDDLE: Final = (0.05, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +78,7 @@ def usual_sizes(seen: Exposed) -> tuple[int, tuple[int, int]] | None:
     reached = np.cumsum(weight[order]) / weight.sum()
     low, middle, high = (
         int(seen.gpus[order][np.searchsorted(reached, share)])
-        for share in (MIDDLE[0], 0.5, MIDDLE[1])
+        for share in (_MIDDLE[0], 0.5, _MIDDLE[1])
     )
     return max(1, middle), (max(1, low), max(1, high))
 

@@ -13,28 +13,11 @@ from triage.statistics.comparing import Comparison, compare_rates
 from triage.statistics.dispersion import Dispersion, dispersion, wider_mtti, wider_rate
 from triage.statistics.estimate import Estimate
 
-__all__ = [
-    "ByGeneration",
-    "BySize",
-    "Periods",
-    "Rates",
-    "SizeTest",
-    "Window",
-    "by_generation",
-    "by_size",
-    "clusters",
-    "compare_periods",
-    "day_edges",
-    "over_time",
-    "rates",
-    "size_test",
-]
-
 # A picture of at most so many windows: days, weeks, or four weeks.
-DAILY_UP_TO_DAYS: Final = 21
-WEEKLY_UP_TO_DAYS: Final = 750
+_DAILY_UP_TO_DAYS: Final = 21
+_WEEKLY_UP_TO_DAYS: Final = 750
 
-Floats = npt.NDArray[np.float64]
+_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +106,12 @@ def rates(seen: Exposed, factor: float) -> Rates:
     )
 
 
-def clusters(seen: Exposed, edges_h: Floats) -> Dispersion:
+def clusters(seen: Exposed, edges_h: _Floats) -> Dispersion:
     """Over-dispersion of the days between ``edges_h``."""
     return dispersion(seen.events_between(edges_h), np.diff(seen.exposure_before(edges_h)))
 
 
-def day_edges(record: FleetRecord, seen: Exposed) -> Floats:
+def day_edges(record: FleetRecord, seen: Exposed) -> _Floats:
     """The record's start, each midnight in UTC within it, and its end; in its hours."""
     day_ns = 24 * HOUR_NS
     first = -(-(record.since_ns + 1) // day_ns) * day_ns
@@ -209,7 +192,7 @@ def over_time(seen: Exposed, factor: float) -> tuple[Window, ...]:
     if not seen.period_h:
         return ()
     days = seen.period_h / 24
-    step_h = 24.0 * (1 if days <= DAILY_UP_TO_DAYS else 7 if days <= WEEKLY_UP_TO_DAYS else 28)
+    step_h = 24.0 * (1 if days <= _DAILY_UP_TO_DAYS else 7 if days <= _WEEKLY_UP_TO_DAYS else 28)
     edges = np.append(np.arange(0.0, seen.period_h - 1e-9, step_h), seen.period_h)
     events = seen.events_between(edges)
     job_hours = np.diff(seen.job_hours_before(edges))
@@ -244,7 +227,7 @@ def _cleaned(hours: float) -> float:
     return float(hours) if hours > 1e-3 else 0.0
 
 
-def _power(gpus: Floats) -> npt.NDArray[np.int64]:
+def _power(gpus: _Floats) -> npt.NDArray[np.int64]:
     """The k of the smallest 2^k that holds a job; for sizes of 1 and more."""
     return np.ceil(np.log2(np.maximum(gpus, 1.0)) - 1e-9).astype(np.int64)
 

@@ -62,11 +62,9 @@ from triage.statistics.lifetimes import Survival, WeibullShape, kaplan_meier, we
 from triage.statistics.projection import Projection
 from triage.statistics.silent_days import SilentDays, silent_days
 
-__all__ = ["SCHEMA", "Exposure", "FleetReport", "Gaps", "Stops", "fleet_report"]
-
 SCHEMA: Final = "triage.fleet/1"
 # Steps of the curve of gaps that are kept for a picture.
-CURVE_POINTS: Final = 200
+_CURVE_POINTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True)
-class MttiWindow(WireForm):
+class _MttiWindow(WireForm):
     """One stretch of the period: a :class:`Window` with its times."""
 
     events: Count
@@ -181,7 +179,7 @@ class FleetReport(WireForm):
     by_size: tuple[BySize, ...]
     size_test: SizeTest
     by_generation: tuple[ByGeneration, ...]
-    over_time: Annotated[tuple[Window, ...], SentAs(tuple[MttiWindow, ...])]
+    over_time: Annotated[tuple[Window, ...], SentAs(tuple[_MttiWindow, ...])]
     dispersion: Dispersion
     comparison: Annotated[Periods, SentAs(dict[str, Any])]
     projection: tuple[Projection, ...]
@@ -217,8 +215,8 @@ class FleetReport(WireForm):
         """The time that lies so many hours after the record's start."""
         return datetime.fromtimestamp(self.since.timestamp() + hours * 3600, UTC)
 
-    def _timed(self, window: Window) -> MttiWindow:
-        return MttiWindow(
+    def _timed(self, window: Window) -> _MttiWindow:
+        return _MttiWindow(
             window.events,
             window.job_hours,
             window.gpu_hours,
@@ -327,7 +325,7 @@ def _gaps(seen: Exposed) -> Gaps:
     last = seen.period_h - seen.at_h[-1:]
     times = np.maximum(np.concatenate([between, last]), 0.0)
     failed = np.arange(len(times)) < len(between)
-    return Gaps(kaplan_meier(times, failed, points=CURVE_POINTS), weibull_shape(times, failed))
+    return Gaps(kaplan_meier(times, failed, points=_CURVE_POINTS), weibull_shape(times, failed))
 
 
 def _hours_of_day(

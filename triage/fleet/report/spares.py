@@ -19,10 +19,8 @@ from triage.statistics.spares import (
     spares_in_repair,
 )
 
-__all__ = ["AvailabilitySpares", "Repairs", "SpareRow", "repairs", "spare_rows"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def repairs(record: FleetRecord, seen: Exposed) -> Repairs:
     )
 
 
-def own_rows(absent: NodesAway, mending: Repairs) -> list[SpareRow]:
+def _own_rows(absent: NodesAway, mending: Repairs) -> list[SpareRow]:
     """What will suffice, and what did, by the record's own outages; nothing without one."""
     found, nodes = absent.found, absent.num_nodes
     if not found.outages:
@@ -103,7 +101,7 @@ def own_rows(absent: NodesAway, mending: Repairs) -> list[SpareRow]:
     ]
 
 
-def _merged(node: Ints, start: Floats, end: Floats) -> tuple[Floats, Floats]:
+def _merged(node: _Ints, start: _Floats, end: _Floats) -> tuple[_Floats, _Floats]:
     """Stretches of each node without overlaps."""
     if not len(node):
         return start, end
@@ -127,7 +125,7 @@ def spare_rows(
     """Spares for ``num_nodes``: foretold, by rate and days of repair, and by availability."""
     if num_nodes < 1:
         return (), None
-    rows = [] if absent is None else own_rows(absent, mending)
+    rows = [] if absent is None else _own_rows(absent, mending)
     hardware = sum(one.count for one in origins if one.origin is Origin.HARDWARE)
     for basis, events in (("every stop", seen.events), ("hardware", hardware)):
         if not seen.node_days or not events:

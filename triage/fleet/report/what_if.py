@@ -19,25 +19,13 @@ from triage.statistics.estimate import NO_EXPOSURE, Estimate
 from triage.statistics.projection import Projection, project, survival
 from triage.statistics.rates import rate as plain_rate
 
-__all__ = [
-    "DEFAULT_CONFIDENCE",
-    "DEFAULT_REPAIR_DAYS",
-    "CheckpointAnswer",
-    "ProjectionAnswer",
-    "SparesAnswer",
-    "SparesBy",
-    "checkpoints_for",
-    "projection_for",
-    "spares_for",
-]
-
 DEFAULT_CONFIDENCE: Final = 0.99
 DEFAULT_REPAIR_DAYS: Final = 7.0
-PER_NODE_DAY: Final = "per 1,000 node-days"
+_PER_NODE_DAY: Final = "per 1,000 node-days"
 
 
 @dataclass(frozen=True, slots=True)
-class SurvivalAt:
+class _SurvivalAt:
     """Probability that the job runs ``hours`` without an unexpected stop."""
 
     hours: float
@@ -56,7 +44,7 @@ class ProjectionAnswer(WireForm):
     num_gpus: int
     mtti: Estimate
     software_fixed: float | None
-    survival: tuple[SurvivalAt, ...]
+    survival: tuple[_SurvivalAt, ...]
     seen_gpus: tuple[int, int] | None
     per_million_gpu_hours: Estimate
     warnings: tuple[str, ...]
@@ -120,15 +108,15 @@ def projection_for(
     report: FleetReport, num_gpus: int, hours: tuple[float, ...] = (1.0, 3.0, 8.0, 24.0, 168.0)
 ) -> ProjectionAnswer:
     """A job of ``num_gpus`` at the fleet's rate; estimates without figures where it has none."""
-    rate = per_gpu_hour(report)
+    rate = _per_gpu_hour(report)
     if rate is None:
-        nothing = unknown("h")
+        nothing = _unknown("h")
         warnings = ("no run says how many GPUs it had: nothing can be projected",)
         return ProjectionAnswer(
             num_gpus, nothing, None, (), None, report.rates.per_million_gpu_hours, warnings
         )
     one = projected(report, num_gpus, rate)
-    lasts = tuple(SurvivalAt(each, survival(rate, num_gpus, each)) for each in hours)
+    lasts = tuple(_SurvivalAt(each, survival(rate, num_gpus, each)) for each in hours)
     return ProjectionAnswer(
         num_gpus,
         one.mtti,
@@ -145,10 +133,10 @@ def checkpoints_for(
 ) -> CheckpointAnswer:
     """Checkpoints of a job of ``num_gpus``; of the record's usual job where None."""
     size = num_gpus or report.exposure.reference_gpus
-    rate = per_gpu_hour(report)
+    rate = _per_gpu_hour(report)
     if size is None or rate is None:
         known = report.stops.unexpected or report.exposure.basis != "calendar"
-        mtti = report.rates.mtti if known else unknown("h")
+        mtti = report.rates.mtti if known else _unknown("h")
         size = None
         warnings: tuple[str, ...] = ("the size of the jobs is not known: it is for any of them",)
     else:
@@ -192,12 +180,12 @@ def spares_for(
     if nodes < 1:
         notes.append("no node is known: say for how many nodes")
         return SparesAnswer(nodes, days, confidence, (), measured, (), tuple(notes))
-    own = [] if repair_days is not None else own_spares(report, nodes, confidence)
+    own = [] if repair_days is not None else _own_spares(report, nodes, confidence)
     rows = (
         *own,
         *(
-            spares_by(basis, rate, nodes * days / 1e3, confidence)
-            for basis, rate in node_rates(report)
+            _spares_by(basis, rate, nodes * days / 1e3, confidence)
+            for basis, rate in _node_rates(report)
             if rate.high is not None
         ),
     )
@@ -208,13 +196,13 @@ def spares_for(
     return SparesAnswer(nodes, days, confidence, rows, measured, costs, tuple(notes))
 
 
-def own_spares(report: FleetReport, nodes: int, confidence: float) -> list[SparesBy]:
+def _own_spares(report: FleetReport, nodes: int, confidence: float) -> list[SparesBy]:
     """What will suffice and what did, by the record's outages; for other fleets in proportion."""
     absent = report.away
     if absent is None or not absent.outages:
         return []
     found, scale = absent.found, nodes / absent.num_nodes
-    rate = outage_rate(report)
+    rate = _outage_rate(report)
     forecast = found.at(confidence)
     if scale != 1:
         said = f"taken in proportion from the {absent.num_nodes:,} nodes of the record"
@@ -231,10 +219,10 @@ def own_spares(report: FleetReport, nodes: int, confidence: float) -> list[Spare
     ]
 
 
-def outage_rate(report: FleetReport) -> Estimate:
+def _outage_rate(report: FleetReport) -> Estimate:
     """Outages per 1,000 node-days; the bounds hold that of the next period too."""
     days = report.exposure.num_nodes * report.exposure.days
-    plain = plain_rate(report.repairs.outages, days, unit=PER_NODE_DAY, per=1e3)
+    plain = plain_rate(report.repairs.outages, days, unit=_PER_NODE_DAY, per=1e3)
     said = report.next_period.outages if report.next_period else None
     if plain.value is None or said is None or not said.value or not said.low or not said.high:
         return plain
@@ -242,14 +230,14 @@ def outage_rate(report: FleetReport) -> Estimate:
     return replace(plain, low=low, high=high, notes=said.notes)
 
 
-def spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
+def _spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
     """``per_rate`` turns a rate into the mean number of nodes that are away."""
-    spares = rate.growing(lambda one: quantile(per_rate * one, confidence), "nodes")
+    spares = rate.growing(lambda one: _quantile(per_rate * one, confidence), "nodes")
     down = None if rate.value is None else per_rate * rate.value
     return SparesBy(basis, rate, down, spares)
 
 
-def per_gpu_hour(report: FleetReport) -> Estimate | None:
+def _per_gpu_hour(report: FleetReport) -> Estimate | None:
     per_million = report.rates.per_million_gpu_hours
     if per_million.high is None:
         return None
@@ -277,7 +265,7 @@ def projected(report: FleetReport, num_gpus: int, rate: Estimate) -> Projection:
     return replace(found, warnings=(*general, *found.warnings))
 
 
-def node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
+def _node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
     """How often nodes go away, per 1,000 node-days, by what takes them away."""
     every = report.rates.per_thousand_node_days
     rows = [("every stop", every)]
@@ -288,15 +276,15 @@ def node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
         days = report.exposure.node_days
         rows.append(("hardware", wider_rate(hardware, days, wide, unit=every.unit, per=1e3)))
     if report.repairs.outages:
-        rows.append(("outages", outage_rate(report)))
+        rows.append(("outages", _outage_rate(report)))
     return rows
 
 
-def quantile(mean: float, confidence: float) -> float:
+def _quantile(mean: float, confidence: float) -> float:
     from scipy.stats import poisson
 
     return float(poisson.ppf(confidence, mean))
 
 
-def unknown(unit: str) -> Estimate:
+def _unknown(unit: str) -> Estimate:
     return Estimate(None, None, None, 0, unit, notes=(NO_EXPOSURE,))

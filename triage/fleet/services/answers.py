@@ -29,28 +29,16 @@ from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
 from triage.services.context import Context
 
-__all__ = [
-    "DEFAULT_DAYS",
-    "MAX_DAYS",
-    "FleetAnswer",
-    "Period",
-    "fleet_of",
-    "options_of",
-    "period_of",
-    "report_of",
-    "standings_of",
-]
-
 DAY: Final = timedelta(days=1)
-MINUTE: Final = timedelta(minutes=1)
+_MINUTE: Final = timedelta(minutes=1)
 DEFAULT_DAYS: Final = 30.0
 MAX_DAYS: Final = 3_660.0
 # Beyond, ns since the epoch do not fit, nor do ten years before it.
-EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
-LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+_EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 # The tests of a standing look back over 112 days, four half-lives; forecasts learn from what came
 # true of earlier ones, and from twice as long they have learned enough.
-STANDING_DAYS: Final = 224
+_STANDING_DAYS: Final = 224
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +98,19 @@ def period_of(since: datetime | None = None, until: datetime | None = None) -> P
     """
     if until is None:
         # The same answer, and the same ETag, to all who ask within a minute.
-        until = utc_now().replace(second=0, microsecond=0) + MINUTE
-    if not EARLIEST <= until <= LATEST:
-        raise refused("until", f"until lies outside {EARLIEST:%Y} to {LATEST:%Y}")
+        until = utc_now().replace(second=0, microsecond=0) + _MINUTE
+    if not _EARLIEST <= until <= _LATEST:
+        raise _refused("until", f"until lies outside {_EARLIEST:%Y} to {_LATEST:%Y}")
     if since is None:
         since = until - DEFAULT_DAYS * DAY
     if since >= until:
-        raise refused("since", "the period ends before it begins: since has to be before until")
+        raise _refused("since", "the period ends before it begins: since has to be before until")
     if until - since > MAX_DAYS * DAY:
-        raise refused("since", f"the period is longer than {MAX_DAYS:,.0f} days")
+        raise _refused("since", f"the period is longer than {MAX_DAYS:,.0f} days")
     return Period(since, until)
 
 
-def refused(name: str, why: str) -> Unprocessable:
+def _refused(name: str, why: str) -> Unprocessable:
     return Unprocessable(
         why,
         hint="give since and until as RFC 3339 times, at most ten years apart",
@@ -147,7 +135,7 @@ def fleet_of(
     with ctx.database.reading() as session:
         record = record_of(session, since=period.since, until=period.until, cluster=cluster)
         telemetry = telemetry_of(session, period.until, cluster)
-        lately = for_standings(session, period, cluster, telemetry.nodes, record)
+        lately = _for_standings(session, period, cluster, telemetry.nodes, record)
         probations = probations_at(session, period.until, cluster)
         checks = open_checks(session, min(period.until, utc_now()), cluster=cluster)
         names = sorted(name for name in stored.clusters(session) if name)
@@ -169,12 +157,12 @@ def standings_of(
     period = period_of(None, until)
     with ctx.database.reading() as session:
         telemetry = node_telemetry(session, period.until, cluster=cluster)
-        lately = for_standings(session, period, cluster, telemetry)
+        lately = _for_standings(session, period, cluster, telemetry)
         probations = probations_at(session, period.until, cluster)
     return with_probation(with_hardware(fleet_standings(lately), lately), probations)
 
 
-def for_standings(
+def _for_standings(
     session: Session,
     period: Period,
     cluster: str | None,
@@ -182,7 +170,7 @@ def for_standings(
     record: FleetRecord | None = None,
 ) -> FleetRecord:
     """The record that standings rest on: of the same days, whatever period is looked at."""
-    since = period.until - STANDING_DAYS * DAY
+    since = period.until - _STANDING_DAYS * DAY
     if record is None or period.since != since:
         record = record_of(session, since=since, until=period.until, cluster=cluster)
     record = with_counters(session, record)

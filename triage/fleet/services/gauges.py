@@ -13,10 +13,8 @@ from triage.fleet.services.answers import FleetAnswer, fleet_of
 from triage.services.context import Context
 from triage.statistics.estimate import Estimate
 
-__all__ = ["GAUGES", "Figure", "figures_of", "read_figures"]
-
-HOUR_S: Final = 3600.0
-DAY_S: Final = 86_400.0
+_HOUR_S: Final = 3600.0
+_DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +68,19 @@ def _of_report(report: FleetReport) -> Iterator[Figure]:
     # Without a run and without a stop the hours of the calendar would bound a rate of nothing.
     known = bool(stops.unexpected or exposure.runs)
     by_row = {row.row: row.count for row in report.mix.rows}
-    yield plain("triage_fleet_window_seconds", exposure.days * DAY_S)
+    yield _plain("triage_fleet_window_seconds", exposure.days * _DAY_S)
     if known:
-        yield bounds("triage_fleet_mtti_seconds", rates.mtti, HOUR_S)
-        yield bounds("triage_fleet_reference_mtti_seconds", report.reference_mtti, HOUR_S)
-    yield plain("triage_fleet_reference_gpus", exposure.reference_gpus)
+        yield _bounds("triage_fleet_mtti_seconds", rates.mtti, _HOUR_S)
+        yield _bounds("triage_fleet_reference_mtti_seconds", report.reference_mtti, _HOUR_S)
+    yield _plain("triage_fleet_reference_gpus", exposure.reference_gpus)
     if known:
-        yield bounds("triage_fleet_gpu_hours_between", rates.gpu_hours_between)
+        yield _bounds("triage_fleet_gpu_hours_between", rates.gpu_hours_between)
     yield Figure("triage_fleet_interruptions", "row", by_row)
-    yield plain("triage_fleet_planned_interruptions", stops.planned)
-    yield plain("triage_fleet_untriaged", stops.unexpected - stops.triaged)
-    yield plain("triage_fleet_runs", exposure.runs)
-    yield plain("triage_fleet_gpu_hours", exposure.gpu_hours)
-    yield plain("triage_fleet_node_days", exposure.node_days)
+    yield _plain("triage_fleet_planned_interruptions", stops.planned)
+    yield _plain("triage_fleet_untriaged", stops.unexpected - stops.triaged)
+    yield _plain("triage_fleet_runs", exposure.runs)
+    yield _plain("triage_fleet_gpu_hours", exposure.gpu_hours)
+    yield _plain("triage_fleet_node_days", exposure.node_days)
 
 
 def _of_nodes(answer: FleetAnswer) -> Iterator[Figure]:
@@ -95,18 +93,18 @@ def _of_nodes(answer: FleetAnswer) -> Iterator[Figure]:
     yield Figure("triage_fleet_nodes", "standing", dict(answer.standings.counts()))
     yield Figure("triage_fleet_repeated_parts", "kind", by_kind)
     yield Figure("triage_fleet_checks", "state", checks)
-    yield plain("triage_fleet_nodes_out", report.repairs.still_out)
-    yield plain("triage_fleet_availability", report.repairs.availability)
-    yield plain("triage_fleet_ettr", report.ettr.measured.share.value)
-    yield plain("triage_fleet_silent_days", len(report.silent_days.days))
-    yield plain("triage_fleet_throttled_gpu_hours", throttled if nodes else None)
+    yield _plain("triage_fleet_nodes_out", report.repairs.still_out)
+    yield _plain("triage_fleet_availability", report.repairs.availability)
+    yield _plain("triage_fleet_ettr", report.ettr.measured.share.value)
+    yield _plain("triage_fleet_silent_days", len(report.silent_days.days))
+    yield _plain("triage_fleet_throttled_gpu_hours", throttled if nodes else None)
 
 
-def plain(name: str, value: float | None) -> Figure:
+def _plain(name: str, value: float | None) -> Figure:
     return Figure(name, None, {} if value is None else {"": float(value)})
 
 
-def bounds(name: str, estimate: Estimate, unit: float = 1.0) -> Figure:
+def _bounds(name: str, estimate: Estimate, unit: float = 1.0) -> Figure:
     values = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     known = {key: value * unit for key, value in values.items() if value is not None}
     return Figure(name, "bound", known)

@@ -19,8 +19,6 @@ from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.uploads.evidence import Reading
 
-__all__ = ["RecordedFleet"]
-
 
 class RecordedFleet:
     """:class:`triage.services.context.FleetHooks` over the record in the database."""

@@ -11,15 +11,6 @@ from triage.fleet.report.what_if import (
     spares_for,
 )
 
-__all__ = [
-    "COST_S",
-    "RESTART_S",
-    "PlanHead",
-    "checkpoint_facts",
-    "projection_facts",
-    "spares_facts",
-]
-
 COST_S: Final = 10.0
 RESTART_S: Final = 300.0
 
@@ -38,7 +29,7 @@ def projection_facts(report: FleetReport, gpus: int, hours: float | None) -> dic
     found = (
         projection_for(report, gpus) if hours is None else projection_for(report, gpus, (hours,))
     )
-    return {**head(report, "projection"), **found.to_dict()}
+    return {**_head(report, "projection"), **found.to_dict()}
 
 
 def checkpoint_facts(
@@ -51,7 +42,7 @@ def checkpoint_facts(
         cost_s=COST_S if cost_s is None else cost_s,
         restart_s=RESTART_S if restart_s is None else restart_s,
     )
-    return {**head(report, "checkpoint"), **found.to_dict()}
+    return {**_head(report, "checkpoint"), **found.to_dict()}
 
 
 def spares_facts(
@@ -64,10 +55,10 @@ def spares_facts(
         repair_days=repair_days,
         confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
     )
-    return {**head(report, "spares"), **found.to_dict()}
+    return {**_head(report, "spares"), **found.to_dict()}
 
 
-def head(report: FleetReport, name: str) -> PlanHead:
+def _head(report: FleetReport, name: str) -> PlanHead:
     """What every plan begins with."""
     return {
         "schema": f"triage.fleet.{name}/1",

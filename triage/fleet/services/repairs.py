@@ -13,8 +13,6 @@ from triage.fleet.repairs.answer import FleetRepairs, fleet_repairs, probations_
 from triage.fleet.services.record.outage_record import outage_record
 from triage.services.context import Context
 
-__all__ = ["LOOK_BACK", "probations_at", "repairs_of"]
-
 # What is older says little of how repairs hold now, and half a year weighs half.
 LOOK_BACK: Final = timedelta(days=730)
 

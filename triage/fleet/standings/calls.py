@@ -18,15 +18,13 @@ from triage.fleet.standings.history import FaultHistory, as_known_at, away_for
 from triage.fleet.standings.strikes import summed
 from triage.statistics.estimate import LEVEL
 
-__all__ = ["COUNTS", "CallRule", "Calls", "calls_of", "count_scores", "expected_of_top"]
-
 # Half-lives and windows of the counts that calls are held against; days.
-WINDOWS: Final = (56.0, 112.0)
-DECAYS: Final = (7.0, 14.0, 28.0, 56.0, 112.0)
+_WINDOWS: Final = (56.0, 112.0)
+_DECAYS: Final = (7.0, 14.0, 28.0, 56.0, 112.0)
 COUNTS: Final = (
-    *(f"count of {days:g} days" for days in WINDOWS),
+    *(f"count of {days:g} days" for days in _WINDOWS),
     "count of all",
-    *(f"decayed count, half-life {days:g} days" for days in DECAYS),
+    *(f"decayed count, half-life {days:g} days" for days in _DECAYS),
 )
 
 
@@ -77,15 +75,15 @@ def calls_of(
     before: dict[float, tuple[int, ...]] = {}
     for now in forecasts(history, ordinary, beside):
         decided = rule.decides(now)
-        named = called_at(now, ordinary, rule) if decided else ()
+        named = _called_at(now, ordinary, rule) if decided else ()
         if decided and now.day + HORIZON_DAYS <= history.days:
             before[now.day] = named
     called = np.zeros(history.num_nodes, dtype=bool)
     called[list(named)] = True
-    return Calls(now, called, decided, walked_over(history, ordinary, before), before)
+    return Calls(now, called, decided, _walked_over(history, ordinary, before), before)
 
 
-def called_at(now: Forecast, ordinary: Flags, rule: CallRule) -> tuple[int, ...]:
+def _called_at(now: Forecast, ordinary: Flags, rule: CallRule) -> tuple[int, ...]:
     """The nodes called at one look, the worst first; one that is long out is none."""
     able = ordinary & (now.times >= rule.times) & (away_for(now.known) < HORIZON_DAYS)
     order = np.argsort(np.where(able, -now.times, 0.0), kind="stable")
@@ -97,8 +95,8 @@ def count_scores(history: FaultHistory, day: float) -> list[Floats]:
     """The counts of :data:`COUNTS` at ``day``, each of shape (nodes,)."""
     known = as_known_at(history, day)
     every = np.ones(len(known))
-    windows = [(known.day > day - days).astype(np.float64) for days in WINDOWS]
-    fading = [np.exp2(-(known.days - known.day) / half_life) for half_life in DECAYS]
+    windows = [(known.day > day - days).astype(np.float64) for days in _WINDOWS]
+    fading = [np.exp2(-(known.days - known.day) / half_life) for half_life in _DECAYS]
     return [summed(known.node, kept, known.num_nodes) for kept in (*windows, every, *fading)]
 
 
@@ -111,7 +109,7 @@ def expected_of_top(score: Floats, num: int, after: Floats, ordinary: Flags) -> 
     return float(values[above].sum() + (num - above.sum()) * values[level].mean())
 
 
-def walked_over(
+def _walked_over(
     history: FaultHistory, ordinary: Flags, before: Mapping[float, tuple[int, ...]]
 ) -> Walked | None:
     """How the calls came out; None where there were none."""
@@ -134,7 +132,7 @@ def walked_over(
     if not num:
         return None
     best = int(np.argmax(counts))
-    low, high = bounds_of(failed / num * len(apart), len(apart))
+    low, high = _bounds_of(failed / num * len(apart), len(apart))
     return Walked(
         days=HORIZON_DAYS,
         looks=sum(bool(named) for named in before.values()),
@@ -151,7 +149,7 @@ def walked_over(
     )
 
 
-def bounds_of(failed: float, num: float) -> tuple[float, float]:
+def _bounds_of(failed: float, num: float) -> tuple[float, float]:
     """The 95 % interval of ``failed`` in ``num``, of Jeffreys."""
     from scipy.special import betaincinv
 

@@ -20,33 +20,22 @@ from triage.fleet.standings.history import FaultHistory, as_known_at
 from triage.fleet.standings.strikes import summed
 from triage.statistics.estimate import LEVEL
 
-__all__ = [
-    "FIRST_DAYS",
-    "HORIZON_DAYS",
-    "USUAL",
-    "Fading",
-    "Forecast",
-    "came_true",
-    "forecasts",
-    "interval_of",
-]
-
 HORIZON_DAYS: Final = 56.0
-STEP_DAYS: Final = 7.0
+_STEP_DAYS: Final = 7.0
 # Whom a look names is held against the nodes that failed in so many days after it.
-LEARN_DAYS: Final = 14.0
+_LEARN_DAYS: Final = 14.0
 # Less is no history to forecast from.
 FIRST_DAYS: Final = 28.0
 # What is older is looked at no more: fleets change.
-MOST_LOOKS: Final = 208
+_MOST_LOOKS: Final = 208
 # The fleet's own rate is that of so many days: it drifts.
-RECENT_DAYS: Final = 112.0
+_RECENT_DAYS: Final = 112.0
 # A fleet in which nothing failed still has a rate: less than one fault is known.
-UNSEEN: Final = 0.5
+_UNSEEN: Final = 0.5
 FAST: Final = (3.0, 7.0, 14.0)
 SLOW: Final = (56.0, 112.0, 224.0, 448.0)
-GAINS: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
-SHAPES: Final = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+_GAINS: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
+_SHAPES: Final = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +70,15 @@ times as often as usual.
 """
 FADINGS: Final = tuple(
     one
-    for one in (Fading(*each) for each in product(FAST, SLOW, GAINS, SHAPES))
+    for one in (Fading(*each) for each in product(FAST, SLOW, _GAINS, _SHAPES))
     if one.gain or one.fast == USUAL.fast
 )
-GAIN: Final[Floats] = np.array([one.gain for one in FADINGS])
-SHAPE: Final[Floats] = np.array([one.shape for one in FADINGS])
-OF_FAST: Final[Ints] = np.array([FAST.index(one.fast) for one in FADINGS], np.int64)
-OF_SLOW: Final[Ints] = np.array([SLOW.index(one.slow) for one in FADINGS], np.int64)
+_GAIN: Final[Floats] = np.array([one.gain for one in FADINGS])
+_SHAPE: Final[Floats] = np.array([one.shape for one in FADINGS])
+_OF_FAST: Final[Ints] = np.array([FAST.index(one.fast) for one in FADINGS], np.int64)
+_OF_SLOW: Final[Ints] = np.array([SLOW.index(one.slow) for one in FADINGS], np.int64)
 # Each doubling away from the usual is e times as unlikely beforehand (logarithms).
-BEFOREHAND: Final[Floats] = -np.array([one.doublings() for one in FADINGS])
+_BEFOREHAND: Final[Floats] = -np.array([one.doublings() for one in FADINGS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,31 +129,33 @@ def forecasts(history: FaultHistory, ordinary: Flags, beside: Floats) -> Iterato
     Each is learned from what was known by then, from ``ordinary`` nodes alone. ``beside`` is how
     often the place of each node fails beside the fleet.
     """
-    num = max(int((history.days - FIRST_DAYS) // STEP_DAYS), 0)
+    num = max(int((history.days - FIRST_DAYS) // _STEP_DAYS), 0)
     likelier = np.zeros(len(FADINGS))
-    for back in range(min(num, MOST_LOOKS), -1, -1):
-        day = history.days - STEP_DAYS * back
-        if (before := day - LEARN_DAYS) >= FIRST_DAYS:
-            failed = came_true(history, before, LEARN_DAYS)
+    for back in range(min(num, _MOST_LOOKS), -1, -1):
+        day = history.days - _STEP_DAYS * back
+        if (before := day - _LEARN_DAYS) >= FIRST_DAYS:
+            failed = came_true(history, before, _LEARN_DAYS)
             found = likelihoods(as_known_at(history, before), failed, ordinary, beside)
             # Looks overlap, and each failure is to be counted once.
-            likelier = likelier + STEP_DAYS / LEARN_DAYS * found
-        yield forecast_at(as_known_at(history, day), ordinary, beside, likelier)
+            likelier = likelier + _STEP_DAYS / _LEARN_DAYS * found
+        yield _forecast_at(as_known_at(history, day), ordinary, beside, likelier)
 
 
-def forecast_at(known: FaultHistory, ordinary: Flags, beside: Floats, likelier: Floats) -> Forecast:
-    fading = FADINGS[int(np.argmax(BEFOREHAND + likelier))]
+def _forecast_at(
+    known: FaultHistory, ordinary: Flags, beside: Floats, likelier: Floats
+) -> Forecast:
+    fading = FADINGS[int(np.argmax(_BEFOREHAND + likelier))]
     counts = fading.weigh(lambda half_life: decayed_faults(known, half_life))
     usual = beside * float(counts[ordinary].sum() / beside[ordinary].sum())
     weight = fading.shape + counts
     times = weight / (fading.shape + usual)
-    lately = min(max(known.days, 1.0), RECENT_DAYS)
+    lately = min(max(known.days, 1.0), _RECENT_DAYS)
     recent = (known.day > known.days - lately) & ordinary[known.node]
-    total = max(float(known.share[recent].sum()), UNSEEN) / lately * HORIZON_DAYS
+    total = max(float(known.share[recent].sum()), _UNSEEN) / lately * HORIZON_DAYS
     rates = beside * times
     faults = rates * total / float(rates[ordinary].sum())
-    alike = mean_of(likelier, GAIN >= 0)
-    bursts = mean_of(likelier, GAIN > 0) - mean_of(likelier, GAIN == 0)
+    alike = _mean_of(likelier, _GAIN >= 0)
+    bursts = _mean_of(likelier, _GAIN > 0) - _mean_of(likelier, _GAIN == 0)
     chance = float(np.exp(-max(alike, 0.0)))
     return Forecast(known.days, fading, faults, times, weight, chance, bursts, known)
 
@@ -185,28 +176,28 @@ def likelihoods(known: FaultHistory, failed: Floats, ordinary: Flags, beside: Fl
     def of_places(counts: Floats) -> Floats:
         return np.array([summed(place[ordinary], row[ordinary], len(rates)) for row in counts])
 
-    sums = weighed(of_places(fast), of_places(slow))
+    sums = _weighed(of_places(fast), of_places(slow))
     usual = sums.sum(axis=1, keepdims=True) / (rates * num).sum() * rates
-    prior = SHAPE[:, None] + usual
-    whole = (rates * (num * SHAPE[:, None] + sums) / prior).sum(axis=1, keepdims=True)
-    times = (SHAPE[:, None] + weighed(fast[:, nodes], slow[:, nodes])) / prior[:, place[nodes]]
+    prior = _SHAPE[:, None] + usual
+    whole = (rates * (num * _SHAPE[:, None] + sums) / prior).sum(axis=1, keepdims=True)
+    times = (_SHAPE[:, None] + _weighed(fast[:, nodes], slow[:, nodes])) / prior[:, place[nodes]]
     found: Floats = np.log(times * (rates * num).sum() / whole) @ np.minimum(failed[nodes], 1.0)
     return found
 
 
-def weighed(fast: Floats, slow: Floats) -> Floats:
+def _weighed(fast: Floats, slow: Floats) -> Floats:
     """Rows by half-life as rows by ``FADINGS``."""
-    gain = GAIN[:, None]
-    found: Floats = (slow[OF_SLOW] + gain * fast[OF_FAST]) / (1 + gain)
+    gain = _GAIN[:, None]
+    found: Floats = (slow[_OF_SLOW] + gain * fast[_OF_FAST]) / (1 + gain)
     return found
 
 
-def mean_of(likelier: Floats, among: Flags) -> float:
+def _mean_of(likelier: Floats, among: Flags) -> float:
     """The logarithm of the mean likelihood of some of ``FADINGS``, weighed as beforehand.
 
     Where nodes are all alike it exceeds ln(1/p) at any time in at most p of all fleets (Ville's
     inequality).
     """
-    weights = np.exp(BEFOREHAND[among])
+    weights = np.exp(_BEFOREHAND[among])
     some = likelier[among]
     return float(some.max() + np.log(np.average(np.exp(some - some.max()), weights=weights)))

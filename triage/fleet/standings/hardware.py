@@ -17,18 +17,16 @@ from triage.domain.standing import FleetStandings, Grade, PartKind, Prior, Repea
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.moved_parts import HOUR_NS, MovedPart, MovedStay
 
-__all__ = ["with_hardware", "with_sentences"]
-
 # A part was there a day before something named it: files come behind the failure they are about.
-BEFORE_NS: Final = 24 * HOUR_NS
-NAMED_AGAIN: Final = 2
-MOST_PARTS: Final = 200
-SHOWN: Final = 2
-WORDS: Final = {HardwareKind.NIC: "NIC"}
-NO_EVIDENCE: Final = " (a prior, no evidence)"
+_BEFORE_NS: Final = 24 * HOUR_NS
+_NAMED_AGAIN: Final = 2
+_MOST_PARTS: Final = 200
+_SHOWN: Final = 2
+_WORDS: Final = {HardwareKind.NIC: "NIC"}
+_NO_EVIDENCE: Final = " (a prior, no evidence)"
 
 
-class NamedStay(NamedTuple):
+class _NamedStay(NamedTuple):
     """A stay, and in how many interruptions the part was named in it."""
 
     stay: MovedStay
@@ -39,22 +37,22 @@ def with_hardware(found: FleetStandings, record: FleetRecord) -> FleetStandings:
     """The standings with what is known of parts that moved."""
     sentences: dict[str, list[str]] = {}
     parts: list[RepeatedPart] = []
-    named = times_of_parts(record)
+    named = _times_of_parts(record)
     for moved in record.moved:
-        stays = [NamedStay(stay, times_in(stay, moved, named)) for stay in moved.stays]
+        stays = [_NamedStay(stay, _times_in(stay, moved, named)) for stay in moved.stays]
         present = stays[-1].stay
         elsewhere = [one for one in stays if one.times and one.stay.node != present.node]
         if elsewhere and present.gone_ns is None:
-            text = sentence(moved, elsewhere, record)
+            text = _sentence(moved, elsewhere, record)
             sentences.setdefault(record.nodes[present.node], []).append(text)
-        if elsewhere and sum(one.times for one in stays) >= NAMED_AGAIN:
-            parts.append(as_repeated(moved, stays, record))
+        if elsewhere and sum(one.times for one in stays) >= _NAMED_AGAIN:
+            parts.append(_as_repeated(moved, stays, record))
     parts.sort(key=lambda part: (-part.interruptions, part.name))
     nodes = tuple(
         replace(
             one,
             hardware=tuple(sentences[one.node]),
-            reasons=(*one.reasons, *sentences[one.node][:SHOWN]),
+            reasons=(*one.reasons, *sentences[one.node][:_SHOWN]),
         )
         if one.node in sentences
         else one
@@ -63,11 +61,11 @@ def with_hardware(found: FleetStandings, record: FleetRecord) -> FleetStandings:
     return replace(
         found,
         nodes=nodes,
-        parts=(*found.parts, *parts[:MOST_PARTS]),
+        parts=(*found.parts, *parts[:_MOST_PARTS]),
     )
 
 
-def times_of_parts(record: FleetRecord) -> Mapping[tuple[int, str], list[int]]:
+def _times_of_parts(record: FleetRecord) -> Mapping[tuple[int, str], list[int]]:
     """When each part of a node was named, an hour and more apart: a restart is the same fault."""
     found: dict[tuple[int, str], list[int]] = {}
     if not record.moved:
@@ -85,44 +83,48 @@ def times_of_parts(record: FleetRecord) -> Mapping[tuple[int, str], list[int]]:
     return found
 
 
-def times_in(
+def _times_in(
     stay: MovedStay, moved: MovedPart, named: Mapping[tuple[int, str], Sequence[int]]
 ) -> int:
     """How often the part was named while it was there, as far as anybody saw."""
     if not stay.slot:
         return 0
-    word = f"{WORDS.get(moved.part.kind, 'GPU')} {stay.slot}"
+    word = f"{_WORDS.get(moved.part.kind, 'GPU')} {stay.slot}"
     return sum(
-        stay.first_ns - BEFORE_NS <= at and (stay.gone_ns is None or at < stay.gone_ns)
+        stay.first_ns - _BEFORE_NS <= at and (stay.gone_ns is None or at < stay.gone_ns)
         for at in named.get((stay.node, word), ())
     )
 
 
-def sentence(moved: MovedPart, elsewhere: Sequence[NamedStay], record: FleetRecord) -> str:
+def _sentence(moved: MovedPart, elsewhere: Sequence[_NamedStay], record: FleetRecord) -> str:
     slot = moved.stays[-1].slot
     where = f" in slot {slot}" if slot else ""
     told = "; ".join(
-        f"sat in {record.nodes[stay.node]} until {day_of(stay.last_ns)}, and was named there in"
+        f"sat in {record.nodes[stay.node]} until {_day_of(stay.last_ns)}, and was named there in"
         f" {count(times, 'interruption')}"
-        for stay, times in elsewhere[-SHOWN:]
+        for stay, times in elsewhere[-_SHOWN:]
     )
     return f"its {moved.part.words}{where} {told}"
 
 
-def as_repeated(moved: MovedPart, stays: Sequence[NamedStay], record: FleetRecord) -> RepeatedPart:
+def _as_repeated(
+    moved: MovedPart, stays: Sequence[_NamedStay], record: FleetRecord
+) -> RepeatedPart:
     """The part among those that are named again and again, over all its nodes."""
     blamed = [one for one in stays if one.times]
     total = sum(one.times for one in blamed)
     nodes = tuple(dict.fromkeys(record.nodes[one.stay.node] for one in blamed))
-    text = f"{moved.part.words} is named in {total} interruptions: {', '.join(ways(stays, record))}"
+    text = (
+        f"{moved.part.words} is named in {total} interruptions: {', '.join(_ways(stays, record))}"
+    )
     node = record.nodes[stays[-1].stay.node]
     return RepeatedPart(PartKind.PART, moved.part.words, node, nodes, total, None, None, None, text)
 
 
-def ways(stays: Sequence[NamedStay], record: FleetRecord) -> Iterator[str]:
+def _ways(stays: Sequence[_NamedStay], record: FleetRecord) -> Iterator[str]:
     for stay, times in stays:
         last = stay is stays[-1].stay
-        when = f"since {day_of(stay.first_ns)}" if last else f"until {day_of(stay.last_ns)}"
+        when = f"since {_day_of(stay.first_ns)}" if last else f"until {_day_of(stay.last_ns)}"
         yield f"in {record.nodes[stay.node]} {when} ({times})"
 
 
@@ -133,12 +135,12 @@ def with_sentences(prior: Prior | None, sentences: Sequence[str]) -> Prior | Non
     """
     if not sentences:
         return prior
-    told = "; ".join(sentences[:SHOWN])
+    told = "; ".join(sentences[:_SHOWN])
     if prior is None:
-        return Prior(Grade.WATCH, f"before this incident {told}{NO_EVIDENCE}")
-    return Prior(prior.grade, f"{prior.text.removesuffix(NO_EVIDENCE)}; {told}{NO_EVIDENCE}")
+        return Prior(Grade.WATCH, f"before this incident {told}{_NO_EVIDENCE}")
+    return Prior(prior.grade, f"{prior.text.removesuffix(_NO_EVIDENCE)}; {told}{_NO_EVIDENCE}")
 
 
-def day_of(at_ns: int) -> str:
+def _day_of(at_ns: int) -> str:
     """The day of a time, in UTC: ``2026-03-04``."""
     return str(np.datetime64(at_ns, "ns").astype("datetime64[D]"))

@@ -14,18 +14,11 @@ from triage.fleet.record.faults import faults_of
 from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of
 
-__all__ = [
-    "FaultHistory",
-    "as_known_at",
-    "away_for",
-    "history_of",
-]
-
 # An outage that begins so soon after an interruption of its node, or so shortly before one that
 # is told late, is that interruption's.
-SAME_FAULT_DAYS: Final = 1.0
+_SAME_FAULT_DAYS: Final = 1.0
 # Days of one fault key; no record is as long.
-SPAN: Final = 1e7
+_SPAN: Final = 1e7
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +52,7 @@ def history_of(record: FleetRecord, strikes: Strikes | None = None) -> FaultHist
     struck_day = (strikes.at_ns - record.since_ns) / NS_PER_DAY
     where_node = faults.node[kept].astype(np.int64)
     start, back = faults.start_day[kept], faults.back_day[kept]
-    follows = later_of(where_node, start, strikes.node.astype(np.int64), struck_day)
+    follows = _later_of(where_node, start, strikes.node.astype(np.int64), struck_day)
     joined = follows >= 0
     strike_back = struck_day.copy()
     strike_back[joined] = np.maximum(back[follows[joined]], struck_day[joined])
@@ -77,16 +70,16 @@ def history_of(record: FleetRecord, strikes: Strikes | None = None) -> FaultHist
     )
 
 
-def later_of(node: Ints, start: Floats, struck: Ints, at: Floats) -> Ints:
+def _later_of(node: Ints, start: Floats, struck: Ints, at: Floats) -> Ints:
     """For each strike the row of the outage that it is one fault with; -1 for none."""
     if not len(node) or not len(struck):
         return np.full(len(struck), -1, np.int64)
-    keys = node * SPAN + start
+    keys = node * _SPAN + start
     order = np.argsort(keys, kind="stable")
-    place = np.searchsorted(keys[order], struck * SPAN + at - SAME_FAULT_DAYS)
+    place = np.searchsorted(keys[order], struck * _SPAN + at - _SAME_FAULT_DAYS)
     place = np.minimum(place, len(order) - 1)
     row: Ints = order[place].astype(np.int64)
-    near = (node[row] == struck) & (np.abs(start[row] - at) <= SAME_FAULT_DAYS)
+    near = (node[row] == struck) & (np.abs(start[row] - at) <= _SAME_FAULT_DAYS)
     return np.where(near, row, -1)
 
 

@@ -32,14 +32,12 @@ from triage.fleet.standings.signs import Sign, signs_of
 from triage.fleet.standings.special_nodes import by_inventory
 from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of, summed
 
-__all__ = ["INTERRUPTIONS", "OUTAGES", "Measures", "StandingOptions", "measured"]
-
 # Strikes that are older are shown no more: a node stands the same in a record of any length.
-LOOK_BACK_DAYS: Final = 112.0
+_LOOK_BACK_DAYS: Final = 112.0
 INTERRUPTIONS: Final = "interruptions"
 OUTAGES: Final = "outages"
-TINY: Final = 1e-300
-Measure = Callable[[Ints], Floats]
+_TINY: Final = 1e-300
+_Measure = Callable[[Ints], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +122,11 @@ def measured(
     """Everything that the grades of a record are made from."""
     num_nodes, until_ns = len(record.nodes), record.until_ns
     from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
-    back_ns = max(record.since_ns, until_ns - int(LOOK_BACK_DAYS * NS_PER_DAY))
+    back_ns = max(record.since_ns, until_ns - int(_LOOK_BACK_DAYS * NS_PER_DAY))
     back_ns = min(back_ns, from_ns)
     every_strike = strikes_of(record)
-    basis = basis_of(record)
-    [days] = exposure_of(record, basis, (lambda at_ns: days_since(at_ns, from_ns),))
+    basis = _basis_of(record)
+    [days] = _exposure_of(record, basis, (lambda at_ns: days_since(at_ns, from_ns),))
     everything = every_strike.where(every_strike.at_ns >= back_ns)
     leaves = leaves_standing_out(record, everything, from_ns, days, options.false_discovery_rate)
     of_leaf = np.isin(every_strike.row, everything.row[leaves.explained])
@@ -138,16 +136,16 @@ def measured(
     ordinary[list(special)] = False
     strikes = episodes(everything.where(~leaves.explained), int(options.episode_h * NS_PER_HOUR))
     if basis == OUTAGES:
-        strikes = outages_as_strikes(record, history, back_ns)
+        strikes = _outages_as_strikes(record, history, back_ns)
     now = strikes.at_ns >= from_ns
     blame = summed(strikes.node[now], strikes.blame[now], num_nodes)
-    places = places_within(record, history, ordinary)
+    places = _places_within(record, history, ordinary)
     own, beside = standing_out_of(record, places)
     of_rest = np.where(ordinary, days, 0.0)
     excess = standing_out(
         blame, of_rest * beside, false_discovery_rate=options.false_discovery_rate
     )
-    calls = calls_within(history, ordinary, beside, basis, options)
+    calls = _calls_within(history, ordinary, beside, basis, options)
     fading = USUAL if calls is None else calls.now.fading
     nothing = (np.zeros(0), np.zeros(0))
     age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
@@ -156,7 +154,7 @@ def measured(
         back = np.maximum(at_ns, back_ns)
         return fading.weigh(lambda half_life: decayed_days(back, until_ns, half_life))
 
-    [weighed_days] = exposure_of(record, basis, (fade,))
+    [weighed_days] = _exposure_of(record, basis, (fade,))
     weights = fading.weigh(lambda half_life: np.exp2(-age_days / half_life))
     decayed = summed(strikes.node, strikes.blame * weights, num_nodes)
     rate = excess.rate * beside
@@ -191,19 +189,19 @@ def shrunk(
     shape: float, rate: Floats, blame: Floats, exposure: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """(mean, low, high) of each node's rate: its blame, drawn towards the ``rate`` of its place."""
-    mean = (shape + blame) / (shape / np.maximum(rate, TINY) + exposure)
+    mean = (shape + blame) / (shape / np.maximum(rate, _TINY) + exposure)
     return mean, *interval_of(mean, shape + blame)
 
 
-def basis_of(record: FleetRecord) -> str | None:
+def _basis_of(record: FleetRecord) -> str | None:
     """What counts: interruptions where runs name nodes, else outages that were not planned."""
     if len(record.runs.node):
         return INTERRUPTIONS
     return None if record.outages.planned.all() else OUTAGES
 
 
-def exposure_of(
-    record: FleetRecord, basis: str | None, measures: tuple[Measure, ...]
+def _exposure_of(
+    record: FleetRecord, basis: str | None, measures: tuple[_Measure, ...]
 ) -> tuple[Floats, ...]:
     """The exposure of each node in each of the measures."""
     num_nodes = len(record.nodes)
@@ -223,7 +221,7 @@ def exposure_of(
     return tuple(np.maximum(total, 0.0) for total in totals)
 
 
-def places_within(
+def _places_within(
     record: FleetRecord, history: FaultHistory, ordinary: Flags
 ) -> tuple[PlaceRate, ...]:
     """The places of the record, by all its faults and the days that nodes were in service."""
@@ -231,11 +229,11 @@ def places_within(
         return ()
     faults = summed(history.node, history.share, history.num_nodes)
     away = summed(history.node, history.back_day - history.day, history.num_nodes)
-    days = np.maximum(days_in_fleet(record, history) - away, 0.0)
+    days = np.maximum(_days_in_fleet(record, history) - away, 0.0)
     return places_of_record(record, np.where(days > 0, faults, 0.0), days, ordinary)
 
 
-def days_in_fleet(record: FleetRecord, history: FaultHistory) -> Floats:
+def _days_in_fleet(record: FleetRecord, history: FaultHistory) -> Floats:
     """From when to when each node was there: where runs name nodes, from its first run or fault
     to its last, so that one which came later or was removed is not counted for all the record.
     """
@@ -250,7 +248,7 @@ def days_in_fleet(record: FleetRecord, history: FaultHistory) -> Floats:
     return np.where(named, last - first, 0.0)
 
 
-def outages_as_strikes(record: FleetRecord, history: FaultHistory, from_ns: int) -> Strikes:
+def _outages_as_strikes(record: FleetRecord, history: FaultHistory, from_ns: int) -> Strikes:
     """The faults of the history from a time on; none of them is of a row of accusations."""
     at_ns = record.since_ns + (history.day * NS_PER_DAY).astype(np.int64)
     kept = at_ns >= from_ns
@@ -264,7 +262,7 @@ def outages_as_strikes(record: FleetRecord, history: FaultHistory, from_ns: int)
     )
 
 
-def calls_within(
+def _calls_within(
     history: FaultHistory,
     ordinary: Flags,
     beside: Floats,

@@ -13,11 +13,9 @@ import numpy as np
 from triage.fleet.record.columns import Flags, Floats
 from triage.statistics.false_discovery import adjusted
 
-__all__ = ["Excess", "chance_of", "standing_out"]
-
-MAX_ROUNDS: Final = 20
+_MAX_ROUNDS: Final = 20
 # A fleet in which nobody else was ever blamed still has a rate: less than one event is known.
-UNSEEN: Final = 0.5
+_UNSEEN: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +41,22 @@ def standing_out(blame: Floats, exposure: Floats, *, false_discovery_rate: float
     """
     tested = exposure > 0
     found = np.zeros(len(blame), dtype=bool)
-    excess = tested_at(blame, exposure, tested, found, false_discovery_rate)
-    for _ in range(MAX_ROUNDS):
+    excess = _tested_at(blame, exposure, tested, found, false_discovery_rate)
+    for _ in range(_MAX_ROUNDS):
         if not (excess.found & ~found).any():
             break
         found = found | excess.found
-        excess = tested_at(blame, exposure, tested, found, false_discovery_rate)
+        excess = _tested_at(blame, exposure, tested, found, false_discovery_rate)
     return excess
 
 
-def tested_at(
+def _tested_at(
     blame: Floats, exposure: Floats, tested: Flags, without: Flags, level: float
 ) -> Excess:
     """All members held against the rate of those not in ``without``."""
     rest = tested & ~without
     time = float(exposure[rest].sum()) or float(exposure[tested].sum())
-    rate = max(float(blame[rest].sum()), UNSEEN) / time if time else 0.0
+    rate = max(float(blame[rest].sum()), _UNSEEN) / time if time else 0.0
     expected = rate * exposure
     p = np.ones(len(blame))
     p[tested] = chance_of(blame[tested], expected[tested])

@@ -17,22 +17,13 @@ from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, checked_le
 from triage.statistics.false_discovery import adjusted
 from triage.statistics.rates import rate as plain_rate
 
-__all__ = [
-    "KINDS",
-    "PlaceRate",
-    "place_rates",
-    "places_of_record",
-    "standing_out_of",
-    "words_of_place",
-]
-
 KINDS: Final = ("generation", "batch", "rack", "cage", "slot", "leaf_switch")
 # A place of fewer members is one node more or less.
-LEAST_MEMBERS: Final = 3
+_LEAST_MEMBERS: Final = 3
 # A place, or its rest, with fewer events proves nothing.
-LEAST_EVENTS: Final = 5
-FALSE_DISCOVERY_RATE: Final = 0.05
-RATIO: Final = "times the rest"
+_LEAST_EVENTS: Final = 5
+_FALSE_DISCOVERY_RATE: Final = 0.05
+_RATIO: Final = "times the rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ class PlaceRate:
         return plain_rate(self.events_of_rest, self.exposure_of_rest, unit=self.unit, per=self.per)
 
 
-class Side(NamedTuple):
+class _Side(NamedTuple):
     """Sums over the members of a place, or of all others: ``num`` members, ``events`` and ``time``
     of exposure, their squares and product, and events squared over exposure.
     """
@@ -136,12 +127,12 @@ def place_rates(
     rows = [
         row
         for kind, names in places.items()
-        for row in of_kind(kind, names, counts, time, unit, per, level)
+        for row in _of_kind(kind, names, counts, time, unit, per, level)
     ]
-    return with_discoveries(rows)
+    return _with_discoveries(rows)
 
 
-def of_kind(
+def _of_kind(
     kind: str,
     names: Sequence[str | None],
     counts: Floats,
@@ -164,10 +155,10 @@ def of_kind(
     for name, own, rest in zip(
         known, sums.T.tolist(), (sums.sum(axis=1)[:, None] - sums).T.tolist(), strict=True
     ):
-        mine, others = Side(*own), Side(*rest)
+        mine, others = _Side(*own), _Side(*rest)
         if not mine.num or not others.num:
             continue
-        ratio, p, why_not = ratio_of(mine, others, level)
+        ratio, p, why_not = _ratio_of(mine, others, level)
         row = PlaceRate(
             kind, name, round(mine.num), round(mine.events), mine.time, round(others.events),
             others.time, unit, per, ratio, p, why_not=why_not,
@@ -176,7 +167,9 @@ def of_kind(
     return rows
 
 
-def ratio_of(mine: Side, others: Side, level: float) -> tuple[Estimate, float | None, str | None]:
+def _ratio_of(
+    mine: _Side, others: _Side, level: float
+) -> tuple[Estimate, float | None, str | None]:
     """The ratio of the two rates, the chance of one as far from 1, and why it cannot be told.
 
     Each side's count varies as its members' counts vary about its rate, and at least as much as
@@ -187,12 +180,12 @@ def ratio_of(mine: Side, others: Side, level: float) -> tuple[Estimate, float | 
 
     total = round(mine.events + others.events)
     why_not = None
-    if min(mine.num, others.num) < LEAST_MEMBERS:
-        why_not = f"fewer than {LEAST_MEMBERS} members on a side"
-    elif total < LEAST_EVENTS:
-        why_not = f"fewer than {LEAST_EVENTS} events"
+    if min(mine.num, others.num) < _LEAST_MEMBERS:
+        why_not = f"fewer than {_LEAST_MEMBERS} members on a side"
+    elif total < _LEAST_EVENTS:
+        why_not = f"fewer than {_LEAST_EVENTS} events"
     if why_not is not None:
-        return Estimate(None, None, None, total, RATIO, level, (why_not,)), None, why_not
+        return Estimate(None, None, None, total, _RATIO, level, (why_not,)), None, why_not
     sides = [(side, side.events / side.time) for side in (mine, others)]
     chi = sum(side.chi(rate) for side, rate in sides if rate)
     spread = max(chi / max(sum(side.num for side, rate in sides if rate) - 2, 1.0), 1.0)
@@ -201,7 +194,7 @@ def ratio_of(mine: Side, others: Side, level: float) -> tuple[Estimate, float | 
         silent = total * (others if mine.events else mine).time / (mine.time + others.time)
         bound = -float(np.log(outside)) * spread / silent
         low, high = (1 / bound, None) if mine.events else (None, bound)
-        ratio = Estimate(None, low, high, total, RATIO, level, (NOTHING_SEEN,))
+        ratio = Estimate(None, low, high, total, _RATIO, level, (NOTHING_SEEN,))
         return ratio, min(1.0, 2 * float(np.exp(-silent / spread))), None
     error = 0.0
     for side, rate in sides:
@@ -212,15 +205,15 @@ def ratio_of(mine: Side, others: Side, level: float) -> tuple[Estimate, float | 
     reach = float(stdtrit(freedom, 1 - outside)) * error
     low, high = float(np.exp(middle - reach)), float(np.exp(middle + reach))
     p = 2 * float(stdtr(freedom, -abs(middle) / error))
-    return Estimate(float(np.exp(middle)), low, high, total, RATIO, level), p, None
+    return Estimate(float(np.exp(middle)), low, high, total, _RATIO, level), p, None
 
 
-def with_discoveries(rows: Sequence[PlaceRate]) -> tuple[PlaceRate, ...]:
+def _with_discoveries(rows: Sequence[PlaceRate]) -> tuple[PlaceRate, ...]:
     """The rows with their q-values, the surest first."""
     tested = [row for row in rows if row.p_value is not None]
     q = adjusted(np.array([row.p_value for row in tested], np.float64)).tolist()
     done = [
-        replace(row, q_value=value, found=value <= FALSE_DISCOVERY_RATE)
+        replace(row, q_value=value, found=value <= _FALSE_DISCOVERY_RATE)
         for row, value in zip(tested, q, strict=True)
     ]
     done.sort(key=lambda row: (row.p_value or 0.0, row.kind, row.name))

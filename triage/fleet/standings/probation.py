@@ -6,8 +6,6 @@ from dataclasses import replace
 from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings
 
-__all__ = ["with_probation"]
-
 
 def with_probation(found: FleetStandings, probations: Iterable[Probation]) -> FleetStandings:
     """The same standings, in the same order, with the probation of each node."""

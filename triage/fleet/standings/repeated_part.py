@@ -16,12 +16,10 @@ from triage.fleet.record.columns import Flags, FleetRecord, Floats
 from triage.fleet.standings.outliers import standing_out
 from triage.fleet.standings.strikes import Strikes, summed
 
-__all__ = ["OfLeaves", "leaves_standing_out", "parts_of_nodes"]
-
-NAMED_AGAIN: Final = 2
+_NAMED_AGAIN: Final = 2
 # Two nodes behind one switch may be chance, or one link between them.
-LEAF_NODES: Final = 3
-SHOWN: Final = 4
+_LEAF_NODES: Final = 3
+_SHOWN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +66,12 @@ def leaves_standing_out(
     for place in np.flatnonzero(excess.found).tolist():
         mine = counts & (leaf_of[strikes.node] == place)
         nodes = tuple(sorted({record.nodes[one] for one in strikes.node[mine].tolist()}))
-        if len(nodes) < LEAF_NODES:
+        if len(nodes) < _LEAF_NODES:
             continue
         explained |= strikes.fabric & (leaf_of[strikes.node] == place)
         num = len(np.unique(record.accusations.interruption[strikes.row[mine]]))
         expected, p = float(excess.expected[place]), float(excess.p[place])
-        text, q = words_of_leaf(names[place], nodes, num, expected), float(excess.q[place])
+        text, q = _words_of_leaf(names[place], nodes, num, expected), float(excess.q[place])
         leaf = (PartKind.LEAF_SWITCH, names[place], None, nodes)
         found.append(RepeatedPart(*leaf, num, expected, p, q, text))
     found.sort(key=lambda part: (part.p_value or 0.0, part.name))
@@ -82,8 +80,8 @@ def leaves_standing_out(
     return OfLeaves(tuple(found), explained, hit)
 
 
-def words_of_leaf(name: str, nodes: tuple[str, ...], num: int, expected: float) -> str:
-    shown = ", ".join(nodes[:SHOWN]) + (" ..." if len(nodes) > SHOWN else "")
+def _words_of_leaf(name: str, nodes: tuple[str, ...], num: int, expected: float) -> str:
+    shown = ", ".join(nodes[:_SHOWN]) + (" ..." if len(nodes) > _SHOWN else "")
     return (
         f"leaf switch {name}: {len(nodes)} nodes behind it ({shown}) were accused in {num}"
         f" interruptions by links and network, where {expected:.2g} accused nodes are expected:"
@@ -104,15 +102,15 @@ def parts_of_nodes(record: FleetRecord, strikes: Strikes) -> dict[int, tuple[Rep
             named.setdefault(node, Counter())[part] += 1
     found = {}
     for node, counted in named.items():
-        again = sorted((-num, part) for part, num in counted.items() if num >= NAMED_AGAIN)
+        again = sorted((-num, part) for part, num in counted.items() if num >= _NAMED_AGAIN)
         if again:
             found[node] = tuple(
-                words_of_part(record.nodes[node], part, -num, int(total[node]))
+                _words_of_part(record.nodes[node], part, -num, int(total[node]))
                 for num, part in again
             )
     return found
 
 
-def words_of_part(node: str, part: str, num: int, total: int) -> RepeatedPart:
+def _words_of_part(node: str, part: str, num: int, total: int) -> RepeatedPart:
     text = f"{part} of {node} is named in {num} of {total} interruptions that accuse the node"
     return RepeatedPart(PartKind.PART, part, node, (node,), num, None, None, None, text)

@@ -13,14 +13,12 @@ import numpy as np
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.standings.history import FaultHistory
 
-__all__ = ["Cost", "cost_of", "saved", "words_of_saving"]
-
-HOURS: Final = 24.0
-HELD_DAYS: Final = 28.0
+_HOURS: Final = 24.0
+_HELD_DAYS: Final = 28.0
 # Fewer repairs say nothing of how long one takes, or whether it holds.
-LEAST_REPAIRS: Final = 5
-UNKNOWN_REPAIR_DAYS: Final = 1.0
-UNKNOWN_HELD: Final = 0.5
+_LEAST_REPAIRS: Final = 5
+_UNKNOWN_REPAIR_DAYS: Final = 1.0
+_UNKNOWN_HELD: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Cost:
     @property
     def node_day(self) -> float:
         """GPU-hours of a node-day."""
-        return HOURS * self.gpus_per_node
+        return _HOURS * self.gpus_per_node
 
 
 def cost_of(record: FleetRecord, history: FaultHistory, lost_h: float) -> Cost | None:
@@ -53,21 +51,21 @@ def cost_of(record: FleetRecord, history: FaultHistory, lost_h: float) -> Cost |
     order = np.argsort(runs.num_gpus, kind="stable")
     middle = np.searchsorted(np.cumsum(hours[order]), hours.sum() / 2)
     gpus = int(runs.num_gpus[order][min(middle, len(order) - 1)])
-    done = (history.back_day > history.day) & (history.back_day < history.days - HELD_DAYS)
+    done = (history.back_day > history.day) & (history.back_day < history.days - _HELD_DAYS)
     num = int(done.sum())
-    if num < LEAST_REPAIRS:
-        return Cost(gpus, record.gpus_per_node, lost_h, UNKNOWN_REPAIR_DAYS, UNKNOWN_HELD, num)
+    if num < _LEAST_REPAIRS:
+        return Cost(gpus, record.gpus_per_node, lost_h, _UNKNOWN_REPAIR_DAYS, _UNKNOWN_HELD, num)
     days = float((history.back_day - history.day)[done].mean())
-    return Cost(gpus, record.gpus_per_node, lost_h, days, held_part(history, done), num)
+    return Cost(gpus, record.gpus_per_node, lost_h, days, _held_part(history, done), num)
 
 
-def held_part(history: FaultHistory, done: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
+def _held_part(history: FaultHistory, done: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
     """The part of the repairs after which the node did not fail for 28 days."""
     order = np.lexsort((history.day, history.node))
     again = np.full(len(history), np.inf)
     same = history.node[order][1:] == history.node[order][:-1]
     again[order[:-1][same]] = history.day[order[1:][same]]
-    return float((again[done] > history.back_day[done] + HELD_DAYS).mean())
+    return float((again[done] > history.back_day[done] + _HELD_DAYS).mean())
 
 
 def saved(cost: Cost, faults: float, times: float) -> float:
@@ -76,12 +74,12 @@ def saved(cost: Cost, faults: float, times: float) -> float:
     ``times`` is that over the forecast of its peers.
     """
     avoided = faults * max(1.0 - 1.0 / times, 0.0) * cost.held if times > 0 else 0.0
-    return avoided * cost.gpus * cost.lost_h / max(cost.repair_days, 1 / HOURS)
+    return avoided * cost.gpus * cost.lost_h / max(cost.repair_days, 1 / _HOURS)
 
 
 def words_of_saving(cost: Cost, per_day: float) -> str:
     """Whether it pays, with the figures."""
-    known = cost.num_repairs >= LEAST_REPAIRS
+    known = cost.num_repairs >= _LEAST_REPAIRS
     of = f"{cost.num_repairs} repairs" if known else "assumed, repairs are too few"
     verdict = "it pays" if per_day > cost.node_day else "it does not pay"
     return (

@@ -17,16 +17,14 @@ from triage.domain.precursor import PrecursorFlag
 from triage.fleet.record.columns import FleetRecord, Floats, NodeSignals
 from triage.fleet.record.node_exposure import NS_PER_DAY
 
-__all__ = ["STRESS", "Sign", "passed_stress", "signs_of"]
-
 # How often the fleet's mean a count has to be.
-USUAL: Final = 3.0
-LEAST_XIDS: Final = 3
-LEAST_EXCLUDED: Final = 3
-LEAST_STRAGGLER_HITS: Final = 3
-LEAST_TAKEN_OUT: Final = 3
+_USUAL: Final = 3.0
+_LEAST_XIDS: Final = 3
+_LEAST_EXCLUDED: Final = 3
+_LEAST_STRAGGLER_HITS: Final = 3
+_LEAST_TAKEN_OUT: Final = 3
 # Telemetry of 28 days: from where it counts, and how it is said.
-TELEMETRY: Final[Mapping[str, tuple[float, str]]] = {
+_TELEMETRY: Final[Mapping[str, tuple[float, str]]] = {
     "throttled_hours": (24.0, "its GPUs were throttled for {:.0f} h in 28 days"),
     "power_brake_hours": (1.0, "its power brake held its GPUs back for {:.0f} h in 28 days"),
     "ecc_growth": (1.0, "its GPUs met {:.0f} memory errors in 28 days that nothing corrected"),
@@ -62,37 +60,37 @@ def signs_of(
         found.setdefault(flag.node, []).append(Sign(flag.text, grave=True))
     for node, signals in record.signals.items():
         if failing := [one for one in signals.checks if one.outcome is Outcome.FAIL]:
-            found.setdefault(node, []).append(Sign(words_of_checks(failing), grave=True))
+            found.setdefault(node, []).append(Sign(_words_of_checks(failing), grave=True))
     names = list(record.signals)
     signals_of = [record.signals[name] for name in names]
-    for values, least, words in measures(signals_of):
-        add(found, names, values, least, words, len(record.nodes))
+    for values, least, words in _measures(signals_of):
+        _add(found, names, values, least, words, len(record.nodes))
     if not drains:
         return {node: tuple(signs) for node, signs in found.items()}
     since = record.outages.start_ns >= from_ns
     taken_out = np.bincount(record.outages.node[since], minlength=len(record.nodes))
     words = "it was taken out of service {:.0f} times"
     counts = taken_out.astype(np.float64)
-    add(found, record.nodes, counts, LEAST_TAKEN_OUT, words, len(record.nodes))
+    _add(found, record.nodes, counts, _LEAST_TAKEN_OUT, words, len(record.nodes))
     return {node: tuple(signs) for node, signs in found.items()}
 
 
-def measures(signals: list[NodeSignals]) -> list[tuple[Floats, float, str]]:
+def _measures(signals: list[NodeSignals]) -> list[tuple[Floats, float, str]]:
     """Counts per node, from where they count, and their words."""
     xids = [len(set(node.distinct_xids)) for node in signals]
     excluded = [node.jobs_that_excluded_it for node in signals]
     hits = [node.straggler_hits for node in signals]
     rows: list[tuple[Floats, float, str]] = [
-        (np.array(xids, np.float64), LEAST_XIDS, "it printed {:.0f} different Xids"),
-        (np.array(excluded, np.float64), LEAST_EXCLUDED, "{:.0f} jobs asked not to run on it"),
-        (np.array(hits, np.float64), LEAST_STRAGGLER_HITS, "it was the slow node of {:.0f} jobs"),
+        (np.array(xids, np.float64), _LEAST_XIDS, "it printed {:.0f} different Xids"),
+        (np.array(excluded, np.float64), _LEAST_EXCLUDED, "{:.0f} jobs asked not to run on it"),
+        (np.array(hits, np.float64), _LEAST_STRAGGLER_HITS, "it was the slow node of {:.0f} jobs"),
     ]
-    for key, (least, words) in TELEMETRY.items():
+    for key, (least, words) in _TELEMETRY.items():
         rows.append((np.array([one.telemetry.get(key, 0.0) for one in signals]), least, words))
     return rows
 
 
-def add(
+def _add(
     found: dict[str, list[Sign]],
     names: tuple[str, ...] | list[str],
     values: Floats,
@@ -103,12 +101,12 @@ def add(
     """Nodes of which nothing is known have a count of none, and are part of the mean."""
     if not len(values):
         return
-    bound = max(least, USUAL * float(values.sum()) / max(num_nodes, len(values)))
+    bound = max(least, _USUAL * float(values.sum()) / max(num_nodes, len(values)))
     for place in np.flatnonzero(values >= bound).tolist():
         found.setdefault(names[place], []).append(Sign(words.format(values[place])))
 
 
-def words_of_checks(failing: list[CheckResult]) -> str:
+def _words_of_checks(failing: list[CheckResult]) -> str:
     first = min(failing, key=lambda one: (one.check, one.part or ""))
     where = f" on {first.part}" if first.part else ""
     more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""

@@ -24,18 +24,16 @@ from triage.fleet.standings.saving import Cost, saved, words_of_saving
 from triage.fleet.standings.signs import Sign, passed_stress
 from triage.fleet.standings.words import Ahead, Figures, Words, reasons_of
 
-__all__ = ["StandingOptions", "fleet_standings", "place_of", "standings"]
-
-PER: Final = 1000.0
+_PER: Final = 1000.0
 # Racks are many; the surest come first.
-MOST_PLACES: Final = 100
-WITHOUT_EXPOSURE: Final = "no run of the window names it: without exposure there is no standing"
-AWAY_THROUGHOUT: Final = "it was out of service throughout: without exposure there is no standing"
-UNKNOWN_COST: Final = (
+_MOST_PLACES: Final = 100
+_WITHOUT_EXPOSURE: Final = "no run of the window names it: without exposure there is no standing"
+_AWAY_THROUGHOUT: Final = "it was out of service throughout: without exposure there is no standing"
+_UNKNOWN_COST: Final = (
     "whether taking it out pays cannot be told: no run says how many GPUs a job and a node have"
 )
-CHANCE: Final = 0.05
-ORDER: Final = (Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN)
+_CHANCE: Final = 0.05
+_ORDER: Final = (Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN)
 
 
 def standings(
@@ -56,14 +54,14 @@ def fleet_standings(
     precursors = precursors_of(record)
     seen = measured(record, options, precursors.flags)
     parts = parts_of_nodes(record, seen.strikes) if seen.basis != OUTAGES else {}
-    rows = list(graded(record, seen, options, parts))
-    rows.sort(key=lambda row: rank_of(row, seen))
+    rows = list(_graded(record, seen, options, parts))
+    rows.sort(key=lambda row: _rank_of(row, seen))
     found = [part for node in sorted(parts) for part in parts[node]]
     found.sort(key=lambda part: (-part.interruptions, part.node or "", part.name))
     return FleetStandings(
         nodes=tuple(rows),
         parts=(*seen.leaves.parts, *found),
-        fleet_rate=PER * seen.excess.rate if seen.num_tested else None,
+        fleet_rate=_PER * seen.excess.rate if seen.num_tested else None,
         prior_shape=seen.fading.shape if seen.shrunk else None,
         prior_days=seen.fading.shape / seen.excess.rate
         if seen.shrunk and seen.num_tested
@@ -72,11 +70,11 @@ def fleet_standings(
         window_days=options.window_days,
         half_life_days=seen.fading.slow,
         false_discovery_rate=options.false_discovery_rate,
-        notes=tuple(notes_of(seen, options)),
+        notes=tuple(_notes_of(seen, options)),
         precursors=precursors,
         basis=seen.basis,
         walked=seen.calls.walked if seen.calls is not None else None,
-        places=tuple(place_of(row) for row in seen.places[:MOST_PLACES]),
+        places=tuple(place_of(row) for row in seen.places[:_MOST_PLACES]),
     )
 
 
@@ -90,13 +88,13 @@ def place_of(row: PlaceRate) -> Place:
     )  # fmt: skip
 
 
-def rank_of(row: Standing, seen: Measures) -> tuple[int, float, str]:
+def _rank_of(row: Standing, seen: Measures) -> tuple[int, float, str]:
     """The worst first: by grade, then by what decides."""
     decides = row.times if seen.calls is not None and seen.calls.decided else row.score
-    return ORDER.index(row.grade), -(decides or 0.0), row.node
+    return _ORDER.index(row.grade), -(decides or 0.0), row.node
 
 
-def notes_of(seen: Measures, options: StandingOptions) -> Iterator[str]:
+def _notes_of(seen: Measures, options: StandingOptions) -> Iterator[str]:
     """What is missing, what counts, and how calls of the past came out, in words."""
     if left_out := seen.num_left_out:
         yield (
@@ -121,16 +119,16 @@ def notes_of(seen: Measures, options: StandingOptions) -> Iterator[str]:
             f" {'it does' if aside == 1 else 'they do'} other work than the rest"
         )
     yield from (words_of_place(row) for row in seen.places if row.found)
-    yield from notes_of_calls(seen)
+    yield from _notes_of_calls(seen)
 
 
-def notes_of_calls(seen: Measures) -> Iterator[str]:
+def _notes_of_calls(seen: Measures) -> Iterator[str]:
     """What decides, and how calls of the past came out."""
     calls = seen.calls
     if calls is None:
         return
     if not calls.decided:
-        if calls.now.chance > CHANCE:
+        if calls.now.chance > _CHANCE:
             yield (
                 "faults come back to the same nodes no more than by chance"
                 f" (p = {calls.now.chance:.2g}): forecasts call no node a lemon"
@@ -152,37 +150,37 @@ def notes_of_calls(seen: Measures) -> Iterator[str]:
     )
 
 
-def graded(
+def _graded(
     record: FleetRecord,
     seen: Measures,
     options: StandingOptions,
     parts: Mapping[int, tuple[RepeatedPart, ...]],
 ) -> Iterator[Standing]:
     """The standing of each node, in the order of the record."""
-    for node, (name, figures) in enumerate(zip(record.nodes, figures_of(seen), strict=True)):
+    for node, (name, figures) in enumerate(zip(record.nodes, _figures_of(seen), strict=True)):
         leaf, rack = record.leaf_switch[node], record.rack[node]
-        ahead = ahead_of(seen, node)
+        ahead = _ahead_of(seen, node)
         if figures.exposure_days <= 0 or node in seen.special:
-            why = AWAY_THROUGHOUT if seen.basis == OUTAGES else WITHOUT_EXPOSURE
+            why = _AWAY_THROUGHOUT if seen.basis == OUTAGES else _WITHOUT_EXPOSURE
             special = seen.special.get(node)
             yield Standing(
                 name, Grade.UNKNOWN, (special or why,), leaf_switch=leaf, rack=rack, special=special
             )
             continue
         words = Words(
-            PER * float(seen.rate[node]),
+            _PER * float(seen.rate[node]),
             options.window_days,
             options.false_discovery_rate,
             seen.signs.get(name, ()),
             parts.get(node, ()),
             seen.leaves.behind(record, node),
             passed_stress(record, name, options.stress_days),
-            whose_rate(seen, node),
+            _whose_rate(seen, node),
             seen.basis == OUTAGES,
             ahead,
         )
         clean = not seen.ever[node] and not words.signs and words.stressed is not None
-        grade = grade_of(figures, words.signs, seen.num_tested, options, ahead, clean=clean)
+        grade = _grade_of(figures, words.signs, seen.num_tested, options, ahead, clean=clean)
         part = words.parts[0].name if words.parts else None
         reasons = reasons_of(grade, figures, words)
         if ahead is None:
@@ -191,7 +189,7 @@ def graded(
         yield Standing(
             name,
             grade,
-            (*reasons, *whether_it_pays(grade, ahead, seen.cost)),
+            (*reasons, *_whether_it_pays(grade, ahead, seen.cost)),
             *figures,
             part,
             leaf,
@@ -200,12 +198,12 @@ def graded(
             forecast_low=ahead.low,
             forecast_high=ahead.high,
             times=ahead.times,
-            saved_gpu_hours=(per_day := saving_of(ahead, seen.cost)),
+            saved_gpu_hours=(per_day := _saving_of(ahead, seen.cost)),
             pays=None if seen.cost is None or per_day is None else per_day > seen.cost.node_day,
         )
 
 
-def saving_of(ahead: Ahead, cost: Cost | None) -> float | None:
+def _saving_of(ahead: Ahead, cost: Cost | None) -> float | None:
     """GPU-hours for each node-day out of service.
 
     None where nothing says what a fault costs, or where forecasts decide nothing.
@@ -215,16 +213,16 @@ def saving_of(ahead: Ahead, cost: Cost | None) -> float | None:
     return saved(cost, ahead.faults, ahead.times)
 
 
-def whether_it_pays(grade: Grade, ahead: Ahead, cost: Cost | None) -> tuple[str, ...]:
+def _whether_it_pays(grade: Grade, ahead: Ahead, cost: Cost | None) -> tuple[str, ...]:
     """Of a lemon that a forecast names, whether taking it out pays."""
     if grade is not Grade.LEMON or not ahead.decided:
         return ()
     if cost is None:
-        return (UNKNOWN_COST,)
+        return (_UNKNOWN_COST,)
     return (words_of_saving(cost, saved(cost, ahead.faults, ahead.times)),)
 
 
-def ahead_of(seen: Measures, node: int) -> Ahead | None:
+def _ahead_of(seen: Measures, node: int) -> Ahead | None:
     """What the forecast says of a node; None where there is none."""
     calls = seen.calls
     if calls is None:
@@ -241,7 +239,7 @@ def ahead_of(seen: Measures, node: int) -> Ahead | None:
     )
 
 
-def whose_rate(seen: Measures, node: int) -> str | None:
+def _whose_rate(seen: Measures, node: int) -> str | None:
     """Whose rate a node is held against, in words; None where there is only the fleet's."""
     if node not in seen.own:
         return None
@@ -249,19 +247,19 @@ def whose_rate(seen: Measures, node: int) -> str | None:
     return f"its {kind.replace('_', ' ')} ({name})"
 
 
-def figures_of(seen: Measures) -> Iterator[Figures]:
+def _figures_of(seen: Measures) -> Iterator[Figures]:
     """The figures of each node."""
     usual = seen.rate * seen.decayed_days
     with np.errstate(invalid="ignore", divide="ignore"):
         score = np.where(usual > 0, seen.decayed / usual, 0.0)
     nothing = [None] * len(score)
-    rates = [(PER * one).tolist() for one in seen.shrunk] if seen.shrunk else [nothing] * 3
+    rates = [(_PER * one).tolist() for one in seen.shrunk] if seen.shrunk else [nothing] * 3
     excess = seen.excess
     columns = (seen.num, seen.blame, excess.expected, seen.days, excess.p, excess.q)
     return map(Figures, *(one.tolist() for one in (*columns, score)), *rates)
 
 
-def grade_of(
+def _grade_of(
     figures: Figures,
     signs: Sequence[Sign],
     num_tested: int,

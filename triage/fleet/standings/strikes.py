@@ -13,11 +13,9 @@ import numpy as np
 from triage.domain.category import OF_THE_NODE, Category
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints, Small
 
-__all__ = ["NS_PER_HOUR", "Strikes", "episodes", "strikes_of", "summed"]
-
 NS_PER_HOUR: Final = 3_600 * 10**9
 # What a switch or its cables can do to the nodes behind it.
-OF_THE_FABRIC: Final = frozenset({Category.NETWORK, Category.NIC, Category.NCCL_TIMEOUT})
+_OF_THE_FABRIC: Final = frozenset({Category.NETWORK, Category.NIC, Category.NCCL_TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +55,22 @@ def strikes_of(record: FleetRecord) -> Strikes:
     of_node = np.array([one in OF_THE_NODE for one in accusations.category], dtype=bool)
     inside = (stops.at_ns >= record.since_ns) & (stops.at_ns <= record.until_ns)
     counts = of_node & (of_cause & inside & ~stops.planned)[which] if len(which) else of_node
-    placed = in_its_run(record)
+    placed = _in_its_run(record)
     rows = np.flatnonzero(counts & placed)
     fabric = np.array(
-        [accusations.category[row] in OF_THE_FABRIC for row in rows.tolist()], dtype=bool
+        [accusations.category[row] in _OF_THE_FABRIC for row in rows.tolist()], dtype=bool
     )
     return Strikes(
         row=rows,
         node=accusations.node[rows],
         at_ns=stops.at_ns[which[rows]],
-        blame=shares(record)[rows],
+        blame=_shares(record)[rows],
         fabric=fabric,
         num_left_out=int(np.count_nonzero(counts & ~placed)),
     )
 
 
-def shares(record: FleetRecord) -> Floats:
+def _shares(record: FleetRecord) -> Floats:
     """The share of each accusation in its interruption; equal ones where no score says more."""
     accusations = record.accusations
     score = np.clip(np.nan_to_num(accusations.score), 0.0, 1.0)
@@ -86,7 +84,7 @@ def shares(record: FleetRecord) -> Floats:
     return share
 
 
-def in_its_run(record: FleetRecord) -> Flags:
+def _in_its_run(record: FleetRecord) -> Flags:
     """Whether the accused node was in the run that the interruption ended."""
     accusations, runs = record.accusations, record.runs
     run_of = record.interruptions.run[accusations.interruption]

@@ -8,9 +8,7 @@ from triage.domain.probation import Probation
 from triage.domain.standing import Grade, Prior, RepeatedPart, Standing
 from triage.fleet.standings.signs import Sign
 
-__all__ = ["Ahead", "Figures", "Words", "prior_of", "reasons_of"]
-
-GRADES_AGAINST: Final = (Grade.LEMON, Grade.WATCH)
+_GRADES_AGAINST: Final = (Grade.LEMON, Grade.WATCH)
 
 
 class Figures(NamedTuple):
@@ -66,17 +64,17 @@ class Words:
 
 def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
     """The reasons of a grade; the counts come first, and before them what decided."""
-    reasons = [counted(one, words)]
+    reasons = [_counted(one, words)]
     if words.ahead is not None and words.ahead.decided and (one.strikes or words.ahead.called):
         at = 0 if words.ahead.called else 1
-        reasons.insert(at, forecast_of(words.ahead))
+        reasons.insert(at, _forecast_of(words.ahead))
     if one.strikes and one.rate is not None:
         reasons.append(
             f"rate, shrunk towards the fleet and decayed: {one.rate:.3g} per 1,000 node-days"
             f" (95 %: {one.rate_low:.3g} to {one.rate_high:.3g})"
         )
     if one.strikes > 1 and not (words.ahead is not None and words.ahead.decided):
-        reasons.append(chance(grade, one, words))
+        reasons.append(_chance(grade, one, words))
     reasons += [part.text for part in words.parts]
     if words.leaf is not None:
         reasons.append(f"not held against it: {words.leaf.text}")
@@ -86,7 +84,7 @@ def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def counted(one: Figures, words: Words) -> str:
+def _counted(one: Figures, words: Words) -> str:
     called = words.ahead is not None and words.ahead.called
     if called and not one.strikes and not words.outages:
         return (
@@ -107,20 +105,20 @@ def counted(one: Figures, words: Words) -> str:
     )
 
 
-def forecast_of(ahead: Ahead) -> str:
+def _forecast_of(ahead: Ahead) -> str:
     return (
-        f"{number(ahead.faults)} faults are expected of it in the next 56 days (95 %:"
-        f" {number(ahead.low)} to {number(ahead.high)}), {ahead.times:.1f} times as many as of its"
-        " peers"
+        f"{_number(ahead.faults)} faults are expected of it in the next 56 days (95 %:"
+        f" {_number(ahead.low)} to {_number(ahead.high)}), {ahead.times:.1f} times as many as of"
+        " its peers"
     )
 
 
-def number(expected: float) -> str:
+def _number(expected: float) -> str:
     """An expected number, which "1" would make look like a count."""
     return f"{expected:.1f}" if expected >= 1 else f"{expected:.2g}"
 
 
-def chance(grade: Grade, one: Figures, words: Words) -> str:
+def _chance(grade: Grade, one: Figures, words: Words) -> str:
     level = f"{words.false_discovery_rate:.0%}"
     found = one.q_value <= words.false_discovery_rate
     verdict = {
@@ -135,16 +133,16 @@ def chance(grade: Grade, one: Figures, words: Words) -> str:
 
 def prior_of(one: Standing, window_days: float) -> Prior | None:
     """What an analysis is told of a node; None where its standing says nothing against it."""
-    said = [] if one.grade not in GRADES_AGAINST else [grade_text(one, window_days)]
+    said = [] if one.grade not in _GRADES_AGAINST else [_grade_text(one, window_days)]
     if one.probation is not None:
-        said.append(probation_text(one.probation))
+        said.append(_probation_text(one.probation))
     if not said:
         return None
     text = f"before this incident the node was {'; and it was '.join(said)} (a prior, no evidence)"
     return Prior(one.grade, text, one.probation is not None)
 
 
-def grade_text(one: Standing, window_days: float) -> str:
+def _grade_text(one: Standing, window_days: float) -> str:
     word = "a lemon" if one.grade is Grade.LEMON else "under watch"
     if one.strikes:
         times = count(one.strikes, "interruption")
@@ -158,7 +156,7 @@ def grade_text(one: Standing, window_days: float) -> str:
     return f"{word}: {why}{part}"
 
 
-def probation_text(one: Probation) -> str:
+def _probation_text(one: Probation) -> str:
     """Short, for a reason has 300 characters."""
     after = f"{one.cause}, {one.action}" if one.action else one.cause
     return (

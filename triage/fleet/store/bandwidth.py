@@ -10,8 +10,6 @@ from triage.domain.category import Category
 from triage.domain.health import Bandwidth, Outcome
 from triage.fleet.store.checks import PLAIN, last_result
 
-__all__ = ["NodeBandwidth", "measured", "show"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeBandwidth:

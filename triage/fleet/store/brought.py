@@ -10,27 +10,25 @@ from sqlalchemy.orm import Session
 from models import HealthCheck, Outage, PartSighting, Run, TelemetryDay, TelemetryPack
 from triage.fleet.store.checks import BROUGHT_BY, Entry, row_of
 
-__all__ = ["num_brought", "withdraw"]
-
-DAY_S: Final = 86_400
-AT_ONCE: Final = 400
+_DAY_S: Final = 86_400
+_AT_ONCE: Final = 400
 
 
-def runs(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+def _runs(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
     return [Run.key_id == key_id, *([] if since is None else [Run.seen_at >= since])]
 
 
-def outages(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+def _outages(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
     return [Outage.key_id == key_id, *([] if since is None else [Outage.from_at >= since])]
 
 
-def parts(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+def _parts(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
     first = [] if since is None else [PartSighting.first_at >= since]
     return [PartSighting.key_id == key_id, *first]
 
 
-def days(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
-    first = [] if since is None else [TelemetryDay.day >= int(since.timestamp() // DAY_S)]
+def _days(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+    first = [] if since is None else [TelemetryDay.day >= int(since.timestamp() // _DAY_S)]
     return [TelemetryDay.key_id == key_id, *first]
 
 
@@ -41,11 +39,11 @@ def num_brought(session: Session, key_id: str, since: datetime | None) -> dict[s
         return session.scalar(select(func.count()).select_from(query.subquery())) or 0
 
     return {
-        "runs": count(select(Run.id).where(*runs(key_id, since))),
-        "outages": count(select(Outage.id).where(*outages(key_id, since))),
-        "parts": count(select(PartSighting.id).where(*parts(key_id, since))),
+        "runs": count(select(Run.id).where(*_runs(key_id, since))),
+        "outages": count(select(Outage.id).where(*_outages(key_id, since))),
+        "parts": count(select(PartSighting.id).where(*_parts(key_id, since))),
         "checks": sum(len(mine) for _, _, mine in checks(session, key_id, since)),
-        "telemetry_days": count(select(TelemetryDay.id).where(*days(key_id, since))),
+        "telemetry_days": count(select(TelemetryDay.id).where(*_days(key_id, since))),
     }
 
 
@@ -55,12 +53,12 @@ def checks(
     """(row, its other results, those that the token brought) of checks that it told of."""
     naming = type_coerce(HealthCheck.history, Text).contains(key_id, autoescape=True)
     for row in session.scalars(select(HealthCheck).where(naming).order_by(HealthCheck.id)):
-        mine = [entry for entry in row.history if is_of(entry, key_id, since)]
+        mine = [entry for entry in row.history if _is_of(entry, key_id, since)]
         if mine:
             yield row, [entry for entry in row.history if entry not in mine], mine
 
 
-def is_of(entry: Entry, key_id: str, since: datetime | None) -> bool:
+def _is_of(entry: Entry, key_id: str, since: datetime | None) -> bool:
     brought = entry[BROUGHT_BY] if len(entry) > BROUGHT_BY else None
     return brought == key_id and (since is None or datetime.fromisoformat(entry[0]) >= since)
 
@@ -79,12 +77,12 @@ def withdraw(session: Session, key_id: str, since: datetime | None) -> dict[str,
             session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
         else:
             session.execute(delete(HealthCheck).where(HealthCheck.id == row.id))
-    session.execute(delete(Run).where(*runs(key_id, since)))
-    session.execute(delete(Outage).where(*outages(key_id, since)))
-    session.execute(delete(PartSighting).where(*parts(key_id, since)))
-    ids = session.scalars(select(TelemetryDay.id).where(*days(key_id, since))).all()
-    for start in range(0, len(ids), AT_ONCE):
-        part = ids[start : start + AT_ONCE]
+    session.execute(delete(Run).where(*_runs(key_id, since)))
+    session.execute(delete(Outage).where(*_outages(key_id, since)))
+    session.execute(delete(PartSighting).where(*_parts(key_id, since)))
+    ids = session.scalars(select(TelemetryDay.id).where(*_days(key_id, since))).all()
+    for start in range(0, len(ids), _AT_ONCE):
+        part = ids[start : start + _AT_ONCE]
         session.execute(delete(TelemetryPack).where(TelemetryPack.day_id.in_(part)))
         session.execute(delete(TelemetryDay).where(TelemetryDay.id.in_(part)))
     return found

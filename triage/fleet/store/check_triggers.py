@@ -12,14 +12,12 @@ from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.store.incidents.repeats import accused
 
-__all__ = ["Sighting", "convictions", "errors", "repairs", "xids"]
-
 # Kinds that a kernel or a driver prints; a job's own words about a part ask for no check.
-OF_MACHINES: Final = (
+_OF_MACHINES: Final = (
     *(Kind.XID, Kind.SXID, Kind.ECC, Kind.LINK),
     *(Kind.NIC, Kind.PCIE, Kind.THERMAL, Kind.POWER),
 )
-ERRORS: Final = (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
+_ERRORS: Final = (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
 
 
 class Sighting(NamedTuple):
@@ -41,7 +39,7 @@ def xids(
 ) -> list[Sighting]:
     """Xids of these codes in logs of incidents since then."""
     wanted = (
-        Evidence.role.in_(ERRORS),
+        Evidence.role.in_(_ERRORS),
         Evidence.kind == Kind.XID,
         Evidence.code.in_(codes),
         *_named(Evidence.node, cluster, node),
@@ -60,7 +58,7 @@ def errors(
     """Roots of these categories that machines printed since then."""
     wanted = (
         Evidence.role == EvidenceRole.ROOT,
-        Evidence.kind.in_(OF_MACHINES),
+        Evidence.kind.in_(_OF_MACHINES),
         Evidence.category.in_(categories),
         # A check that failed asks for no check.
         Evidence.signature.not_like("check.%"),

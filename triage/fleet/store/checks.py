@@ -22,31 +22,13 @@ from triage.fleet.store.clusters import within_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
-__all__ = [
-    "BROUGHT_BY",
-    "MAX_HISTORY",
-    "MOST_OF_NODE",
-    "PLAIN",
-    "Entry",
-    "KeptCheck",
-    "KeptResults",
-    "in_use",
-    "keep",
-    "last_result",
-    "last_runs",
-    "newest",
-    "nodes_from",
-    "row_of",
-    "seen_since",
-]
-
 MAX_HISTORY: Final = 20
-SHORT: Final = 160
+_SHORT: Final = 160
 # Thirty checks of sixteen GPUs, and the ports of a large switch.
 MOST_OF_NODE: Final = 1_000
 NODES_AT_ONCE: Final = 50
 # Of results of one moment the worse one is the newest; what was left out says nothing.
-SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
+_SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
 # [at, outcome, detail, category, whether somebody said when it ran], what was measured
 # ([test, gpu, size_bytes, num_ranks, gbps]) where that may be held against other nodes, and the
 # token that brought it; those two where there are any.
@@ -110,17 +92,17 @@ def keep(
         if result.node:
             names = (result.node, result.check, result.part or "")
             node, check, part = map(stored_name, names)
-            by_key.setdefault((node, check, part), []).append(entry_of(result, now, key_id))
+            by_key.setdefault((node, check, part), []).append(_entry_of(result, now, key_id))
     nodes = sorted({key[0] for key in by_key})
     kept = KeptResults()
     for start in range(0, len(nodes), NODES_AT_ONCE):
         chunk = set(nodes[start : start + NODES_AT_ONCE])
         mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in chunk}
-        kept = kept.plus(of_nodes(session, cluster_id, mine, key_id))
+        kept = kept.plus(_of_nodes(session, cluster_id, mine, key_id))
     return kept
 
 
-def of_nodes(
+def _of_nodes(
     session: Session,
     cluster_id: int,
     by_key: dict[tuple[str, str, str], list[Entry]],
@@ -128,8 +110,10 @@ def of_nodes(
 ) -> KeptResults:
     """Store the results of some nodes."""
     stored = _locked(session, cluster_id, by_key)
-    fresh = with_room(session, cluster_id, [key for key in by_key if key not in stored])
-    rows = [{**row_of(cluster_id, key, merged([], by_key[key])), "key_id": key_id} for key in fresh]
+    fresh = _with_room(session, cluster_id, [key for key in by_key if key not in stored])
+    rows = [
+        {**row_of(cluster_id, key, _merged([], by_key[key])), "key_id": key_id} for key in fresh
+    ]
     if not insert_missing(session, HealthCheck, rows):
         stored = _locked(session, cluster_id, by_key)  # another session has inserted some meanwhile
     changed = unchanged = 0
@@ -137,7 +121,7 @@ def of_nodes(
         row = stored.get(key)
         if row is None:
             continue
-        history = merged(row.history, entries)
+        history = _merged(row.history, entries)
         news = history != row.history
         if news:
             values = {**row_of(cluster_id, key, history), "key_id": key_id}
@@ -148,7 +132,7 @@ def of_nodes(
     return KeptResults(len(fresh), changed, unchanged, left_out)
 
 
-def with_room(
+def _with_room(
     session: Session, cluster_id: int, keys: Sequence[tuple[str, str, str]]
 ) -> dict[tuple[str, str, str], None]:
     """Those of the new checks that their nodes have room for, in their order."""
@@ -184,10 +168,10 @@ def _locked(
     return {key: row for key, row in rows.items() if key in wanted}
 
 
-def entry_of(result: CheckResult, now: datetime, key_id: str | None) -> Entry:
+def _entry_of(result: CheckResult, now: datetime, key_id: str | None) -> Entry:
     at = (result.at or now).astimezone(UTC)
     category = None if result.category is None else str(result.category)
-    detail = result.detail[:SHORT]
+    detail = result.detail[:_SHORT]
     entry = [iso_utc(at), str(result.outcome), detail, category, result.at is not None]
     measured = None if result.bandwidth is None else list(astuple(result.bandwidth))
     if key_id is not None:
@@ -195,11 +179,11 @@ def entry_of(result: CheckResult, now: datetime, key_id: str | None) -> Entry:
     return entry if measured is None else [*entry, measured]
 
 
-def order(entry: Entry) -> tuple[str, int, str, str]:
-    return entry[0], SEVERITY[Outcome(entry[1])], entry[2], entry[3] or ""
+def _order(entry: Entry) -> tuple[str, int, str, str]:
+    return entry[0], _SEVERITY[Outcome(entry[1])], entry[2], entry[3] or ""
 
 
-def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
+def _merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
     """Both, newest first, each moment once, and no more than :data:`MAX_HISTORY`.
 
     A result that nobody dated, and that says what the newest undated one says, is the same
@@ -207,7 +191,7 @@ def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
     """
     found: dict[tuple[str, str, str, str | None], Entry] = {}
     undated: dict[tuple[str, str, str | None], Entry] = {}
-    for entry in sorted([*history, *more], key=order):
+    for entry in sorted([*history, *more], key=_order):
         at, outcome, detail, category, dated = entry[:PLAIN]
         if not dated:
             again = undated.pop((outcome, detail, category), None)
@@ -217,7 +201,7 @@ def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
             undated[outcome, detail, category] = entry
         # What two say is from who said it first.
         found.setdefault((at, outcome, detail, category), entry)
-    return sorted(found.values(), key=order, reverse=True)[:MAX_HISTORY]
+    return sorted(found.values(), key=_order, reverse=True)[:MAX_HISTORY]
 
 
 def row_of(cluster_id: int, key: tuple[str, str, str], history: list[Entry]) -> dict[str, Any]:
@@ -321,13 +305,13 @@ def nodes_from(
     Those with a newest result that is one of ``outcomes``; without it, all nodes that are known.
     """
     row = HealthCheck
-    results = select(row.node.label("name")).where(*from_name(row.node, first))
+    results = select(row.node.label("name")).where(*_from_name(row.node, first))
     results = within_cluster(results, row.cluster_id, cluster)
     if outcomes is not None:
         wanted = results.where(row.outcome.in_(outcomes)).distinct()
         return list(session.scalars(wanted.order_by(row.node).limit(limit)))
     # Both in the order of their index, so that no more is read than is wanted.
-    known = select(Node.name.label("name")).where(*from_name(Node.name, first))
+    known = select(Node.name.label("name")).where(*_from_name(Node.name, first))
     known = within_cluster(known, Node.cluster_id, cluster)
     halves = (
         select(results.distinct().order_by(row.node).limit(limit).subquery().c.name),
@@ -351,7 +335,7 @@ def seen_since(
     return [(name, node) for name, node in session.execute(query)]
 
 
-def from_name(
+def _from_name(
     column: InstrumentedAttribute[str], first: str | None
 ) -> Iterator[ColumnElement[bool]]:
     if first is not None:

@@ -7,8 +7,6 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from models import Cluster
 
-__all__ = ["within_cluster"]
-
 Ts = TypeVarTuple("Ts")
 
 

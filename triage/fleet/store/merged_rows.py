@@ -13,8 +13,6 @@ from sqlalchemy.orm import Session
 from models import Base
 from triage.store.database.upsert import insert_new
 
-__all__ = ["Tally", "keep_merged"]
-
 
 class Tally(NamedTuple):
     """How many rows were added, changed, and neither."""
@@ -28,7 +26,7 @@ class Tally(NamedTuple):
         return Tally(*map(sum, zip(self, other, strict=True)))
 
 
-class Keyed(Protocol):
+class _Keyed(Protocol):
     """A row before it is stored."""
 
     @property
@@ -36,7 +34,7 @@ class Keyed(Protocol):
         """What makes two of them the same row."""
 
 
-R = TypeVar("R", bound=Keyed)
+R = TypeVar("R", bound=_Keyed)
 
 
 def keep_merged(

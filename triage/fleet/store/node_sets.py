@@ -16,10 +16,8 @@ from sqlalchemy.orm import Session
 from models import NodeSet
 from triage.store.database.upsert import insert_missing
 
-__all__ = ["SetKey", "keep", "packed", "unpacked"]
-
-WORD: Final = np.dtype("<u4")
-CHUNK: Final = 1000
+_WORD: Final = np.dtype("<u4")
+_CHUNK: Final = 1000
 
 
 class SetKey(NamedTuple):
@@ -37,19 +35,19 @@ def packed(keys: Iterable[int]) -> bytes:
         return b""
     first = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 2) != 1)
     lengths = np.diff(first, append=len(ordered))
-    return np.column_stack([ordered[first], lengths]).astype(WORD).tobytes()
+    return np.column_stack([ordered[first], lengths]).astype(_WORD).tobytes()
 
 
 def unpacked(sets: Sequence[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """(at, keys): ``keys[at[i]:at[i + 1]]`` are those of set ``i``, ascending."""
-    words = np.frombuffer(b"".join(sets), WORD).astype(np.int32).reshape(-1, 2)
+    words = np.frombuffer(b"".join(sets), _WORD).astype(np.int32).reshape(-1, 2)
     starts, lengths = words[:, 0], words[:, 1]
     # The first key of a span stands where the spans before it end.
     ends = np.cumsum(lengths, dtype=np.int64)
     num_keys = int(ends[-1]) if len(ends) else 0
     keys = np.repeat((starts - (ends - lengths)).astype(np.int32), lengths)
     keys += np.arange(num_keys, dtype=np.int32)
-    span_at = np.cumsum([0, *(len(one) // (2 * WORD.itemsize) for one in sets)])
+    span_at = np.cumsum([0, *(len(one) // (2 * _WORD.itemsize) for one in sets)])
     return np.concatenate([[0], ends])[span_at].astype(np.int64), keys
 
 
@@ -57,18 +55,18 @@ def keep(session: Session, sets: Iterable[bytes]) -> dict[bytes, SetKey]:
     """Packed sets and their keys; kept if they are new."""
     by_hash = {hashlib.sha256(spans).hexdigest(): spans for spans in sets}
     wanted = sorted(by_hash)
-    found = known(session, wanted)
+    found = _known(session, wanted)
     new = [sha256 for sha256 in wanted if sha256 not in found]
     if new:
-        insert_missing(session, NodeSet, [row_of(sha256, by_hash[sha256]) for sha256 in new])
-        found |= known(session, new)
+        insert_missing(session, NodeSet, [_row_of(sha256, by_hash[sha256]) for sha256 in new])
+        found |= _known(session, new)
     return {by_hash[sha256]: key for sha256, key in found.items()}
 
 
-def known(session: Session, hashes: Sequence[str]) -> dict[str, SetKey]:
+def _known(session: Session, hashes: Sequence[str]) -> dict[str, SetKey]:
     found: dict[str, SetKey] = {}
-    for start in range(0, len(hashes), CHUNK):
-        part = hashes[start : start + CHUNK]
+    for start in range(0, len(hashes), _CHUNK):
+        part = hashes[start : start + _CHUNK]
         rows = session.execute(
             select(NodeSet.num_nodes, NodeSet.sha256, NodeSet.id).where(NodeSet.sha256.in_(part))
         )
@@ -76,6 +74,6 @@ def known(session: Session, hashes: Sequence[str]) -> dict[str, SetKey]:
     return found
 
 
-def row_of(sha256: str, spans: bytes) -> Mapping[str, Any]:
+def _row_of(sha256: str, spans: bytes) -> Mapping[str, Any]:
     at, _ = unpacked([spans])
     return {"sha256": sha256, "num_nodes": int(at[-1]), "spans": spans}

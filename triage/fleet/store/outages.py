@@ -12,9 +12,7 @@ from triage.fleet.domain.exposure import FACTS
 from triage.fleet.domain.same_outage import ahead, completed, contradict
 from triage.fleet.store.merged_rows import Tally, keep_merged
 
-__all__ = ["StoredOutage", "keep_facts", "keep_outages"]
-
-CHUNK: Final = 1000
+_CHUNK: Final = 1000
 
 
 class StoredOutage(NamedTuple):
@@ -68,10 +66,10 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
     """Facts of nodes by key: the last report of each stands, an empty one removes none."""
     changes: list[dict[str, Any]] = []
     keys = sorted(facts)
-    for start in range(0, len(keys), CHUNK):
+    for start in range(0, len(keys), _CHUNK):
         rows = session.execute(
             select(Node.id, *(getattr(Node, name) for name in FACTS)).where(
-                Node.id.in_(keys[start : start + CHUNK])
+                Node.id.in_(keys[start : start + _CHUNK])
             )
         )
         for key, *before in rows:
@@ -91,8 +89,8 @@ def _stored_outages(
     columns = (getattr(Outage, name) for name in StoredOutage._fields)
     query = select(Outage.id, *columns).order_by(Outage.id).with_for_update()
     found: dict[tuple[int, datetime], tuple[int, StoredOutage]] = {}
-    for start in range(0, len(keys), CHUNK):
-        chunk = keys[start : start + CHUNK]
+    for start in range(0, len(keys), _CHUNK):
+        chunk = keys[start : start + _CHUNK]
         same = tuple_(Outage.node_id, Outage.from_at).in_(chunk)
         for row_id, *values in session.execute(query.where(same)):
             outage = StoredOutage._make(values)

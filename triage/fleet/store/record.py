@@ -49,22 +49,6 @@ from triage.fleet.store.runs import REPORTED
 from triage.store.incidents.past import past_stops, past_suspects
 from triage.store.incidents.repeats import accused
 
-__all__ = [
-    "NodeRow",
-    "RepairNote",
-    "RunRow",
-    "StopRow",
-    "SuspectRow",
-    "clusters",
-    "nodes",
-    "outages",
-    "repairs",
-    "runs",
-    "stops",
-    "suspects",
-    "xids",
-]
-
 
 class NodeRow(NamedTuple):
     """A node, and what an inventory says of it."""

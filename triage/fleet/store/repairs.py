@@ -10,9 +10,7 @@ from sqlalchemy.orm import Session
 from models import Repair
 from triage.fleet.store.merged_rows import Tally, keep_merged
 
-__all__ = ["NewRepair", "keep_repairs"]
-
-CHUNK: Final = 1000
+_CHUNK: Final = 1000
 
 
 class NewRepair(NamedTuple):
@@ -51,8 +49,8 @@ def _stored_repairs(
     columns = (getattr(Repair, name) for name in NewRepair._fields)
     query = select(Repair.id, *columns).order_by(Repair.id).with_for_update()
     found: dict[tuple[int, datetime, str], tuple[int, NewRepair]] = {}
-    for start in range(0, len(nodes), CHUNK):
-        chunk = nodes[start : start + CHUNK]
+    for start in range(0, len(nodes), _CHUNK):
+        chunk = nodes[start : start + _CHUNK]
         for row_id, *values in session.execute(query.where(Repair.node_id.in_(chunk))):
             repair = NewRepair._make(values)
             if repair.key in keys:

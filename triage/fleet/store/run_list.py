@@ -13,8 +13,6 @@ from triage.domain.wire import UNSENT, Count, SentAs, WireForm
 from triage.fleet.domain.exposure import Ending
 from triage.fleet.store.runs import REPORTED
 
-__all__ = ["RunView", "listing"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunView(WireForm):

@@ -18,9 +18,7 @@ from triage.fleet.domain.exposure import Ending, weight
 from triage.fleet.store.merged_rows import Tally, keep_merged
 from triage.fleet.store.node_sets import SetKey
 
-__all__ = ["REPORTED", "NewRun", "end_open_run", "keep_runs"]
-
-CHUNK: Final = 1000
+_CHUNK: Final = 1000
 REPORTED: Final = (
     *(Run.started_at, Run.ended_at, Run.seen_at, Run.ending, Run.cause),
     *(Run.num_nodes, Run.num_gpus),
@@ -108,8 +106,8 @@ def _stored_runs(
     found: dict[tuple[int, str, datetime], tuple[int, NewRun]] = {}
     for cluster_id in sorted(jobs):
         names = sorted(jobs[cluster_id])
-        for start in range(0, len(names), CHUNK):
-            chunk = Run.job_id.in_(names[start : start + CHUNK])
+        for start in range(0, len(names), _CHUNK):
+            chunk = Run.job_id.in_(names[start : start + _CHUNK])
             for row in session.execute(query.where(Run.cluster_id == cluster_id, chunk)):
                 row_id, *values, source, key_id, num_nodes, sha256, set_id = row
                 node_set = None if set_id is None else SetKey(num_nodes, sha256, set_id)

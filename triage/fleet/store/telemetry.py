@@ -14,25 +14,9 @@ from triage.fleet.store.clusters import within_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
-__all__ = [
-    "COUNTERS",
-    "LockedDay",
-    "NodeSums",
-    "drop_before",
-    "grown_days",
-    "hours_since",
-    "inlets",
-    "lock_days",
-    "packs",
-    "seen_days",
-    "set_racks",
-    "store_days",
-    "sums",
-]
-
 # Node and day: a node's name, and days since the epoch.
 NodeDay = tuple[str, int]
-KEYS_AT_ONCE: Final = 400
+_KEYS_AT_ONCE: Final = 400
 
 
 class NodeSums(NamedTuple):
@@ -57,7 +41,7 @@ COUNTERS: Final = (
 )  # fmt: skip
 """The columns of a day that hold by how much a counter grew."""
 
-NO_DAY: Final[Mapping[str, Any]] = {
+_NO_DAY: Final[Mapping[str, Any]] = {
     "num_samples": 0,
     **{name: 0.0 for name in NodeSums._fields if name.endswith(("_minutes", "_growth"))},
 }
@@ -77,13 +61,15 @@ def packs(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> dict[
     found: dict[NodeDay, bytes] = {}
     given = {(stored_name(node), day): (node, day) for node, day in wanted}
     keys = sorted(given)
-    for start in range(0, len(keys), KEYS_AT_ONCE):
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
         rows = session.execute(
             select(TelemetryDay.node, TelemetryDay.day, TelemetryPack.cells)
             .join(TelemetryPack, TelemetryPack.day_id == TelemetryDay.id)
             .where(
                 TelemetryDay.cluster_id == cluster_id,
-                tuple_(TelemetryDay.node, TelemetryDay.day).in_(keys[start : start + KEYS_AT_ONCE]),
+                tuple_(TelemetryDay.node, TelemetryDay.day).in_(
+                    keys[start : start + _KEYS_AT_ONCE]
+                ),
             )
         )
         found |= {given[node, day]: cells for node, day, cells in rows}
@@ -100,15 +86,15 @@ def lock_days(
     given = {(stored_name(node), day): (node, day) for node, day in wanted}
     keys = sorted(given)
     found: dict[NodeDay, LockedDay] = {}
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        part = keys[start : start + KEYS_AT_ONCE]
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        part = keys[start : start + _KEYS_AT_ONCE]
         mine = tuple_(TelemetryDay.node, TelemetryDay.day).in_(part)
         there = select(TelemetryDay.node, TelemetryDay.day).where(
             TelemetryDay.cluster_id == cluster_id, mine
         )
         known = {(node, day) for node, day in session.execute(there)}
         new = [
-            {"cluster_id": cluster_id, "node": node, "day": day, **NO_DAY}
+            {"cluster_id": cluster_id, "node": node, "day": day, **_NO_DAY}
             for node, day in part
             if (node, day) not in known
         ]
@@ -267,8 +253,8 @@ def drop_before(session: Session, at: datetime, limit: int = 5_000) -> int:
     day = int(at.timestamp() // 86_400)
     old = select(TelemetryDay.id).where(TelemetryDay.day < day).limit(limit)
     ids = session.scalars(old).all()
-    for start in range(0, len(ids), KEYS_AT_ONCE):
-        part = ids[start : start + KEYS_AT_ONCE]
+    for start in range(0, len(ids), _KEYS_AT_ONCE):
+        part = ids[start : start + _KEYS_AT_ONCE]
         session.execute(delete(TelemetryPack).where(TelemetryPack.day_id.in_(part)))
         session.execute(delete(TelemetryDay).where(TelemetryDay.id.in_(part)))
     return len(ids)

@@ -15,22 +15,10 @@ from triage.errors import Unprocessable
 from triage.fleet.api.values import ClusterName
 from triage.fleet.services.answers import DEFAULT_DAYS, MAX_DAYS
 
-__all__ = [
-    "PERIOD",
-    "PRESETS",
-    "Cluster",
-    "Days",
-    "First",
-    "FleetDays",
-    "Last",
-    "asked_of",
-    "shown_clusters",
-]
-
 PERIOD: Final = ("days", "from", "to", "cluster")
 PRESETS: Final = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year"))
 DAY: Final = timedelta(days=1)
-FIRST_YEAR: Final = 2000
+_FIRST_YEAR: Final = 2000
 
 
 def day(text: Any) -> date:  # noqa: ANN401
@@ -39,19 +27,19 @@ def day(text: Any) -> date:  # noqa: ANN401
         found = date.fromisoformat(text)
     except ValueError as error:
         raise ValueError("give a day such as 2026-11-21") from error
-    if not FIRST_YEAR <= found.year < FIRST_YEAR + 200:
-        raise ValueError(f"give a day from the year {FIRST_YEAR} on")
+    if not _FIRST_YEAR <= found.year < _FIRST_YEAR + 200:
+        raise ValueError(f"give a day from the year {_FIRST_YEAR} on")
     return found
 
 
-def few_days(text: Any) -> int:  # noqa: ANN401
+def _few_days(text: Any) -> int:  # noqa: ANN401
     """How many days back."""
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_DAYS):
         raise ValueError(f"give a whole number of days from 1 to {MAX_DAYS:,.0f}")
     return int(text)
 
 
-Days = Annotated[int | None, BeforeValidator(few_days), Query()]
+Days = Annotated[int | None, BeforeValidator(_few_days), Query()]
 First = Annotated[date | None, BeforeValidator(day), Query(alias="from")]
 Last = Annotated[date | None, BeforeValidator(day), Query(alias="to")]
 Cluster = ClusterName
@@ -76,12 +64,12 @@ class FleetDays:
     @property
     def until(self) -> datetime | None:
         """The end, not itself in it; None is now."""
-        return None if self.last is None else midnight(self.last + DAY)
+        return None if self.last is None else _midnight(self.last + DAY)
 
     def since(self, now: datetime) -> datetime:
         """The begin."""
         if self.first is not None:
-            return midnight(self.first)
+            return _midnight(self.first)
         # To the minute, as the end is: whoever asks again within it gets the same page.
         end = self.until or now.replace(second=0, microsecond=0) + timedelta(minutes=1)
         return end - timedelta(days=self.days or DEFAULT_DAYS)
@@ -112,7 +100,7 @@ def asked_of(
     return FleetDays(days, first, last, cluster)
 
 
-def midnight(of: date) -> datetime:
+def _midnight(of: date) -> datetime:
     return datetime.combine(of, time(), UTC)
 
 

@@ -16,14 +16,12 @@ import numpy as np
 from triage.domain.arrays import F64, I64
 from triage.statistics.away.steps import Away
 
-__all__ = ["cluster_ids", "clustered_law"]
-
 # Outages are one cluster where each begins this soon after the one before: within 0.3 days, and
 # in a large fleet within a fifth of the usual gap, so that chance joins few.
-GAP_DAYS: Final = 0.3
-GAP_SHARE: Final = 0.2
+_GAP_DAYS: Final = 0.3
+_GAP_SHARE: Final = 0.2
 # Patterns times lengths, at most: beyond, small clusters share a pattern.
-BUDGET: Final = 2**17
+_BUDGET: Final = 2**17
 
 
 def cluster_ids(outages: Away) -> I64:
@@ -33,7 +31,7 @@ def cluster_ids(outages: Away) -> I64:
     """
     if not len(outages):
         return np.empty(0, np.int64)
-    gap = min(GAP_DAYS, GAP_SHARE * outages.days / len(outages))
+    gap = min(_GAP_DAYS, _GAP_SHARE * outages.days / len(outages))
     apart = (np.diff(outages.start) > gap) | (outages.start[:-1] <= 0)
     return np.cumsum(np.concatenate([[False], apart])).astype(np.int64)
 
@@ -81,7 +79,7 @@ def _grouped(steps: tuple[I64, I64, F64], length: int) -> tuple[F64, I64]:
     of, number, lasted = steps
     names, cluster = np.unique(of, return_inverse=True)
     weight = np.bincount(cluster, weights=number * lasted)
-    most = int(np.clip(BUDGET // length, 4, 256))
+    most = int(np.clip(_BUDGET // length, 4, 256))
     place = np.empty(len(names), np.int64)
     place[np.argsort(-weight, kind="stable")] = np.arange(len(names))
     own = most if len(names) <= most else most * 3 // 4

@@ -12,11 +12,9 @@ from triage.domain.wire import Count, Share, WireForm
 from triage.statistics.away.methods import Law
 from triage.statistics.away.steps import Away
 
-__all__ = ["MONTH_DAYS", "SparesCost", "costs"]
-
 MONTH_DAYS: Final = 30.0
-ROWS: Final = 9
-BEYOND: Final = 1.25
+_ROWS: Final = 9
+_BEYOND: Final = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +44,8 @@ def costs(
 
     ``law`` says what is to come.
     """
-    most = math.ceil(max(marks) * BEYOND)
-    steps = sorted({round(most * row / (ROWS - 1)) for row in range(ROWS)} | set(marks))
+    most = math.ceil(max(marks) * _BEYOND)
+    steps = sorted({round(most * row / (_ROWS - 1)) for row in range(_ROWS)} | set(marks))
     return tuple(_cost(seen, law, spares, gpus_per_node) for spares in steps)
 
 

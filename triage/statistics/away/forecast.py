@@ -23,30 +23,28 @@ from triage.statistics.estimate import LEVEL, Estimate
 from triage.statistics.next_period import Drift, drift, ratio_bounds
 from triage.statistics.rates import count_bounds
 
-__all__ = ["SparesAt", "SparesForecast", "spares_forecast"]
-
 # ``drifting`` has to lose less than this share of what ``clusters`` loses.
-FAR_BETTER: Final = 0.5
+_FAR_BETTER: Final = 0.5
 # A record that is worth fewer independent looks than this foretells nothing.
-FEWEST_LOOKS: Final = 3.0
+_FEWEST_LOOKS: Final = 3.0
 # A forecast that covered less of held-out time is doubted aloud.
-HOLDS: Final = 0.95
+_HOLDS: Final = 0.95
 # Where fewer outages ended, nobody knows how long one lasts.
-FEWEST_ENDED: Final = 5
+_FEWEST_ENDED: Final = 5
 
 
 # Walking forward: the outages up to a day, then the share of the following stretch in which the
 # spares sufficed, and the loss of the 99 % quantile (pinball: a node that is short costs 99 times
 # one that idles).
 
-CUTS: Final = (0.4, 0.55, 0.7, 0.85)
+_CUTS: Final = (0.4, 0.55, 0.7, 0.85)
 """Where in the record a stretch begins; each lasts to the next, the last to the end."""
-FEWEST_CLUSTERS: Final = 10
+_FEWEST_CLUSTERS: Final = 10
 """Clusters of outages without which nothing is foretold."""
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut(WireForm):
+class _HeldOut(WireForm):
     """``covered``: share of the held-out time in which the spares sufficed; ``loss``: pinball."""
 
     method: str
@@ -55,24 +53,24 @@ class HeldOut(WireForm):
     stretches: int
 
 
-def held_out(outages: Away, confidence: float) -> tuple[HeldOut, ...]:
+def held_out(outages: Away, confidence: float) -> tuple[_HeldOut, ...]:
     """One row per method; empty where no stretch has enough before it."""
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in METHODS}
-    for begin, end in zip(CUTS, (*CUTS[1:], 1.0), strict=True):
+    for begin, end in zip(_CUTS, (*_CUTS[1:], 1.0), strict=True):
         before = outages.start < begin * outages.days
         known = away(
             outages.start[before],
             np.minimum(outages.end[before], begin * outages.days),
             begin * outages.days,
         )
-        if not len(known) or cluster_ids(known)[-1] + 1 < FEWEST_CLUSTERS:
+        if not len(known) or cluster_ids(known)[-1] + 1 < _FEWEST_CLUSTERS:
             continue
         after = part_of(outages, begin * outages.days, end * outages.days)
         for name, law in laws_of(known).items():
             spares = law.quantile(confidence)
             rows[name].append((after.covered(spares), loss(after, spares, confidence)))
     return tuple(
-        HeldOut(name, float(figures[0]), float(figures[1]), len(pairs))
+        _HeldOut(name, float(figures[0]), float(figures[1]), len(pairs))
         for name, pairs in rows.items()
         if pairs
         for figures in (np.mean(pairs, axis=0),)
@@ -128,7 +126,7 @@ class SparesForecast:
     def at(self, confidence: float) -> Estimate:
         """The forecast at another confidence; a bound stays one."""
         spares = min(self.law.quantile(confidence), self.num_nodes)
-        said = interval(self.seen, spares, confidence, self.num_nodes)
+        said = _interval(self.seen, spares, confidence, self.num_nodes)
         if self.forecast.value is None:
             high = bound(self.seen, self.departures, said, self.num_nodes)
             said = replace(said, value=None, low=None, high=high)
@@ -156,24 +154,24 @@ def spares_forecast(
     number = len(np.unique(clusters[arrived]))
     began = outages.start[arrived]
     trend = drift(began, outages.days)
-    whole = with_whole_lengths(outages, begun, lasting)
+    whole = _with_whole_lengths(outages, begun, lasting)
     tried = held_out(outages, confidence) if walk else ()
-    method = chosen(tried)
+    method = _chosen(tried)
     laws = laws_of(outages, whole) if walk else laws_of(outages, whole, (method,))
     law, later = laws[method], None
-    if moved(trend):
-        later = laws_of(later_half(outages), later_half(whole), (method,))[method]
+    if _moved(trend):
+        later = laws_of(_later_half(outages), _later_half(whole), (method,))[method]
     if later is not None and trend.way == "rose":
         law = Law.larger(law, later)
     looks = float(min(outages.worth, outages.days * 24)) if outages.variance else 0.0
-    why_not = cannot_tell(outages, number, looks, int((~lasting).sum()))
+    why_not = _cannot_tell(outages, number, looks, int((~lasting).sum()))
     spares = min(law.quantile(confidence), num_nodes)
     in_sample = outages.quantile(confidence)
-    forecast = interval(outages, spares, confidence, num_nodes)
+    forecast = _interval(outages, spares, confidence, num_nodes)
     if why_not:
         high = bound(outages, number, forecast, num_nodes)
         forecast = replace(forecast, value=None, low=None, high=high)
-    told = (*drift_notes(trend, laws[method], later, confidence), *doubts(tried, method))
+    told = (*_drift_notes(trend, laws[method], later, confidence), *_doubts(tried, method))
     return SparesForecast(
         confidence,
         outages.mean,
@@ -183,7 +181,7 @@ def spares_forecast(
         in_sample,
         replace(forecast, n=number, notes=(*why_not, *told)),
         method,
-        by_method(laws, confidence, tried, num_nodes),
+        _by_method(laws, confidence, tried, num_nodes),
         trend,
         law,
         outages,
@@ -192,14 +190,14 @@ def spares_forecast(
     )
 
 
-def chosen(tried: tuple[HeldOut, ...]) -> str:
+def _chosen(tried: tuple[_HeldOut, ...]) -> str:
     """The method that the forecast is of."""
     lost = {one.method: one.loss for one in tried}
-    better = lost and lost["drifting"] < FAR_BETTER * lost["clusters"]
+    better = lost and lost["drifting"] < _FAR_BETTER * lost["clusters"]
     return "drifting" if better else "clusters"
 
 
-def later_half(outages: Away) -> Away:
+def _later_half(outages: Away) -> Away:
     """The second half; outages that last beyond its end keep their length."""
     half = outages.days / 2
     within = outages.end > half
@@ -207,7 +205,7 @@ def later_half(outages: Away) -> Away:
     return Away(start, outages.end[within] - half, half)
 
 
-def with_whole_lengths(outages: Away, begun: Flags | None, lasting: Flags) -> Away:
+def _with_whole_lengths(outages: Away, begun: Flags | None, lasting: Flags) -> Away:
     """Outages that last beyond the end get as long again, where the record began with none.
 
     A record that knows of no node that was away at its start (of fewer than half of the usual)
@@ -221,7 +219,7 @@ def with_whole_lengths(outages: Away, begun: Flags | None, lasting: Flags) -> Aw
     return Away(outages.start, np.where(lasting, longer, outages.end), outages.days)
 
 
-def interval(outages: Away, spares: int, confidence: float, num_nodes: int) -> Estimate:
+def _interval(outages: Away, spares: int, confidence: float, num_nodes: int) -> Estimate:
     """The forecast, with bounds of what a period to come will have needed.
 
     The lower one is not above the mean: a period without a batch needs little more than that.
@@ -248,21 +246,21 @@ def bound(outages: Away, number: int, forecast: Estimate, num_nodes: int) -> flo
     return float(min(np.ceil(worst * most), num_nodes))
 
 
-def cannot_tell(outages: Away, number: int, looks: float, ended: int) -> tuple[str, ...]:
+def _cannot_tell(outages: Away, number: int, looks: float, ended: int) -> tuple[str, ...]:
     """Why nothing is foretold; empty where something is."""
     if not number:
         seen = f"no outage began in {count(round(outages.days), 'day')}"
         before = f" ({len(outages)} open at their start)" if len(outages) else ""
         return (f"cannot tell: {seen}{before}: nothing to plan spares by",)
-    if number < FEWEST_CLUSTERS:
+    if number < _FEWEST_CLUSTERS:
         times = f"nodes went away {count(number, 'time')} ({count(len(outages), 'outage')})"
-        return (f"cannot tell: {times}, and {FEWEST_CLUSTERS} are needed: a bound only",)
-    if ended < FEWEST_ENDED:
+        return (f"cannot tell: {times}, and {_FEWEST_CLUSTERS} are needed: a bound only",)
+    if ended < _FEWEST_ENDED:
         return (
             f"cannot tell: {ended} of {len(outages)} outages ended in {outages.days:.0f} days, so"
             " how long one lasts is not known: a bound only",
         )
-    if looks < FEWEST_LOOKS:
+    if looks < _FEWEST_LOOKS:
         return (
             f"cannot tell: the number away moves so slowly that {outages.days:.0f} days are"
             f" worth {looks:.1f} independent looks at the fleet: a bound only",
@@ -270,11 +268,11 @@ def cannot_tell(outages: Away, number: int, looks: float, ended: int) -> tuple[s
     return ()
 
 
-def moved(trend: Drift) -> bool:
+def _moved(trend: Drift) -> bool:
     return trend.way in ("rose", "fell")
 
 
-def drift_notes(trend: Drift, law: Law, later: Law | None, confidence: float) -> tuple[str, ...]:
+def _drift_notes(trend: Drift, law: Law, later: Law | None, confidence: float) -> tuple[str, ...]:
     """Which way the rate went, and what that did to the forecast."""
     if later is None or trend.ratio.value is None:
         return ()
@@ -288,10 +286,10 @@ def drift_notes(trend: Drift, law: Law, later: Law | None, confidence: float) ->
     )
 
 
-def doubts(tried: tuple[HeldOut, ...], method: str) -> tuple[str, ...]:
+def _doubts(tried: tuple[_HeldOut, ...], method: str) -> tuple[str, ...]:
     """How badly the method foretold this very record, where it did."""
     covered = next((one.covered for one in tried if one.method == method), 1.0)
-    if covered >= HOLDS:
+    if covered >= _HOLDS:
         return ()
     return (
         f"foretold from what was before, {covered:.0%} of this record's later time was covered:"
@@ -299,8 +297,8 @@ def doubts(tried: tuple[HeldOut, ...], method: str) -> tuple[str, ...]:
     )
 
 
-def by_method(
-    laws: dict[str, Law], confidence: float, tried: tuple[HeldOut, ...], num_nodes: int
+def _by_method(
+    laws: dict[str, Law], confidence: float, tried: tuple[_HeldOut, ...], num_nodes: int
 ) -> tuple[SparesAt, ...]:
     """Every method's answer on the whole record, side by side."""
     rows = {one.method: one for one in tried}

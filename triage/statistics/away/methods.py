@@ -22,10 +22,8 @@ from triage.domain.arrays import F64
 from triage.statistics.away.clusters import clustered_law
 from triage.statistics.away.steps import Away
 
-__all__ = ["METHODS", "Law", "laws_of", "looked_at_later"]
-
 # Levels of the rate at which a drifting law is evaluated: quantiles of its distribution.
-LEVELS: Final = 41
+_LEVELS: Final = 41
 
 
 class Law:
@@ -41,7 +39,7 @@ class Law:
         """The law under which as many or more are away as under both."""
         longest = max(len(one.above), len(other.above))
         made = cls.__new__(cls)
-        made.above = np.maximum(padded(one.above, longest), padded(other.above, longest))
+        made.above = np.maximum(_padded(one.above, longest), _padded(other.above, longest))
         return made
 
     def quantile(self, confidence: float) -> int:
@@ -97,7 +95,7 @@ def drifting(outages: Away, law: F64) -> Law:
     if not mean or missing <= 0:
         return clusters(outages, law)
     shape = mean**2 / missing
-    levels = gamma.ppf((np.arange(LEVELS) + 0.5) / LEVELS, shape) / shape
+    levels = gamma.ppf((np.arange(_LEVELS) + 0.5) / _LEVELS, shape) / shape
     reached = np.arange(int(len(law) * max(1.0, levels[-1])) + 1) + 0.5
     at = np.minimum(reached[None, :] / np.maximum(levels[:, None], 1e-9), len(law) - 1)
     mixed = np.cumsum(law)[at.astype(np.int64)].mean(axis=0)
@@ -133,5 +131,5 @@ def looked_at_later(outages: Away) -> float:
     return outages.variance + 2 * outages.long_run / outages.days
 
 
-def padded(values: F64, length: int) -> F64:
+def _padded(values: F64, length: int) -> F64:
     return np.pad(values, (0, length - len(values)))

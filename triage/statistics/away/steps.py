@@ -12,12 +12,10 @@ import numpy as np
 from triage.domain.arrays import F64
 from triage.errors import UsageError
 
-__all__ = ["Away", "away", "part_of"]
-
 # Pieces of the record over which the number away is averaged, for its correlation in time.
-MOST_PIECES = 1024
-FEWEST_PIECES = 64
-PIECES_A_DAY = 4
+_MOST_PIECES = 1024
+_FEWEST_PIECES = 64
+_PIECES_A_DAY = 4
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ class Away:
         From the autocorrelation of averages over pieces of the record, summed as long as pairs
         of lags are positive and fall (Geyer, Statistical Science 7, 1992).
         """
-        pieces = int(np.clip(self.days * PIECES_A_DAY, FEWEST_PIECES, MOST_PIECES))
+        pieces = int(np.clip(self.days * _PIECES_A_DAY, _FEWEST_PIECES, _MOST_PIECES))
         series = self.averages(pieces)
-        return long_run_variance(series) * self.days / pieces
+        return _long_run_variance(series) * self.days / pieces
 
     @property
     def worth(self) -> float:
@@ -109,7 +107,7 @@ def part_of(whole: Away, begin: float, end: float) -> Away:
     return away(whole.start[within] - begin, whole.end[within] - begin, end - begin)
 
 
-def long_run_variance(series: F64) -> float:
+def _long_run_variance(series: F64) -> float:
     """Sum of autocovariances of a series over all lags, by Geyer's monotone sequence."""
     number = len(series)
     centred = series - series.mean()

@@ -24,8 +24,6 @@ from triage.fleet.services.health.due_list import CheckRow, Position, checks_fro
 from triage.fleet.services.health.ingest import CheckTarget, TakenChecks, take_checks
 from triage.formats.health.check_format import MAX_BYTES
 
-__all__ = ["reading", "routes"]
-
 # As uploads are: bounded by the gate, not counted as questions.
 routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
 reading = Routes("/v1/fleet", "fleet", Scope.READ)

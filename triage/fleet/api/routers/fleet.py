@@ -28,8 +28,6 @@ from triage.fleet.api.values import (
 )
 from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of, standings_of
 
-__all__ = ["as_answer", "routes"]
-
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 
@@ -81,7 +79,7 @@ def fleet_causes(
     report = report_of(
         state_of(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
-    return as_answer(request, part_of(report, CAUSES))
+    return as_answer(request, _part_of(report, CAUSES))
 
 
 @routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True, refuses=(404,))
@@ -94,7 +92,7 @@ def fleet_mtti(
     report = report_of(
         state_of(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
-    return as_answer(request, part_of(report, MTTI))
+    return as_answer(request, _part_of(report, MTTI))
 
 
 @routes.get(
@@ -115,7 +113,7 @@ def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = No
     )
 
 
-def part_of(report: Mapping[str, Any], part: AnswerShape) -> dict[str, Any]:
+def _part_of(report: Mapping[str, Any], part: AnswerShape) -> dict[str, Any]:
     """The answers of a report that a part of it holds."""
     return {key: report[key] for key in part.hints}
 

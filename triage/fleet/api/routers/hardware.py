@@ -14,8 +14,6 @@ from triage.fleet.api.shapes import HARDWARE
 from triage.fleet.api.values import ClusterName
 from triage.fleet.services.parts import hardware_of
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 

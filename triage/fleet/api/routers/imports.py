@@ -20,8 +20,6 @@ from triage.fleet.parsers.rows import DAY_ZERO
 from triage.fleet.services.exposure.import_values import day_of, names_of, zone_of
 from triage.fleet.services.exposure.imports import MOST_ROWS, Imported, import_upload
 
-__all__ = ["routes"]
-
 T = TypeVar("T")
 
 # As uploads are: bounded by the gate, not counted as questions.
@@ -58,9 +56,9 @@ async def import_rows(
     and one that cannot be read stops no other.
     """
     state = state_of(request)
-    own_zone = value_in("zone", zone_of, zone or "UTC")
-    first_day = value_in("day_zero", day_of, day_zero or f"{DAY_ZERO:%Y-%m-%d}")
-    known = value_in("nodes", names_of, nodes or "")
+    own_zone = _value_in("zone", zone_of, zone or "UTC")
+    first_day = _value_in("day_zero", day_of, day_zero or f"{DAY_ZERO:%Y-%m-%d}")
+    known = _value_in("nodes", names_of, nodes or "")
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
     take = partial(
         import_upload,
@@ -78,7 +76,7 @@ async def import_rows(
     return as_json(taken.to_dict(), 200)
 
 
-def value_in(name: str, read: Callable[[str], T], text: str) -> T:
+def _value_in(name: str, read: Callable[[str], T], text: str) -> T:
     """A value of the query. Raises :class:`Unprocessable`, which names its place."""
     try:
         return read(text)

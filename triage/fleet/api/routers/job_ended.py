@@ -15,8 +15,6 @@ from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.fleet.services.exposure.job_ended import EndedJob, end_from, ended
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
 

@@ -26,11 +26,9 @@ from triage.fleet.services.standings.cache import listed_standings
 from triage.fleet.store import run_list
 from triage.fleet.store.run_list import RunView
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
-MAX_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 
 
 @routes.get(
@@ -59,30 +57,30 @@ def fleet_nodes(
     found = listed_standings(ctx, end, cluster, following=seen is not None)
     rows = [one for one in found.nodes if standing is None or one.grade == standing]
     if form != JSON:
-        return tagged(request, shown(form, [one.to_dict() for one in rows]), form, vary=True)
-    start = 0 if seen is None else behind(rows, seen[1])
+        return tagged(request, _shown(form, [one.to_dict() for one in rows]), form, vary=True)
+    start = 0 if seen is None else _behind(rows, seen[1])
     kept = rows[start : start + limit]
     more = rows[start + limit :]
-    following = time_cursor("standings", end, name_of(kept[-1])) if more else None
+    following = time_cursor("standings", end, _name_of(kept[-1])) if more else None
     return page(request, [one.to_dict() for one in kept], following)
 
 
-def name_of(one: Standing) -> str:
+def _name_of(one: Standing) -> str:
     """A node in a cursor: of bounded length, whatever its name."""
     return hashlib.sha256(one.node.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
-def behind(rows: Sequence[Standing], seen: str) -> int:
+def _behind(rows: Sequence[Standing], seen: str) -> int:
     """Where the list goes on. Raises :class:`Conflict` where the row before is gone."""
     for place, one in enumerate(rows):
-        if name_of(one) == seen:
+        if _name_of(one) == seen:
             return place + 1
     raise Conflict(
         "the list has changed since the page before", hint="start again without a cursor"
     )
 
 
-def shown(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
+def _shown(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
     if form == suspect_forms.CSV:
         return fleet_forms.as_csv(rows)
     if form == suspect_forms.MARKDOWN:
@@ -118,7 +116,7 @@ def fleet_runs(
             ending=ending,
             since=since,
             until=until,
-            before=None if seen is None else (seen[0], number_in(seen[1])),
+            before=None if seen is None else (seen[0], _number_in(seen[1])),
             limit=limit + 1,
         )
 
@@ -128,8 +126,8 @@ def fleet_runs(
     return page_of_rows(request, rows, limit, cursor_of, RunView.to_dict)
 
 
-def number_in(row_id: str) -> int:
+def _number_in(row_id: str) -> int:
     """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
-    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > MAX_DIGITS:
+    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > _MAX_DIGITS:
         raise foreign()
     return int(row_id)

@@ -26,11 +26,9 @@ from triage.fleet.api.values import (
 from triage.fleet.services.answers import report_of
 from triage.fleet.services.plans import checkpoint_facts, projection_facts, spares_facts
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
-NO_GPUS: Final = "gpus: say for how many GPUs"
+_NO_GPUS: Final = "gpus: say for how many GPUs"
 
 
 @routes.get(
@@ -50,7 +48,7 @@ def fleet_projection(
     """
     if gpus is None:
         raise Unprocessable(
-            NO_GPUS, hint="add gpus=16384", places=(Place("query/gpus", "is needed"),)
+            _NO_GPUS, hint="add gpus=16384", places=(Place("query/gpus", "is needed"),)
         )
     report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
     return as_answer(request, projection_facts(report, gpus, hours))

@@ -12,8 +12,6 @@ from triage.fleet.api.values import ClusterName, Until
 from triage.fleet.services.answers import period_of
 from triage.fleet.services.repairs import repairs_of
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 

@@ -15,8 +15,6 @@ from triage.api.state import state_of
 from triage.fleet.api.check_values import NodeName, OfCluster
 from triage.fleet.services.telemetry.ingest import TakenTelemetry, TelemetryTarget, take_telemetry
 
-__all__ = ["routes"]
-
 # As uploads are: bounded by the gate, not counted as questions.
 routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
 

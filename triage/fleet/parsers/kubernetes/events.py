@@ -29,12 +29,10 @@ from triage.fleet.parsers.rows import (
     time_in,
 )
 
-__all__ = ["event_changes", "of_a_node"]
-
-NO_NODE: Final = Passed("events of other things than nodes")
-SAYS_NOTHING: Final = Passed("events that say nothing of whether a node is in service")
+_NO_NODE: Final = Passed("events of other things than nodes")
+_SAYS_NOTHING: Final = Passed("events that say nothing of whether a node is in service")
 # kubelet/events/event.go and the node lifecycle controller.
-CHANGES: Final[Mapping[str, StateChange]] = {
+_CHANGES: Final[Mapping[str, StateChange]] = {
     "NodeNotReady": StateChange.DOWN,
     "NodeShutdown": StateChange.DOWN,
     "Shutdown": StateChange.DOWN,
@@ -45,7 +43,7 @@ CHANGES: Final[Mapping[str, StateChange]] = {
     "Uncordon": StateChange.UNDRAIN,
     "Rebooted": StateChange.REASON,
 }
-TIMES: Final = (
+_TIMES: Final = (
     "firstTimestamp", "lastTimestamp", "eventTime", "deprecatedFirstTimestamp",
     "deprecatedLastTimestamp",
 )  # fmt: skip
@@ -63,26 +61,26 @@ def event_changes(
     """What an event changes; of one that was repeated the first and the last."""
     name, reason = of_a_node(event), text(event.get("reason"))
     if not name:
-        yield NO_NODE
+        yield _NO_NODE
         return
-    change = CHANGES.get(reason)
+    change = _CHANGES.get(reason)
     if change is None and event.get("type") != "Warning":
-        yield SAYS_NOTHING
+        yield _SAYS_NOTHING
         return
     try:
         node = name_in(name, "the node")
-        times = times_of(event, options)
+        times = _times_of(event, options)
         if not times:
             raise RowError("it has no time")
     except RowError as error:
         yield Unread(place, str(error))
         return
-    reason_words = words_of(reason, event, change)
+    reason_words = _words_of(reason, event, change)
     for at in times:
         yield NodeChange(at, StateChange.REASON if change is None else change, node, reason_words)
 
 
-def words_of(reason: str, event: Mapping[str, Any], change: StateChange | None) -> str:
+def _words_of(reason: str, event: Mapping[str, Any], change: StateChange | None) -> str:
     """What an event gives as a reason: one of a return none, one of going its own word."""
     if change in (StateChange.UP, StateChange.UNDRAIN):
         return ""
@@ -91,8 +89,8 @@ def words_of(reason: str, event: Mapping[str, Any], change: StateChange | None) 
     return f"{reason}: {text(event.get('message') or event.get('note'))}"[:MAX_REASON]
 
 
-def times_of(event: Mapping[str, Any], options: Options) -> list[datetime]:
+def _times_of(event: Mapping[str, Any], options: Options) -> list[datetime]:
     """When it was, first and last. Raises :class:`RowError`."""
-    stamps = [text(event.get(key)) for key in TIMES]
+    stamps = [text(event.get(key)) for key in _TIMES]
     stamps.append(text(sub(event, "series").get("lastObservedTime")))
     return sorted({at for word in stamps if (at := time_in(word, "its time", options)) is not None})

@@ -33,8 +33,6 @@ from triage.fleet.parsers.rows import (
     time_in,
 )
 
-__all__ = ["ANY_TIME", "OWNERS", "job_rows"]
-
 GPU: Final = "nvidia.com/gpu"
 # What is submitted, by kind; the first of these that a pod's labels name is its run.
 OWNERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -44,48 +42,48 @@ OWNERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Kubernetes writes all times in UTC.
 ANY_TIME: Final = Options()
-NEVER_STARTED: Final = Passed("jobs that never started")
-NO_JOB: Final = Passed("objects that are no job and no pod of one")
-PARTS: Final = Passed("jobs that are part of another")
+_NEVER_STARTED: Final = Passed("jobs that never started")
+_NO_JOB: Final = Passed("objects that are no job and no pod of one")
+_PARTS: Final = Passed("jobs that are part of another")
 # Conditions of jobs that say how they ended.
-ENDED: Final = ("Complete", "Completed", "Succeeded", "Failed")
+_ENDED: Final = ("Complete", "Completed", "Succeeded", "Failed")
 
-Json = Mapping[str, Any]
+_Json = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class JobObjects:
+class _JobObjects:
     """One job, gathered from its object and its pods."""
 
     place: int
-    job: Json | None = None
-    pods: list[Json] = field(default_factory=list)
-    parts: list[Json] = field(default_factory=list)
+    job: _Json | None = None
+    pods: list[_Json] = field(default_factory=list)
+    parts: list[_Json] = field(default_factory=list)
     """Jobs that it is made of."""
 
 
-def job_rows(items: Iterable[tuple[int, Json]], options: Options) -> Iterator[Row]:
+def job_rows(items: Iterable[tuple[int, _Json]], options: Options) -> Iterator[Row]:
     """The runs of the objects of a list, each with its place."""
-    found: dict[tuple[str, str, str], JobObjects] = {}
+    found: dict[tuple[str, str, str], _JobObjects] = {}
     for place, item in items:
-        owner = owner_of(item)
+        owner = _owner_of(item)
         if owner is None:
-            yield NO_JOB
+            yield _NO_JOB
         elif item.get("kind") == "Pod":
-            found.setdefault(owner, JobObjects(place)).pods.append(item)
+            found.setdefault(owner, _JobObjects(place)).pods.append(item)
         elif owner[0] == item.get("kind"):
-            found.setdefault(owner, JobObjects(place)).job = item
+            found.setdefault(owner, _JobObjects(place)).job = item
         else:
-            found.setdefault(owner, JobObjects(place)).parts.append(item)
-            yield PARTS
+            found.setdefault(owner, _JobObjects(place)).parts.append(item)
+            yield _PARTS
     for (_, namespace, name), one in found.items():
         try:
-            yield run_of(f"{namespace}/{name}" if namespace else name, one, options)
+            yield _run_of(f"{namespace}/{name}" if namespace else name, one, options)
         except RowError as error:
             yield Unread(one.place, f"{short(name)}: {error}")
 
 
-def owner_of(item: Json) -> tuple[str, str, str] | None:
+def _owner_of(item: _Json) -> tuple[str, str, str] | None:
     """(kind, namespace, name) of the run that an object is of; None for what is of none."""
     metadata = sub(item, "metadata")
     namespace = text(metadata.get("namespace"))
@@ -99,18 +97,18 @@ def owner_of(item: Json) -> tuple[str, str, str] | None:
     return None
 
 
-def run_of(job_id: str, found: JobObjects, options: Options) -> Row:
+def _run_of(job_id: str, found: _JobObjects, options: Options) -> Row:
     """The run. Raises :class:`RowError`."""
     status = sub(found.job or {}, "status")
     pods = [sub(pod, "status") for pod in found.pods]
     started = [*pods, *(sub(part, "status") for part in found.parts)]
     # A JobSet does not say when it started; what it is made of does.
-    start = at(status.get("startTime"), "startTime") or min(
-        (when for one in started if (when := at(one.get("startTime"), "startTime"))), default=None
+    start = _at(status.get("startTime"), "startTime") or min(
+        (when for one in started if (when := _at(one.get("startTime"), "startTime"))), default=None
     )
-    word, state, end = ending_of(found.job, status, pods)
+    word, state, end = _ending_of(found.job, status, pods)
     if start is None:
-        return NEVER_STARTED
+        return _NEVER_STARTED
     if options.last is not None and max(start, end or start) > options.last:
         raise RowError("it started or ended in the future")
     if end is not None and end < start:
@@ -122,14 +120,14 @@ def run_of(job_id: str, found: JobObjects, options: Options) -> Row:
             if (node := text(sub(pod, "spec").get("nodeName")))
         }
     )
-    gpus = sum(gpus_of(sub(pod, "spec")) for pod in found.pods)
+    gpus = sum(_gpus_of(sub(pod, "spec")) for pod in found.pods)
     return Run(
         job_id=name_in(job_id, "the job"),
         started_at=start,
         ended_at=end,
         ending=how_it_ended(state, word, end),
         num_nodes=len(nodes),
-        num_gpus=min(gpus or gpus_wanted(sub(found.job or {}, "spec")), MAX_GPUS),
+        num_gpus=min(gpus or _gpus_wanted(sub(found.job or {}, "spec")), MAX_GPUS),
         nodes=tuple(nodes),
         cluster=options.cluster,
         cause=state.cause,
@@ -137,37 +135,37 @@ def run_of(job_id: str, found: JobObjects, options: Options) -> Row:
     )
 
 
-def ending_of(
-    job: Json | None, status: Json, pods: Sequence[Json]
+def _ending_of(
+    job: _Json | None, status: _Json, pods: Sequence[_Json]
 ) -> tuple[str, JobState, datetime | None]:
     """How and when it ended: what the job says, else what all of its pods say."""
     for condition in listed(status, "conditions"):
-        if condition.get("status") == "True" and condition.get("type") in ENDED:
+        if condition.get("status") == "True" and condition.get("type") in _ENDED:
             word = text(condition.get("type"))
             reason = state_of(text(condition.get("reason")))
             state = reason or state_of(word) or JobState(Ending.UNKNOWN)
-            end = at(status.get("completionTime"), "completionTime")
+            end = _at(status.get("completionTime"), "completionTime")
             return (
                 word,
-                with_pods(state, pods),
-                end or at(condition.get("lastTransitionTime"), "lastTransitionTime"),
+                _with_pods(state, pods),
+                end or _at(condition.get("lastTransitionTime"), "lastTransitionTime"),
             )
     if job is not None:
         return "running", JobState(Ending.RUNNING), None
-    ends = [end_of_pod(pod) for pod in pods]
+    ends = [_end_of_pod(pod) for pod in pods]
     last = max((end for end in ends if end is not None), default=None)
     if None in ends or last is None:
         return "running", JobState(Ending.RUNNING), None
     failed = [pod for pod in pods if pod.get("phase") == "Failed"]
     word = "failed" if failed else "succeeded"
-    return word, with_pods(state_of(word) or JobState(Ending.UNKNOWN), pods), last
+    return word, _with_pods(state_of(word) or JobState(Ending.UNKNOWN), pods), last
 
 
-def with_pods(state: JobState, pods: Sequence[Json]) -> JobState:
+def _with_pods(state: JobState, pods: Sequence[_Json]) -> JobState:
     """A failure as the pods explain it: preempted ones were planned, others out of memory."""
     if state.ending != Ending.UNEXPECTED:
         return state
-    said = {word for pod in pods for word in words_of(pod)}
+    said = {word for pod in pods for word in _words_of(pod)}
     if Ending.PLANNED in {known.ending for word in said if (known := state_of(word))}:
         return JobState(Ending.PLANNED)
     if "OOMKilled" in said:
@@ -175,7 +173,7 @@ def with_pods(state: JobState, pods: Sequence[Json]) -> JobState:
     return state
 
 
-def words_of(pod: Json) -> Iterator[str]:
+def _words_of(pod: _Json) -> Iterator[str]:
     yield text(pod.get("reason"))
     for condition in listed(pod, "conditions"):
         if condition.get("type") == "DisruptionTarget":
@@ -184,45 +182,45 @@ def words_of(pod: Json) -> Iterator[str]:
         yield text(sub(sub(container, "state"), "terminated").get("reason"))
 
 
-def end_of_pod(pod: Json) -> datetime | None:
+def _end_of_pod(pod: _Json) -> datetime | None:
     """When the last container of a pod that is over ended."""
     if pod.get("phase") not in ("Succeeded", "Failed"):
         return None
     ends = [
-        at(sub(sub(one, "state"), "terminated").get("finishedAt"), "finishedAt")
+        _at(sub(sub(one, "state"), "terminated").get("finishedAt"), "finishedAt")
         for one in listed(pod, "containerStatuses")
     ]
     return max((end for end in ends if end is not None), default=None)
 
 
-def gpus_of(pod_spec: Json) -> int:
+def _gpus_of(pod_spec: _Json) -> int:
     """GPUs of all containers of a pod."""
     total = 0
     for container in listed(pod_spec, "containers"):
         resources = sub(container, "resources")
-        total += number(sub(resources, "limits").get(GPU) or sub(resources, "requests").get(GPU))
+        total += _number(sub(resources, "limits").get(GPU) or sub(resources, "requests").get(GPU))
     return total
 
 
-def gpus_wanted(spec: Json) -> int:
+def _gpus_wanted(spec: _Json) -> int:
     """GPUs that the templates of a job ask for."""
-    total = number(spec.get("parallelism", 1)) * gpus_of(sub(sub(spec, "template"), "spec"))
+    total = _number(spec.get("parallelism", 1)) * _gpus_of(sub(sub(spec, "template"), "spec"))
     for replica in sub(spec, "pytorchReplicaSpecs").values():
         if isinstance(replica, dict):
-            pods = number(replica.get("replicas", 1))
-            total += pods * gpus_of(sub(sub(replica, "template"), "spec"))
+            pods = _number(replica.get("replicas", 1))
+            total += pods * _gpus_of(sub(sub(replica, "template"), "spec"))
     for replicated in listed(spec, "replicatedJobs"):
-        jobs = number(replicated.get("replicas", 1))
-        total += jobs * gpus_wanted(sub(sub(replicated, "template"), "spec"))
+        jobs = _number(replicated.get("replicas", 1))
+        total += jobs * _gpus_wanted(sub(sub(replicated, "template"), "spec"))
     return total
 
 
-def number(value: object) -> int:
+def _number(value: object) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and 0 <= value <= MAX_GPUS else 0
 
 
-def at(value: object, what: str, options: Options = ANY_TIME) -> datetime | None:
+def _at(value: object, what: str, options: Options = ANY_TIME) -> datetime | None:
 
     return time_in(value, what, options) if isinstance(value, str) else None

@@ -17,12 +17,10 @@ from triage.fleet.parsers.kubernetes.nodes import node_changes, node_facts
 from triage.fleet.parsers.node_changes import NodeChange, joined
 from triage.fleet.parsers.rows import Options, Row, Unread
 
-__all__ = ["NAME", "claims", "rows"]
-
 NAME: Final = "kubernetes"
-KINDS: Final = frozenset({*OWNERS, "Pod", "Node", "Event"})
+_KINDS: Final = frozenset({*OWNERS, "Pod", "Node", "Event"})
 
-Placed = tuple[int, dict[str, Any]]
+_Placed = tuple[int, dict[str, Any]]
 
 
 def claims(value: object) -> bool:
@@ -30,15 +28,15 @@ def claims(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     kind = text(value.get("kind"))
-    return kind in KINDS or (kind.endswith("List") and isinstance(value.get("items"), list))
+    return kind in _KINDS or (kind.endswith("List") and isinstance(value.get("items"), list))
 
 
 def rows(value: object, options: Options) -> Iterator[Row]:
     """Runs, outages and facts of nodes."""
     items = value.get("items", value) if isinstance(value, dict) else value
-    jobs: list[Placed] = []
-    nodes: list[Placed] = []
-    events: list[Placed] = []
+    jobs: list[_Placed] = []
+    nodes: list[_Placed] = []
+    events: list[_Placed] = []
     for place, item in objects_in(items):
         if item is None:
             yield Unread(place, "it is no object")
@@ -51,11 +49,11 @@ def rows(value: object, options: Options) -> Iterator[Row]:
     yield from job_rows(jobs, options)
     for place, node in nodes:
         yield from node_facts(place, node, options)
-    yield from joined(changes(nodes, events, options), options)
+    yield from joined(_changes(nodes, events, options), options)
 
 
-def changes(
-    nodes: list[Placed], events: list[Placed], options: Options
+def _changes(
+    nodes: list[_Placed], events: list[_Placed], options: Options
 ) -> Iterator[NodeChange | Row]:
     for place, event in events:
         yield from event_changes(place, event, options)

@@ -33,87 +33,85 @@ from triage.fleet.parsers.rows import (
 )
 from triage.fleet.parsers.slurm.node_state import is_drained, is_node_state, is_out
 
-__all__ = ["is_controller_log", "log_rows"]
-
 NAME: Final = "slurmctld"
-OTHER: Final = "lines that say nothing of a node's state"
+_OTHER: Final = "lines that say nothing of a node's state"
 # [2025-04-08T21:44:43.476] ..., or 2026-11-20T22:00:00+0100 head slurmctld[483]: slurmctld: ...
-STAMPED: Final = re.compile(
+_STAMPED: Final = re.compile(
     r"(?:\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^\]\s]{0,16})\]"
     r"|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,16}) \S{1,253} slurmctld(?:\[\d+\])?:)\s+(.*)"
 )
 # A cheap look first: most lines of the log are of jobs.
-OF_NODES: Final = re.compile(r"state set to|reason set to|setting DOWN|returned to service"
+_OF_NODES: Final = re.compile(r"state set to|reason set to|setting DOWN|returned to service"
     r"|unexpectedly rebooted|draining the node|state to INVAL")  # fmt: skip
 REASON: Final = re.compile(r"update_node: node (\S+) reason set to: ?(.*)")
-STATE: Final = re.compile(r"(?:update_node|drain_nodes): node (\S+) state set to (\S+)")
-SILENT: Final = re.compile(r"Nodes (\S+) not responding, setting DOWN")
-RETURNED: Final = re.compile(r"\bnode (\S+) returned to service")
-REBOOTED: Final = re.compile(r"Node (\S+) unexpectedly rebooted")
-INVALID: Final = re.compile(r"Setting node (\S+) state to INVAL with reason:(.*)")
+_STATE: Final = re.compile(r"(?:update_node|drain_nodes): node (\S+) state set to (\S+)")
+_SILENT: Final = re.compile(r"Nodes (\S+) not responding, setting DOWN")
+_RETURNED: Final = re.compile(r"\bnode (\S+) returned to service")
+_REBOOTED: Final = re.compile(r"Node (\S+) unexpectedly rebooted")
+_INVALID: Final = re.compile(r"Setting node (\S+) state to INVAL with reason:(.*)")
 # _slurm_rpc_..: Prolog or job env setup failure on node n1, draining the node
 # epilog_complete: JobId=71 epilog error on n1, draining the node
-AFTER_JOB: Final = re.compile(
+_AFTER_JOB: Final = re.compile(
     r"\b(\w{1,40}(?: or job env setup)?) (?:failure|error) on (?:node )?(\S+), draining"
 )
 
 
 def is_controller_log(line: str) -> bool:
     """Whether a first line may be one of the controller."""
-    return STAMPED.match(line) is not None
+    return _STAMPED.match(line) is not None
 
 
 def log_rows(lines: Iterable[Line], options: Options) -> Iterator[Row]:
     """The outages of a log. Raises :class:`Forbidden` where it tells of too many changes."""
-    return joined(changes_in(lines, options), options)
+    return joined(_changes_in(lines, options), options)
 
 
-def changes_in(lines: Iterable[Line], options: Options) -> Iterator[NodeChange | Row]:
+def _changes_in(lines: Iterable[Line], options: Options) -> Iterator[NodeChange | Row]:
     num_others = 0
     for number, text in lines:
         if text is None:
             yield Unread(number, "the line is too long")
-        elif OF_NODES.search(text) is None:
+        elif _OF_NODES.search(text) is None:
             num_others += bool(text.strip())
-        elif (stamped := STAMPED.match(text)) is None:
+        elif (stamped := _STAMPED.match(text)) is None:
             yield Unread(number, "it tells of a node, and its time has no year or no place")
         else:
             try:
                 at = time_in(stamped[1] or stamped[2], "the time", options)
                 if at is not None:
-                    yield from changes_of(at, stamped[3])
+                    yield from _changes_of(at, stamped[3])
             except RowError as error:
                 yield Unread(number, str(error))
     if num_others:
-        yield Passed(OTHER, num_others)
+        yield Passed(_OTHER, num_others)
 
 
-def changes_of(at: datetime, message: str) -> Iterator[NodeChange | Row]:
+def _changes_of(at: datetime, message: str) -> Iterator[NodeChange | Row]:
     """What one message says. Raises :class:`RowError`."""
     if found := REASON.search(message):
         change, nodes, reason = StateChange.REASON, found[1], found[2]
-    elif found := STATE.search(message):
+    elif found := _STATE.search(message):
         if not is_node_state(found[2]):
             raise RowError(f"the state {short(found[2])} is not known")
-        change, nodes, reason = change_to(found[2]), found[1], ""
-    elif found := SILENT.search(message):
+        change, nodes, reason = _change_to(found[2]), found[1], ""
+    elif found := _SILENT.search(message):
         change, nodes, reason = StateChange.DOWN, found[1], "Not responding"
-    elif found := RETURNED.search(message):
+    elif found := _RETURNED.search(message):
         change, nodes, reason = StateChange.UP, found[1], ""
-    elif found := REBOOTED.search(message):
+    elif found := _REBOOTED.search(message):
         change, nodes, reason = StateChange.DOWN, found[1], "Node unexpectedly rebooted"
-    elif found := INVALID.search(message):
+    elif found := _INVALID.search(message):
         change, nodes, reason = StateChange.DRAIN, found[1], found[2]
-    elif found := AFTER_JOB.search(message):
+    elif found := _AFTER_JOB.search(message):
         change, nodes, reason = StateChange.DRAIN, found[2], f"{found[1]} error"
     else:
-        yield Passed(OTHER)
+        yield Passed(_OTHER)
         return
     for node in hosts_in(nodes):
         yield NodeChange(at, change, node, reason.strip()[:MAX_REASON])
 
 
-def change_to(state: str) -> StateChange:
+def _change_to(state: str) -> StateChange:
     if not is_out(state):
         return StateChange.BACK
     return StateChange.DRAIN if is_drained(state) else StateChange.DOWN

@@ -33,23 +33,21 @@ from triage.fleet.parsers.rows import (
 )
 from triage.fleet.parsers.slurm.node_state import is_maintenance, is_node_state, is_out
 
-__all__ = ["is_node_list", "node_rows"]
-
 NAME: Final = "scontrol"
-IN_SERVICE: Final = Passed("nodes that are in service")
-SINCE_WHEN: Final = Passed("nodes that are out, without a time since when")
+_IN_SERVICE: Final = Passed("nodes that are in service")
+_SINCE_WHEN: Final = Passed("nodes that are out, without a time since when")
 # A node of Slurm has some two thousand.
-MOST_CHARS: Final = 1 << 14
-BEGIN: Final = "NodeName="
-STATE: Final = re.compile(r"\bState=(\S+)")
-TYPE: Final = re.compile(r"Gres=(?:\S{0,200},)?gpu:([A-Za-z][\w.-]{0,63}):\d")
+_MOST_CHARS: Final = 1 << 14
+_BEGIN: Final = "NodeName="
+_STATE: Final = re.compile(r"\bState=(\S+)")
+_TYPE: Final = re.compile(r"Gres=(?:\S{0,200},)?gpu:([A-Za-z][\w.-]{0,63}):\d")
 # Reason=NHC: check_hw_gpu failed [root@2026-11-20T22:00:00]; with -o other fields follow.
 REASON: Final = re.compile(r"Reason=(.{0,2000}?) ?\[[^\[\]@]{1,80}@([^\]\s]{1,40})\]")
 
 
 def is_node_list(line: str) -> bool:
     """Whether a first line begins a node."""
-    return line.startswith(BEGIN)
+    return line.startswith(_BEGIN)
 
 
 def node_rows(lines: Iterable[Line], options: Options) -> Iterator[Row]:
@@ -58,38 +56,38 @@ def node_rows(lines: Iterable[Line], options: Options) -> Iterator[Row]:
     for number, text in lines:
         if text is None:
             yield Unread(number, "the line is too long")
-        elif text.startswith(BEGIN):
-            yield from rows_of(begin, block, options)
-            begin, block = number, text[:MOST_CHARS]
-        elif len(block) < MOST_CHARS:
+        elif text.startswith(_BEGIN):
+            yield from _rows_of(begin, block, options)
+            begin, block = number, text[:_MOST_CHARS]
+        elif len(block) < _MOST_CHARS:
             block = f"{block} {text.strip()}"
-    yield from rows_of(begin, block, options)
+    yield from _rows_of(begin, block, options)
 
 
-def rows_of(number: int, block: str, options: Options) -> Iterator[Row]:
+def _rows_of(number: int, block: str, options: Options) -> Iterator[Row]:
     if not block:
         return
     try:
-        yield from node_of(block, options)
+        yield from _node_of(block, options)
     except RowError as error:
         yield Unread(number, str(error))
 
 
-def node_of(block: str, options: Options) -> Iterator[Row]:
+def _node_of(block: str, options: Options) -> Iterator[Row]:
     """What is said of one node. Raises :class:`RowError`."""
-    node = name_in(block[len(BEGIN) :].partition(" ")[0], "NodeName")
-    found = STATE.search(block)
+    node = name_in(block[len(_BEGIN) :].partition(" ")[0], "NodeName")
+    found = _STATE.search(block)
     if found is None or not is_node_state(found[1]):
         raise RowError(f"the state {short(found[1] if found else '')} is not known")
-    if typed := TYPE.match(block, block.find("Gres=") % len(block)):
+    if typed := _TYPE.match(block, block.find("Gres=") % len(block)):
         yield NodeFacts(node, generation=typed[1], cluster=options.cluster)
     if not is_out(found[1]):
-        yield IN_SERVICE
+        yield _IN_SERVICE
         return
     reason = REASON.match(block, block.find("Reason=") % len(block))
     since = None if reason is None else time_in(reason[2], "the time of its reason", options)
     if reason is None or since is None:
-        yield SINCE_WHEN
+        yield _SINCE_WHEN
         return
     reasons = [reason[1].strip()[:MAX_REASON] or found[1]]
     outage = outage_for_reasons(node, since, None, reasons, options.cluster)

@@ -8,15 +8,13 @@ import re
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["is_drained", "is_maintenance", "is_node_state", "is_out"]
-
 DOWN: Final = frozenset(
     {"DOWN", "ERROR", "INVAL", "INVALID", "INVALID_REG", "FAIL", "FAILED", "FAILG", "FAILING"}
 )
 DRAIN: Final = frozenset({"DRAIN", "DRAINED", "DRAINING", "DRNG"})
 MAINTENANCE: Final = frozenset({"MAINT", "MAINTENANCE", "REBOOT", "REBOOT_ISSUED"})
 # Powered down to save power, or held for a job: nothing is wrong with the node.
-WELL: Final = frozenset(
+_WELL: Final = frozenset(
     {
         *("IDLE", "ALLOCATED", "ALLOC", "MIXED", "MIX", "COMPLETING", "COMP", "PLANNED", "PLND"),
         *("RESERVED", "RESV", "FUTURE", "FUTR", "UNKNOWN", "UNK", "BLOCKED", "BLOCK", "CLOUD"),
@@ -26,26 +24,26 @@ WELL: Final = frozenset(
         *("RESUME", "RESM", "UNDRAIN", "EXTERNAL", "EXT"),
     }
 )
-PARTED: Final = re.compile(r"[+,\s]+")
-MOST_CHARS: Final = 200
-MARKS: Final = "*~#!%$@^-+"
+_PARTED: Final = re.compile(r"[+,\s]+")
+_MOST_CHARS: Final = 200
+_MARKS: Final = "*~#!%$@^-+"
 
 
-def words(state: str) -> frozenset[str]:
+def _words(state: str) -> frozenset[str]:
     """The base and the flags of a state, without marks; none of what is no state by its length."""
-    return parted(state) if len(state) <= MOST_CHARS else frozenset()
+    return _parted(state) if len(state) <= _MOST_CHARS else frozenset()
 
 
 @lru_cache(maxsize=256)
-def parted(state: str) -> frozenset[str]:
-    parts = PARTED.split(state.strip().upper())
-    return frozenset(part.strip(MARKS) for part in parts) - {""}
+def _parted(state: str) -> frozenset[str]:
+    parts = _PARTED.split(state.strip().upper())
+    return frozenset(part.strip(_MARKS) for part in parts) - {""}
 
 
 def is_node_state(state: str) -> bool:
     """Whether Slurm has words like these; a state that it cuts (``DRAIN+``) is one."""
-    found = words(state)
-    return bool(found) and found <= DOWN | DRAIN | MAINTENANCE | WELL
+    found = _words(state)
+    return bool(found) and found <= DOWN | DRAIN | MAINTENANCE | _WELL
 
 
 def is_out(state: str) -> bool:
@@ -54,17 +52,17 @@ def is_out(state: str) -> bool:
     >>> is_out("IDLE+DRAIN"), is_out("DOWN*"), is_out("IDLE+POWERED_DOWN"), is_out("MIXED+PLANNED")
     (True, True, False, False)
     """
-    found = words(state)
+    found = _words(state)
     # $ is a mark of a maintenance reservation.
     return bool(found & (DOWN | DRAIN | MAINTENANCE)) or "$" in state
 
 
 def is_drained(state: str) -> bool:
     """Whether it was drained: it comes back when somebody says so, not when it answers."""
-    return bool(words(state) & DRAIN)
+    return bool(_words(state) & DRAIN)
 
 
 def is_maintenance(state: str) -> bool:
     """Whether it is out for maintenance, and for nothing else."""
-    found = words(state)
+    found = _words(state)
     return ("$" in state or bool(found & MAINTENANCE)) and not found & (DOWN | DRAIN)

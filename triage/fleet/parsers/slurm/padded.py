@@ -14,16 +14,14 @@ from typing import Final
 
 from triage.fleet.parsers.lines import Line
 
-__all__ = ["PaddedTable", "is_padded_header"]
-
-MOST_CHARS: Final = 2000
-HEADER: Final = re.compile(r"(?=.*\bNode ?Name\b)(?=.*\b(?:Time)?Start\b)[A-Za-z ]+")
-RULE: Final = re.compile(r"\s*-+(?: +-+)+\s*")
+_MOST_CHARS: Final = 2000
+_HEADER: Final = re.compile(r"(?=.*\bNode ?Name\b)(?=.*\b(?:Time)?Start\b)[A-Za-z ]+")
+_RULE: Final = re.compile(r"\s*-+(?: +-+)+\s*")
 
 
 def is_padded_header(line: str) -> bool:
     """Whether a first line names the columns of events."""
-    return len(line) <= MOST_CHARS and HEADER.fullmatch(line.strip()) is not None
+    return len(line) <= _MOST_CHARS and _HEADER.fullmatch(line.strip()) is not None
 
 
 class PaddedTable:
@@ -32,7 +30,7 @@ class PaddedTable:
     def __init__(self, header: str, rule: str) -> None:
         self.spans = (
             [slice(*match.span()) for match in re.finditer("-+", rule)]
-            if len(rule) <= MOST_CHARS and RULE.fullmatch(rule)
+            if len(rule) <= _MOST_CHARS and _RULE.fullmatch(rule)
             else []
         )
         self.names = self.fields(header)

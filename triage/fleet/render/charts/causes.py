@@ -14,8 +14,6 @@ from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import Wire, share
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = ["as_svg", "as_table", "shown_rows", "summary"]
-
 _ROW: Final = 24
 _LEFT: Final = 236
 _TOP: Final = 4

@@ -5,8 +5,6 @@ from typing import Final
 
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = ["CELL", "MEANING", "WORDS", "cells_of", "grade_word", "known_grade", "legend"]
-
 CELL: Final = 12
 """The side of a node's square."""
 WORDS: Final = ("lemon", "watch", "normal", "golden", "unknown")
@@ -26,10 +24,10 @@ _SIGNS: Final[Mapping[str, str]] = {
     "unknown": "m3.5 6h5",
 }
 
-Corner = tuple[float, float]
+_Corner = tuple[float, float]
 
 
-def cells_of(corners: Mapping[str, Sequence[Corner]]) -> Html:
+def cells_of(corners: Mapping[str, Sequence[_Corner]]) -> Html:
     """Squares by grade, one path each with its signs over it: thousands stay small."""
     side = CELL - 1
     drawn: list[Html] = []
@@ -46,7 +44,7 @@ def cells_of(corners: Mapping[str, Sequence[Corner]]) -> Html:
     return join(drawn)
 
 
-def swatch(grade: str) -> Html:
+def _swatch(grade: str) -> Html:
     """The square of a grade, for legends and tables; a screen reader passes it over."""
     return el(
         "svg",
@@ -63,7 +61,7 @@ def known_grade(grade: str) -> str:
 def legend(counts: Mapping[str, int]) -> Html:
     """The grades that occur, what they mean, and how many nodes are of each."""
     items = (
-        el("li", None, swatch(grade), f" {grade}: {MEANING[grade]} ({counts[grade]:,})")
+        el("li", None, _swatch(grade), f" {grade}: {MEANING[grade]} ({counts[grade]:,})")
         for grade in WORDS
         if counts.get(grade)
     )
@@ -73,4 +71,4 @@ def legend(counts: Mapping[str, int]) -> Html:
 def grade_word(grade: str) -> Html:
     """The word with its square."""
     known = known_grade(grade)
-    return el("span", {"class": constant(f"grade {known}")}, swatch(known), known)
+    return el("span", {"class": constant(f"grade {known}")}, _swatch(known), known)

@@ -19,8 +19,6 @@ from triage.render.pictures.markup import Html, constant, el, join
 from triage.render.words.clean import cut, one_line
 from triage.render.words.ranges import condense_names
 
-__all__ = ["MAX_NODES", "Leaf", "as_svg", "as_table", "counts_of", "leaves_of"]
-
 MAX_NODES: Final = 20_000
 """More squares than this are no picture."""
 _WIDTH: Final = 1000
@@ -29,7 +27,7 @@ _PAD, _HEAD, _GAP = 6, 18, 12
 _NAME_CELLS: Final = 16
 _MAX_WIDE: Final = 16
 _MAX_TIP, _MAX_NAMES = 300, 120
-MAX_ROWS: Final = 40
+_MAX_ROWS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +126,12 @@ def as_table(leaves: Sequence[Leaf]) -> Html:
             "itself accused" if leaf.accused else "",
             _names(leaf),
         )
-        for leaf in shown[:MAX_ROWS]
+        for leaf in shown[:_MAX_ROWS]
     )
     if not shown:
         return el("p", None, "No leaf has a node that stands out.")
     head = ("Leaf switch", "#Nodes", "#Lemons", "#Watched", "Switch", "Which")
-    return table("Leaves with nodes that stand out", head, rows, left_out=len(shown) - MAX_ROWS)
+    return table("Leaves with nodes that stand out", head, rows, left_out=len(shown) - _MAX_ROWS)
 
 
 def _box(leaf: Leaf, left: float, top: float, wide: int, size: tuple[int, int]) -> Html:

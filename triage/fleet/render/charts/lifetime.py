@@ -33,8 +33,6 @@ from triage.fleet.render.words import (
 )
 from triage.render.pictures.markup import Html, constant
 
-__all__ = ["as_svg", "as_table", "chances", "sentences"]
-
 _DAY_H = 24.0
 _POINTS = 60
 # The last gaps are so few that the tail of the curve is a step or two.

@@ -28,8 +28,6 @@ from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import Estimate, Wire, day_of, duration, mark
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = ["as_svg", "as_table", "job_mtti", "reference_job"]
-
 _MAX_DATES: Final = 8
 
 

@@ -19,18 +19,6 @@ from triage.fleet.render.words import (
 )
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = [
-    "BASIS",
-    "MEASURED",
-    "away",
-    "checkpoint_table",
-    "cost_table",
-    "effective_time",
-    "limit_table",
-    "spare_answer",
-    "spare_table",
-]
-
 BASIS: Final[Mapping[str, str]] = {
     "forecast": "forecast: outages in bursts, batches and as long as on record",
     "record": "in sample: what sufficed in the record",
@@ -39,7 +27,7 @@ BASIS: Final[Mapping[str, str]] = {
     "outages": "nodes go out as often as on record, each on its own (Palm)",
 }
 """What spares rest on, by the report's word for it."""
-METHOD: Final[Mapping[str, str]] = {
+_METHOD: Final[Mapping[str, str]] = {
     "poisson": "Poisson: each node on its own (Palm)",
     "over_dispersed": "negative binomial of the record's variance",
     "record": "what sufficed in the record",
@@ -167,7 +155,7 @@ def _own_notes(absent: Wire, report: Wire) -> Html:
 def _methods(absent: Wire) -> Html:
     rows = [
         (
-            METHOD.get(row["method"], row["method"]),
+            _METHOD.get(row["method"], row["method"]),
             f"{row['spares']:,}",
             "" if row["covered"] is None else share(row["covered"]),
         )

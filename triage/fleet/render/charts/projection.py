@@ -33,8 +33,6 @@ from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import Wire, duration, hours, mark
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = ["FAR", "as_svg", "as_table", "warnings"]
-
 FAR: Final = 4.0
 """Beyond this many times the range of sizes seen, a projection carries a warning."""
 _HEIGHT: Final = HEIGHT + 60

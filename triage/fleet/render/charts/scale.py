@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Scale", "clock", "decades", "linear"]
-
 # A chart with more ticks than this is a ruler.
 _MOST_TICKS: Final = 7
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)

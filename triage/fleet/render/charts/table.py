@@ -4,24 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = [
-    "details",
-    "facts",
-    "left_out_of",
-    "paragraphs",
-    "picture",
-    "scrolled",
-    "section",
-    "table",
-]
-
-Cell = str | None
+_Cell = str | None
 
 
 def table(
     caption: str,
     head: Sequence[str],
-    rows: Iterable[Sequence[Cell]],
+    rows: Iterable[Sequence[_Cell]],
     *,
     left_out: int = 0,
     name: str = "",
@@ -72,7 +61,7 @@ def facts(name: str, rows: Iterable[tuple[str, str]]) -> Html:
     )
 
 
-def _cell(cell: Cell, place: int, counts: Sequence[bool]) -> Html:
+def _cell(cell: _Cell, place: int, counts: Sequence[bool]) -> Html:
     if place == 0:
         return el("th", {"scope": "row"}, cell)
     return el("td", {"class": "count" if counts[place] else None}, cell)

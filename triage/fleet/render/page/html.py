@@ -11,10 +11,8 @@ from triage.render.page.style import CSS, allowed
 from triage.render.pictures.markup import constant, el
 from triage.render.words.clean import cut, one_line
 
-__all__ = ["POLICY", "render"]
-
-SHEET = CSS + FLEET_CSS
-POLICY = f"default-src 'none'; style-src {allowed(SHEET)}; base-uri 'none'; form-action 'none'"
+_SHEET = CSS + FLEET_CSS
+POLICY = f"default-src 'none'; style-src {allowed(_SHEET)}; base-uri 'none'; form-action 'none'"
 """Content-Security-Policy of the page."""
 
 
@@ -33,7 +31,7 @@ def render(report: Wire, standings: Wire, *, num_checks: int = 0) -> str:
         el("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         el("meta", {"name": "referrer", "content": "no-referrer"}),
         el("title", None, cut(one_line(f"Fleet, {period}"), 120)),
-        el("style", None, constant(SHEET)),
+        el("style", None, constant(_SHEET)),
     )
     body = el(
         "body",

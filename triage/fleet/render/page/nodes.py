@@ -15,8 +15,6 @@ from triage.fleet.render.words import Wire, figure
 from triage.render.pictures.markup import Html, constant, el, join
 from triage.render.words.clean import cut, one_line
 
-__all__ = ["as_table", "names_of", "parts_list", "places_list", "rate_text", "summary"]
-
 _BAR_WIDTH, _BAR_HEIGHT = 150, 18
 _MAX_REASONS: Final = 8
 _MAX_PARTS: Final = 12

@@ -18,9 +18,7 @@ from triage.fleet.render.words import Wire
 from triage.render.pictures.markup import Html, constant, el, join
 from triage.render.words.clean import cut
 
-__all__ = ["as_page", "sentences"]
-
-MOST: int = 100
+_MOST: int = 100
 
 
 def sentences(repairs: Wire) -> Html:
@@ -66,7 +64,7 @@ def probation(rows: list[Wire], named: Callable[[str], Html] | None) -> Html:
         el("th", {"scope": "col", "class": "count" if word[0] == "#" else None}, word.lstrip("#"))
         for word in PROBATION_HEAD
     )
-    body = join(row_of(cells, named) for cells in probation_rows(rows[:MOST]))
+    body = join(_row_of(cells, named) for cells in probation_rows(rows[:_MOST]))
     made = el(
         "table",
         None,
@@ -74,12 +72,12 @@ def probation(rows: list[Wire], named: Callable[[str], Html] | None) -> Html:
         el("thead", None, el("tr", None, heads)),
         el("tbody", None, body),
     )
-    more = len(rows) - MOST
+    more = len(rows) - _MOST
     left = el("p", {"class": "soft"}, f"and {more:,} more.") if more > 0 else constant("")
     return join((scrolled(made, "Nodes on probation"), left))
 
 
-def row_of(cells: tuple[str, ...], named: Callable[[str], Html] | None) -> Html:
+def _row_of(cells: tuple[str, ...], named: Callable[[str], Html] | None) -> Html:
     node = named(cells[0]) if named else cut(cells[0], 80)
     rest = join(
         el("td", {"class": "count" if head[0] == "#" else None}, cell)

@@ -33,17 +33,6 @@ from triage.fleet.render.sentences import (
 from triage.fleet.render.words import Wire, by_unit, duration, figure, with_interval
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = [
-    "MAX_NODES",
-    "Named",
-    "answer_list",
-    "empty",
-    "leaf_section",
-    "overview",
-    "plan",
-    "sentences",
-]
-
 Named = Callable[[str], Html]
 
 MAX_NODES: Final = 10

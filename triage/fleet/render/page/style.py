@@ -5,8 +5,6 @@ Pages serve it as ``fleet.css`` after ``report.css``; the report in one file hol
 
 from typing import Final
 
-__all__ = ["FLEET_CSS"]
-
 FLEET_CSS: Final = """
 :root { --seen: #0a6f8f; --theirs: #8a5a00; }
 @media (prefers-color-scheme: dark) { :root { --seen: #5cc9e6; --theirs: #e0a84a; } }

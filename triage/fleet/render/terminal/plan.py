@@ -9,8 +9,6 @@ from triage.render.terminal.text import Line
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import one_line
 
-__all__ = ["plan_lines"]
-
 _BOLD, _DIM = "1", "2"
 _BASIS: Final = {
     "every stop": "if every stop takes a node away",

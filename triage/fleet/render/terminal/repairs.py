@@ -21,8 +21,6 @@ from triage.render.terminal.text import Line
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import one_line
 
-__all__ = ["repair_lines"]
-
 _BOLD: Final = "1"
 _DIM: Final = "2"
 

@@ -39,8 +39,6 @@ from triage.render.terminal.text import Line, painted
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import one_line
 
-__all__ = ["render"]
-
 _WIDTH: Final = 80
 _TOP: Final = 10
 _MAX_WINDOWS: Final = 13
@@ -246,14 +244,14 @@ def _spares(report: Wire, width: int) -> list[Line]:
         return []
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
     head = ("what takes a node out", "#away for", "#away at once", "#95 %", "#99 %", "#99.9 %")
-    return _table(f"Spares for {nodes}", head, rows, own_notes(report), width)
+    return _table(f"Spares for {nodes}", head, rows, _own_notes(report), width)
 
 
 def _whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def own_notes(report: Wire) -> list[str]:
+def _own_notes(report: Wire) -> list[str]:
     """The forecast with its bounds, what it saves, and why it is none or may be too low."""
     absent = report["away"]
     if absent is None or not absent["outages"]:

@@ -12,8 +12,6 @@ from triage.render.terminal.text import Line
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import cut, one_line
 
-__all__ = ["standing_lines"]
-
 _MOST_ASIDE: Final = 20
 _COLOUR: Final = {"lemon": "1;31", "watch": "33", "golden": "1;32"}
 
@@ -46,11 +44,11 @@ def _of_node(row: Wire, width: int) -> list[Line]:
     rate = rate_text(row, " per 1,000 node-days")
     figures = f"  {count(row['strikes'], 'strike')}, {rate}" if rate else ""
     head = f"{one_line(row['node'])}  {row['grade']}{figures}"
-    reasons = [line for text in told_of(row) for line in wrap(one_line(text), width, first="  - ")]
+    reasons = [line for text in _told_of(row) for line in wrap(one_line(text), width, first="  - ")]
     return [Line(cut(head, width), _COLOUR.get(row["grade"], "")), *map(Line, reasons)]
 
 
-def told_of(row: Wire) -> list[str]:
+def _told_of(row: Wire) -> list[str]:
     """The reasons of a grade, behind those of a probation."""
     probation = row.get("probation")
     return [*([f"on probation: {probation['text']}"] if probation else ()), *row["reasons"]]

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from triage.render.terminal.text import Line
 from triage.render.words.clean import cells, cut, one_line
 
-__all__ = ["as_lines"]
-
 _GAP = 2
 _INDENT = 2
 _LEAST = 8

@@ -6,8 +6,6 @@ from zoneinfo import ZoneInfo
 from triage.domain.hosts import expand
 from triage.errors import UsageError
 
-__all__ = ["day_of", "names_of", "zone_of"]
-
 
 def zone_of(name: str) -> tzinfo:
     """A zone by its name. Raises :class:`UsageError` for one that is not known."""

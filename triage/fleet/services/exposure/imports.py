@@ -34,20 +34,13 @@ from triage.services.uploads.streams import first_bytes
 from triage.services.uploads.take import ReceiveLimits
 from triage.store.access import audit
 
-__all__ = [
-    "MOST_ROWS",
-    "Imported",
-    "import_exposure",
-    "import_upload",
-]
-
-MOST_LISTED: Final = 100
+_MOST_LISTED: Final = 100
 # Of one request: some kilobytes can hold ten million rows, which are minutes of work.
 MOST_ROWS: Final = 2_000_000
-HEAD: Final = 512
+_HEAD: Final = 512
 # A clock that is ahead of ours by more is wrong, and so is what it says.
-AHEAD: Final = timedelta(days=1)
-HINT: Final = "docs/importing.md says what is read"
+_AHEAD: Final = timedelta(days=1)
+_HINT: Final = "docs/fleet.md#importing says what is read"
 
 
 @dataclass(slots=True)
@@ -62,7 +55,7 @@ class Imported(WireForm):
     rows: Annotated[int, "Those that told something."] = 0
     tally: Tally = field(default_factory=Tally)
     num_skipped: int = 0
-    skipped: Annotated[list[Unread], Keywords(maxItems=MOST_LISTED), "The first of them."] = field(
+    skipped: Annotated[list[Unread], Keywords(maxItems=_MOST_LISTED), "The first of them."] = field(
         default_factory=list
     )
     notes: list[str] = field(default_factory=list)
@@ -102,7 +95,7 @@ def import_upload(
     """
     bounds = ReceiveLimits().expansion(ctx.settings.max_artifact_bytes)
     try:
-        source = plain(body_of(read, encoding, bounds), bounds)
+        source = _plain(body_of(read, encoding, bounds), bounds)
         return import_exposure(
             ctx,
             source,
@@ -116,11 +109,11 @@ def import_upload(
     except Forbidden as error:
         raise TooLarge(str(error), hint="send it in parts; each adds to what is there") from error
     except ArtifactError as error:
-        raise Unprocessable(str(error), hint=HINT) from error
+        raise Unprocessable(str(error), hint=_HINT) from error
 
 
-def plain(body: Body, bounds: Expansion) -> Body:
-    head = first_bytes(body, HEAD)
+def _plain(body: Body, bounds: Expansion) -> Body:
+    head = first_bytes(body, _HEAD)
     whole: Body = PeekedReader(head, body)
     compression = compression_of(head)
     return (
@@ -157,10 +150,10 @@ def import_exposure(
     options = Options(
         zone=zone,
         cluster=cluster,
-        last=now + AHEAD,
+        last=now + _AHEAD,
         sparing=sparing,
         day_zero=day_zero,
-        nodes=lambda: nodes | known_nodes(ctx, cluster),
+        nodes=lambda: nodes | _known_nodes(ctx, cluster),
     )
     reading = read_exposure(source, options)
     found = Imported(reading.format)
@@ -173,7 +166,7 @@ def import_exposure(
         row = keeper.bounded(row, number)
         if isinstance(row, Unread):
             found.num_skipped += 1
-            if len(found.skipped) < MOST_LISTED:
+            if len(found.skipped) < _MOST_LISTED:
                 found.skipped.append(row)
         elif isinstance(row, Passed):
             passed[row.what] += row.number
@@ -192,12 +185,12 @@ def import_exposure(
     found.notes += keeper.notes()
     if found.num_skipped > len(found.skipped):
         found.notes.append(
-            f"of {found.num_skipped:,} rows that were not read the first {MOST_LISTED} are listed"
+            f"of {found.num_skipped:,} rows that were not read the first {_MOST_LISTED} are listed"
         )
     return found
 
 
-def known_nodes(ctx: Context, cluster: str) -> frozenset[str]:
+def _known_nodes(ctx: Context, cluster: str) -> frozenset[str]:
     """The names of all nodes of a cluster."""
     with ctx.database.reading() as session:
         keys = clusters(session)

@@ -34,15 +34,13 @@ from triage.services.hooks.job_failed import (
 from triage.store import jobs
 from triage.store.access import audit
 
-__all__ = ["End", "EndedJob", "end_from", "ended"]
-
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **OTHER_NAMES,
     "ended_at": ("SLURM_JOB_END_TIME", "END", "failed_at"),
     "state": ("SLURM_JOB_STATE", "JOBSTATE", "JobState", "ending"),
 }
-SIGTERM: Final = 128 + 15
-NO_START: Final = (
+_SIGTERM: Final = 128 + 15
+_NO_START: Final = (
     "nobody told when this job started, so it is no exposure: send started_at"
     " (SLURM_JOB_START_TIME), or import what the scheduler keeps"
 )
@@ -87,12 +85,12 @@ def end_from(raw: Mapping[str, Any], now: datetime, caller: Caller | None = None
     started_at = reader.read("started_at", time_from)
     ended_at = reader.read("ended_at", time_from)
     nodes = reader.read("nodelist", nodes_from)
-    state = reader.read("state", known_state)
+    state = reader.read("state", _known_state)
     reader.finish()
     caller = caller or Caller()
     cluster = caller.check(cluster, job_id=job_id)
     ended_at = min(ended_at or now, now)
-    state = state or by_exit_code(exit_code_from(body.get("exit_code")))
+    state = state or _by_exit_code(exit_code_from(body.get("exit_code")))
     facts = job_from_dict({**body, "nodes": body.get("nodes") or nodes or []})
     run = run_of_job(
         job_id, cluster or "", facts, started_at=started_at, ended_at=ended_at, state=state
@@ -125,18 +123,18 @@ def ended(ctx: Context, end: End) -> EndedJob:
         return "changed" if found else "unknown"
 
     result = ctx.commit(write)
-    note = NO_START if result == "unknown" else None
+    note = _NO_START if result == "unknown" else None
     return EndedJob(end.job_id, end.cluster or None, end.ended_at, end.state.ending, result, note)
 
 
-def known_state(value: object) -> JobState:
+def _known_state(value: object) -> JobState:
     state = state_of(value) if isinstance(value, str) else None
     if state is None or state.ending == Ending.RUNNING:
         raise ValueError("is no state of a job that has ended, such as COMPLETED or NODE_FAIL")
     return state
 
 
-def by_exit_code(code: int | None) -> JobState:
-    if code is None or code == SIGTERM:
+def _by_exit_code(code: int | None) -> JobState:
+    if code is None or code == _SIGTERM:
         return JobState(Ending.UNKNOWN)
     return JobState(Ending.COMPLETED if code == 0 else Ending.UNEXPECTED)

@@ -14,14 +14,12 @@ from triage.fleet.store import runs
 from triage.services.hooks.times import moment
 from triage.store import jobs
 
-__all__ = ["run_of_job", "tell_failure", "tell_places"]
-
-FAILED: Final = JobState(Ending.UNEXPECTED)
-CLOCKS_APART: Final = timedelta(minutes=5)
+_FAILED: Final = JobState(Ending.UNEXPECTED)
+_CLOCKS_APART: Final = timedelta(minutes=5)
 # A clock that is ahead of ours by more is wrong, and so is what it says.
-AHEAD: Final = timedelta(days=1)
-FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-MAX_GPUS: Final = 10_000_000
+_AHEAD: Final = timedelta(days=1)
+_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_MAX_GPUS: Final = 10_000_000
 
 
 def run_of_job(
@@ -34,10 +32,10 @@ def run_of_job(
     state: JobState,
 ) -> Run | None:
     """The run; None where its start is not known, cannot be, or lies behind its end."""
-    if started_at is None or started_at < FIRST or not state.started:
+    if started_at is None or started_at < _FIRST or not state.started:
         return None
     if ended_at is not None and ended_at < started_at:
-        if started_at - ended_at > CLOCKS_APART:
+        if started_at - ended_at > _CLOCKS_APART:
             return None
         ended_at = started_at
     nodes = tuple(dict.fromkeys(job.nodes or job.rank_to_node.values()))
@@ -47,7 +45,7 @@ def run_of_job(
         ended_at=ended_at,
         ending=state.ending if ended_at is not None else Ending.RUNNING,
         num_nodes=len(nodes),
-        num_gpus=min(job.world_size or len(nodes) * (job.gpus_per_node or 0), MAX_GPUS),
+        num_gpus=min(job.world_size or len(nodes) * (job.gpus_per_node or 0), _MAX_GPUS),
         nodes=nodes,
         cluster=cluster,
         cause=state.cause,
@@ -73,9 +71,9 @@ def tell_failure(
     now = writer.now
     tell_places(session, writer, job, cluster)
     said = facts.get("state")
-    state = (state_of(said) if isinstance(said, str) else None) or FAILED
+    state = (state_of(said) if isinstance(said, str) else None) or _FAILED
     started_at = moment(facts.get("started_at"))
-    if max(started_at or now, failed_at or now) > now + AHEAD:
+    if max(started_at or now, failed_at or now) > now + _AHEAD:
         return
     run = run_of_job(job_id, cluster, job, started_at=started_at, ended_at=failed_at, state=state)
     if run is not None:

@@ -16,14 +16,12 @@ from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store.merged_rows import Tally
 from triage.services.context import Context
 
-__all__ = ["ExposureKeeper"]
-
-BATCH: Final = 2_000
+_BATCH: Final = 2_000
 # Rows that hold a host list of a large fleet are kept sooner: so many names at once.
-MOST_NAMES: Final = 200_000
-MOST_OPEN: Final = 50_000
+_MOST_NAMES: Final = 200_000
+_MOST_OPEN: Final = 50_000
 # What names a cluster a row has its columns mixed up.
-MOST_CLUSTERS: Final = 100
+_MOST_CLUSTERS: Final = 100
 
 
 class ExposureKeeper:
@@ -60,8 +58,8 @@ class ExposureKeeper:
     def add(self, row: ExposureRow) -> None:
         """Keep a row, now or with others. Raises :class:`Forbidden` for a cluster too many."""
         self.clusters.add(row.cluster)
-        if len(self.clusters) > MOST_CLUSTERS:
-            raise Forbidden(f"more than {MOST_CLUSTERS} clusters in one export")
+        if len(self.clusters) > _MOST_CLUSTERS:
+            raise Forbidden(f"more than {_MOST_CLUSTERS} clusters in one export")
         self.num_rows += 1
         if isinstance(row, Run):
             last = row.ended_at or row.started_at
@@ -74,9 +72,9 @@ class ExposureKeeper:
         else:
             self.num_lasting += isinstance(row, Outage) and row.to_at is None
             self.batch.append(row)
-        if len(self.batch) >= BATCH or self.num_names >= MOST_NAMES:
+        if len(self.batch) >= _BATCH or self.num_names >= _MOST_NAMES:
             self._flush()
-        if len(self.open) >= MOST_OPEN:
+        if len(self.open) >= _MOST_OPEN:
             self._flush_open()
 
     def notes(self) -> list[str]:
@@ -100,8 +98,8 @@ class ExposureKeeper:
         self.batch, self.num_names = [], 0
 
     def _flush_open(self) -> None:
-        for start in range(0, len(self.open), BATCH):
-            self._keep(self.open[start : start + BATCH])
+        for start in range(0, len(self.open), _BATCH):
+            self._keep(self.open[start : start + _BATCH])
         self.open = []
 
     def _keep(self, rows: Sequence[ExposureRow]) -> None:

@@ -26,9 +26,7 @@ from triage.fleet.store.repairs import NewRepair, keep_repairs
 from triage.fleet.store.runs import NewRun, keep_runs
 from triage.store import jobs
 
-__all__ = ["ExposureWriter"]
-
-MOST_SETS: Final = 1024
+_MOST_SETS: Final = 1024
 
 
 class ExposureWriter:
@@ -175,7 +173,7 @@ class ExposureWriter:
         cluster = self.clusters[run.cluster]
         known = self.sets.get((cluster, run.nodes))
         if known is None:
-            if len(self.sets) >= MOST_SETS:
+            if len(self.sets) >= _MOST_SETS:
                 self.sets.clear()
             known = node_sets.packed(self.nodes[cluster, name] for name in run.nodes)
             self.sets[cluster, run.nodes] = known

@@ -17,21 +17,19 @@ from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.fleet.store import bandwidth as stored
 
-__all__ = ["hold_against_others", "slow_ones"]
-
-CHECK: Final = "nccl.busbw"
+_CHECK: Final = "nccl.busbw"
 # A median of fewer says little of what is usual.
-LEAST_OTHERS: Final = 5
+_LEAST_OTHERS: Final = 5
 # Runs on one node differ by some per cent; a missing NVLink of eighteen costs as much.
-BELOW: Final = 0.9
+_BELOW: Final = 0.9
 # Beyond what the others scatter by: five median absolute deviations.
-DEVIATIONS: Final = 5.0
+_DEVIATIONS: Final = 5.0
 # Where more are as slow, there are two kinds of nodes, or of settings, and no odd one.
-MOST_SLOW: Final = 0.2
-MOST_NODES: Final = 5_000
-GIB: Final = 1 << 30
+_MOST_SLOW: Final = 0.2
+_MOST_NODES: Final = 5_000
+_GIB: Final = 1 << 30
 
-Key = tuple[str, str, int, int]
+_Key = tuple[str, str, int, int]
 
 
 def hold_against_others(session: Session, cluster_id: int, results: Iterable[CheckResult]) -> int:
@@ -41,12 +39,12 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
     All are compared again, so the order in which results come does not matter. A node that its
     own report calls slow keeps that.
     """
-    wanted = {key_of(result.bandwidth) for result in results if result.bandwidth is not None}
+    wanted = {_key_of(result.bandwidth) for result in results if result.bandwidth is not None}
     if not wanted:
         return 0
-    by_key: dict[Key, list[stored.NodeBandwidth]] = {}
-    for row in stored.measured(session, cluster_id, CHECK, MOST_NODES):
-        if (key := key_of(row.bandwidth)) in wanted:
+    by_key: dict[_Key, list[stored.NodeBandwidth]] = {}
+    for row in stored.measured(session, cluster_id, _CHECK, _MOST_NODES):
+        if (key := _key_of(row.bandwidth)) in wanted:
             by_key.setdefault(key, []).append(row)
     changed = 0
     for rows in by_key.values():
@@ -55,7 +53,7 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
             outcome, detail, category = row.outcome, row.detail, row.category
             if row.node in usual and outcome is Outcome.PASS:
                 outcome, category = Outcome.WARN, str(Category.NVLINK)
-                detail = words(row.bandwidth, usual[row.node], len(rows) - 1)
+                detail = _words(row.bandwidth, usual[row.node], len(rows) - 1)
             if (str(outcome), detail) != row.shown:
                 stored.show(session, row.row_id, outcome, detail, category)
                 changed += 1
@@ -64,18 +62,18 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
 
 def slow_ones(gbps: Mapping[str, float]) -> dict[str, float]:
     """Node -> the median of the others, in GB/s, for those that are clearly below it."""
-    if len(gbps) <= LEAST_OTHERS:
+    if len(gbps) <= _LEAST_OTHERS:
         return {}
     ordered = sorted(gbps.values())
     found: dict[str, float] = {}
     for node, own in gbps.items():
         middle = median_without(ordered, bisect_left(ordered, own))
-        if own >= BELOW * middle:
+        if own >= _BELOW * middle:
             continue
         scatter = median(abs(value - middle) for name, value in gbps.items() if name != node)
-        if own < middle - DEVIATIONS * scatter:
+        if own < middle - _DEVIATIONS * scatter:
             found[node] = middle
-    return found if len(found) <= MOST_SLOW * len(gbps) else {}
+    return found if len(found) <= _MOST_SLOW * len(gbps) else {}
 
 
 def median_without(ordered: Sequence[float], place: int) -> float:
@@ -85,16 +83,16 @@ def median_without(ordered: Sequence[float], place: int) -> float:
     return (ordered[low + (low >= place)] + ordered[high + (high >= place)]) / 2
 
 
-def words(own: Bandwidth, usual: float, num_others: int) -> str:
+def _words(own: Bandwidth, usual: float, num_others: int) -> str:
     return (
         f"bus bandwidth {own.gbps:.1f} GB/s, the median of {num_others} other nodes is"
-        f" {usual:.1f} GB/s ({own.test}, {size_in(own.size_bytes)}, {own.num_ranks} ranks)"
+        f" {usual:.1f} GB/s ({own.test}, {_size_in(own.size_bytes)}, {own.num_ranks} ranks)"
     )
 
 
-def size_in(num_bytes: int) -> str:
-    return f"{num_bytes / GIB:g} GiB" if num_bytes >= GIB else f"{num_bytes / (1 << 20):g} MiB"
+def _size_in(num_bytes: int) -> str:
+    return f"{num_bytes / _GIB:g} GiB" if num_bytes >= _GIB else f"{num_bytes / (1 << 20):g} MiB"
 
 
-def key_of(one: Bandwidth) -> Key:
+def _key_of(one: Bandwidth) -> _Key:
     return one.test, one.gpu, one.size_bytes, one.num_ranks

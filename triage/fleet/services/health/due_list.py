@@ -24,30 +24,19 @@ from triage.fleet.store import check_triggers
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck
 
-__all__ = [
-    "STATES",
-    "CheckRow",
-    "Position",
-    "checks_from",
-    "checks_of",
-    "newest_results",
-    "open_checks",
-    "position_of",
-]
-
-DUE: Final = "due"
-STATE_OF: Final = {
+_DUE: Final = "due"
+_STATE_OF: Final = {
     Outcome.FAIL: "failing",
     Outcome.WARN: "warning",
     Outcome.PASS: "passing",
     Outcome.SKIPPED: "skipped",
 }
-STATES: Final = (DUE, *STATE_OF.values())
+STATES: Final = (_DUE, *_STATE_OF.values())
 # A node that no source has named within this time gets no check by age.
-SEEN_WITHIN: Final = LOOK_BACK
+_SEEN_WITHIN: Final = LOOK_BACK
 # A page shows the checks of a few nodes; one that looks for what is rare looks at many.
-FIRST_NODES: Final = 8
-MOST_NODES: Final = 500
+_FIRST_NODES: Final = 8
+_MOST_NODES: Final = 500
 
 
 class Position(NamedTuple):
@@ -60,7 +49,7 @@ class Position(NamedTuple):
     state: str
 
 
-class CheckResultRow(TypedDict):
+class _CheckResultRow(TypedDict):
     """An earlier result."""
 
     at: Time
@@ -81,7 +70,7 @@ class CheckRow(TypedDict):
     detail: str
     category: Annotated[str | None, SentAs(Category | None)]
     because: Annotated[str, "Why it is due."]
-    history: Annotated[list[dict[str, Any]], SentAs(list[CheckResultRow]), "The newest first."]
+    history: Annotated[list[dict[str, Any]], SentAs(list[_CheckResultRow]), "The newest first."]
 
 
 def checks_of(
@@ -112,14 +101,14 @@ def checks_from(
     has a row of its own, beside that of its newest result; its ``at`` is since when it is due.
     ``because`` says why, for those due.
     """
-    outcomes = [outcome for outcome, word in STATE_OF.items() if state in (None, word)]
-    due = DueChecks(session, now, cluster, node) if state in (None, DUE) else None
+    outcomes = [outcome for outcome, word in _STATE_OF.items() if state in (None, word)]
+    due = _DueChecks(session, now, cluster, node) if state in (None, _DUE) else None
     of_results = None if due else outcomes
-    for names in nodes_by_name(session, after, cluster=cluster, node=node, outcomes=of_results):
+    for names in _nodes_by_name(session, after, cluster=cluster, node=node, outcomes=of_results):
         found: dict[str, list[CheckRow]] = {}
         if outcomes:
             for kept in health.newest(session, cluster=cluster, nodes=names, outcomes=outcomes):
-                found.setdefault(kept.node, []).append(row_of(kept))
+                found.setdefault(kept.node, []).append(_row_of(kept))
         if due:
             for row in due.of(names):
                 found.setdefault(row["node"], []).append(row)
@@ -129,7 +118,7 @@ def checks_from(
                     yield row
 
 
-def nodes_by_name(
+def _nodes_by_name(
     session: Session,
     after: Position | None,
     *,
@@ -143,7 +132,7 @@ def nodes_by_name(
         return
     first = None if after is None else after.node
     seen: str | None = None
-    number = FIRST_NODES
+    number = _FIRST_NODES
     while True:
         names = health.nodes_from(session, first, number + 1, cluster=cluster, outcomes=outcomes)
         if new := [name for name in names if name != seen]:
@@ -151,7 +140,7 @@ def nodes_by_name(
         if len(names) <= number:
             return
         first = seen = names[-1]
-        number = min(2 * number, MOST_NODES)
+        number = min(2 * number, _MOST_NODES)
 
 
 def open_checks(session: Session, now: datetime, *, cluster: str | None = None) -> list[CheckRow]:
@@ -178,14 +167,14 @@ def position_of(row: CheckRow) -> Position:
     return Position(row["node"], row["check"], row["part"] or "", row["cluster"], row["state"])
 
 
-def row_of(kept: KeptCheck) -> CheckRow:
+def _row_of(kept: KeptCheck) -> CheckRow:
     category = None if kept.category is None else str(kept.category)
     return {
         "cluster": kept.cluster,
         "node": kept.node,
         "check": kept.check,
         "part": kept.part,
-        "state": STATE_OF[kept.outcome],
+        "state": _STATE_OF[kept.outcome],
         "outcome": str(kept.outcome),
         "at": iso_utc(kept.at),
         "detail": kept.detail,
@@ -195,13 +184,13 @@ def row_of(kept: KeptCheck) -> CheckRow:
     }
 
 
-def due_row_of(due: Due) -> CheckRow:
+def _due_row_of(due: Due) -> CheckRow:
     return {
         "cluster": due.cluster,
         "node": due.node,
         "check": due.check,
         "part": None,
-        "state": DUE,
+        "state": _DUE,
         "outcome": None,
         "at": iso_utc(due.since),
         "detail": "",
@@ -211,7 +200,7 @@ def due_row_of(due: Due) -> CheckRow:
     }
 
 
-class DueChecks:
+class _DueChecks:
     """Checks that are due by age or triggered, on nodes that were seen lately.
 
     Triggers, and which checks are in use, are read once; both lists are short.
@@ -225,20 +214,20 @@ class DueChecks:
         self.cluster = cluster
         self.in_use = health.in_use(session, cluster=cluster)
         self.triggers: dict[str, list[CheckTrigger]] = {}
-        asked = triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node)
-        for trigger in [*asked, *triggers_of_probation(session, now, cluster, node)]:
+        asked = _triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node)
+        for trigger in [*asked, *_triggers_of_probation(session, now, cluster, node)]:
             self.triggers.setdefault(trigger.node, []).append(trigger)
 
     def of(self, names: Sequence[str]) -> list[CheckRow]:
         """The rows of these nodes."""
         last_runs = health.last_runs(self.session, cluster=self.cluster, nodes=names)
-        seen = health.seen_since(self.session, self.now - SEEN_WITHIN, names, cluster=self.cluster)
+        seen = health.seen_since(self.session, self.now - _SEEN_WITHIN, names, cluster=self.cluster)
         triggers = [trigger for name in names for trigger in self.triggers.get(name, ())]
         ran = [Ran(*row) for row in last_runs]
-        return [due_row_of(due) for due in due_of(ran, triggers, seen, self.in_use, self.now)]
+        return [_due_row_of(due) for due in due_of(ran, triggers, seen, self.in_use, self.now)]
 
 
-def triggers_since(
+def _triggers_since(
     session: Session, since: datetime, *, cluster: str | None, node: str | None
 ) -> list[CheckTrigger]:
     """The checks that evidence since then asks for."""
@@ -247,20 +236,20 @@ def triggers_since(
     found: list[CheckTrigger] = []
     for seen in check_triggers.xids(session, codes, since, cluster=cluster, node=node):
         asks = (ask for ask in ASKS if seen.what in ask.xids)
-        found += triggers_of(seen, asks, f"Xid {seen.what} at {iso_utc(seen.at)}")
+        found += _triggers_of(seen, asks, f"Xid {seen.what} at {iso_utc(seen.at)}")
     for seen in check_triggers.errors(session, categories, since, cluster=cluster, node=node):
         asks = (ask for ask in ASKS if seen.what in ask.categories)
-        found += triggers_of(seen, asks, f"{seen.what} at {iso_utc(seen.at)}")
+        found += _triggers_of(seen, asks, f"{seen.what} at {iso_utc(seen.at)}")
     repaired = check_triggers.repairs(session, since, cluster=cluster, node=node)
     for seen in check_triggers.convictions(session, since, cluster=cluster, node=node):
         back = repaired.get((seen.cluster, seen.node))
         if back is None or back < seen.at:
             words = f"the conviction for {seen.what} at {iso_utc(seen.at)}, without a repair since"
-            found += triggers_of(seen, [STRESS], words)
+            found += _triggers_of(seen, [STRESS], words)
     return found
 
 
-def triggers_of_probation(
+def _triggers_of_probation(
     session: Session, now: datetime, cluster: str | None, node: str | None
 ) -> Iterator[CheckTrigger]:
     """The check of its cause, for each node that came back lately and is likely to fail again."""
@@ -276,7 +265,7 @@ def triggers_of_probation(
             yield CheckTrigger(*names[one.node], ask, one.returned_at, words)
 
 
-def triggers_of(
+def _triggers_of(
     seen: check_triggers.Sighting, asks: Iterable[Ask], words: str
 ) -> Iterator[CheckTrigger]:
     for ask in asks:

@@ -21,15 +21,13 @@ from triage.services.context import Context
 from triage.services.uploads.plain_body import plain_text
 from triage.store import jobs
 
-__all__ = ["CheckTarget", "TakenChecks", "take_checks"]
-
 # A clock that is ahead by less is a clock; a result from further ahead is dated when it came.
-AHEAD: Final = timedelta(hours=1)
-MAX_NODE: Final = 256
-MAX_LISTED: Final = 50
+_AHEAD: Final = timedelta(hours=1)
+_MAX_NODE: Final = 256
+_MAX_LISTED: Final = 50
 # A fabric's counters name some thousand.
-MOST_NODES: Final = 5_000
-NODES_AT_ONCE: Final = 50
+_MOST_NODES: Final = 5_000
+_NODES_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +78,30 @@ def take_checks(
             plain_text(read, encoding, MAX_BYTES), node=target.node, busbw_gbps=target.busbw_gbps
         )
     except Corrupt as error:
-        raise refused(
+        raise _refused(
             f"cannot be read: {error}", "send the results of fewer nodes at once"
         ) from error
     if checks is None:
-        raise refused(
+        raise _refused(
             "is no result of a check that is known here",
             "it may be one of: " + ", ".join(one.name for one in CHECKS),
         )
     if not checks.results:
         first = checks.not_understood[0].why if checks.not_understood else "nothing in it"
-        raise refused(
+        raise _refused(
             f"holds no result ({checks.format}): {first}", "send all that the tool prints"
         )
     now = utc_now()
-    checks, notes = usable(checks, target.at, now)
+    checks, notes = _usable(checks, target.at, now)
     by_node: dict[str, list[CheckResult]] = {}
     for one in checks.results:
         by_node.setdefault(one.node or "", []).append(one)
     if not by_node:
-        raise refused("does not say which node it is of", "add ?node= with the node's name")
-    if len(by_node) > MOST_NODES:
-        raise refused(f"names more than {MOST_NODES:,} nodes", "send less at once")
+        raise _refused("does not say which node it is of", "add ?node= with the node's name")
+    if len(by_node) > _MOST_NODES:
+        raise _refused(f"names more than {_MOST_NODES:,} nodes", "send less at once")
     caller.check(target.cluster, nodes=by_node)
-    kept = keep(ctx, cluster, by_node, now, caller.key_id)
+    kept = _keep(ctx, cluster, by_node, now, caller.key_id)
     if kept.left_out:
         notes.append(
             f"{kept.left_out:,} new checks were left out:"
@@ -117,13 +115,13 @@ def take_checks(
         added=kept.added,
         changed=kept.changed,
         unchanged=kept.unchanged,
-        skipped=checks.not_understood[:MAX_LISTED],
+        skipped=checks.not_understood[:_MAX_LISTED],
         num_skipped=checks.num_not_understood,
         notes=tuple(notes),
     )
 
 
-def keep(
+def _keep(
     ctx: Context,
     cluster: str,
     by_node: Mapping[str, Sequence[CheckResult]],
@@ -138,8 +136,8 @@ def keep(
         cluster_id = jobs.cluster_key(session, cluster)
     names = sorted(by_node)
     kept = health.KeptResults(0, 0, 0)
-    for start in range(0, len(names), NODES_AT_ONCE):
-        part = names[start : start + NODES_AT_ONCE]
+    for start in range(0, len(names), _NODES_AT_ONCE):
+        part = names[start : start + _NODES_AT_ONCE]
         results = [one for name in part for one in by_node[name]]
         with ctx.database.writing() as session:
             jobs.saw_nodes(session, cluster_id, part, now)
@@ -150,18 +148,18 @@ def keep(
     return kept
 
 
-def usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks, list[str]]:
+def _usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks, list[str]]:
     """The results of nodes that can be, each with its time or that of the request."""
     notes: list[str] = []
     kept: list[CheckResult] = []
     nameless = ahead = 0
     for one in checks.results:
         node = one.node or ""
-        if not node or len(node) > MAX_NODE or not node.isprintable():
+        if not node or len(node) > _MAX_NODE or not node.isprintable():
             nameless += 1
             continue
         when = one.at or at
-        if when is not None and when > now + AHEAD:
+        if when is not None and when > now + _AHEAD:
             ahead, when = ahead + 1, None
         kept.append(replace(one, at=when))
     if nameless and kept:
@@ -174,5 +172,5 @@ def usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks, 
     return replace(checks, results=tuple(kept), not_understood=listed), notes
 
 
-def refused(why: str, hint: str) -> Unprocessable:
+def _refused(why: str, hint: str) -> Unprocessable:
     return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

@@ -14,14 +14,12 @@ from triage.fleet.services.health.due_list import CheckRow, open_checks
 from triage.services.context import Context
 from triage.store.database.engine import Database
 
-__all__ = ["kept_open_checks"]
+_FRESH_S: Final = 30.0
+_MOST_CLUSTERS: Final = 32
 
-FRESH_S: Final = 30.0
-MOST_CLUSTERS: Final = 32
+_Kept = OrderedDict[str | None, tuple[float, list[CheckRow]]]
 
-Kept = OrderedDict[str | None, tuple[float, list[CheckRow]]]
-
-_kept: WeakKeyDictionary[Database, Kept] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Database, _Kept] = WeakKeyDictionary()
 _working_out = threading.Lock()
 
 
@@ -30,10 +28,10 @@ def kept_open_checks(ctx: Context, cluster: str | None = None) -> list[CheckRow]
     with _working_out:  # whoever comes meanwhile has use for the same ones
         kept = _kept.setdefault(ctx.database, OrderedDict())
         at, rows = kept.get(cluster, (0.0, []))
-        if cluster not in kept or time.monotonic() - at > FRESH_S:
+        if cluster not in kept or time.monotonic() - at > _FRESH_S:
             with ctx.database.reading() as session:
                 rows = open_checks(session, utc_now(), cluster=cluster)
             kept[cluster] = (time.monotonic(), rows)
-            while len(kept) > MOST_CLUSTERS:
+            while len(kept) > _MOST_CLUSTERS:
                 kept.popitem(last=False)
         return rows

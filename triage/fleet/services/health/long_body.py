@@ -20,14 +20,12 @@ from triage.sandbox.one_shot import Output, run_child
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.streams import first_bytes
 
-__all__ = ["ARTIFACT", "checks_in", "packed_result"]
-
 # `nvidia-smi -q` of sixteen GPUs has 150 KB; at worst this is some MB of objects.
-SHORT_BYTES: Final = 256 << 10
+_SHORT_BYTES: Final = 256 << 10
 MEMORY_BYTES: Final = 1 << 30
 DEADLINE_S: Final = 60.0
-DIED: Final = "it takes more memory or time than such a report does: send fewer at once"
-CHILD: Final = "triage.fleet.services.health.long_body_child"
+_DIED: Final = "it takes more memory or time than such a report does: send fewer at once"
+_CHILD: Final = "triage.fleet.services.health.long_body_child"
 ARTIFACT: Final = "body"
 
 
@@ -38,21 +36,21 @@ def checks_in(body: Body, *, node: str | None, busbw_gbps: float | None) -> Chec
     in GB/s that NCCL tests are held against. Raises :class:`Corrupt` for a long one that takes
     too much, and as the body does.
     """
-    head = first_bytes(body, SHORT_BYTES + 1)
+    head = first_bytes(body, _SHORT_BYTES + 1)
     format_ = identify_checks(head)
     if format_ is None:
         return None
-    if len(head) <= SHORT_BYTES:
+    if len(head) <= _SHORT_BYTES:
         return format_.checks(head, ARTIFACT, node=node, busbw_gbps=busbw_gbps)
     asked = json.dumps({"node": node, "busbw_gbps": busbw_gbps})
     arguments = [str(MEMORY_BYTES), asked]
     with run_child(
-        CHILD, PeekedReader(head, body), arguments=arguments, deadline_s=DEADLINE_S, died=DIED
+        _CHILD, PeekedReader(head, body), arguments=arguments, deadline_s=DEADLINE_S, died=_DIED
     ) as output:
-        return unpacked(output)
+        return _unpacked(output)
 
 
-def unpacked(output: Output) -> Checks:
+def _unpacked(output: Output) -> Checks:
     """What the child answers: what is known of the report, then a result a line."""
     lines = output.lines()
     try:
@@ -60,14 +58,14 @@ def unpacked(output: Output) -> Checks:
         return Checks(
             artifact=ARTIFACT,
             format=told["format"],
-            results=tuple(result_of(json.loads(line)) for line in lines),
+            results=tuple(_result_of(json.loads(line)) for line in lines),
             not_understood=tuple(NotUnderstood(*one) for one in told["not_understood"]),
             num_not_understood=told["num_not_understood"],
             first_line=told["first_line"],
             last_line=told["last_line"],
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise Corrupt(DIED) from error
+        raise Corrupt(_DIED) from error
 
 
 def packed_result(result: CheckResult) -> list[Any]:
@@ -78,7 +76,7 @@ def packed_result(result: CheckResult) -> list[Any]:
     return [*found, result.detail, result.category, result.line, rate]
 
 
-def result_of(packed: list[Any]) -> CheckResult:
+def _result_of(packed: list[Any]) -> CheckResult:
     node, check, outcome, at, part, detail, category, line, rate = packed
     return CheckResult(
         node=node,

@@ -13,8 +13,6 @@ from triage.formats.registry import identify_checks
 from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import restrict
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """``python -m triage.fleet.services.health.long_body_child MEMORY_BYTES ASKED``.

@@ -13,8 +13,6 @@ from typing import Final
 
 from triage.domain.category import Category
 
-__all__ = ["ASKS", "EVERY", "LOOK_BACK", "STRESS", "Ask", "CheckTrigger", "Due", "Ran", "due_of"]
-
 # What is older asks for nothing: the node has run jobs for a month since.
 LOOK_BACK: Final = timedelta(days=30)
 # How often each family of checks is to be run. Drains are no check that is run.
@@ -35,15 +33,17 @@ class Ask:
     categories: frozenset[Category] = frozenset()
 
 
-NO_XID: Final = frozenset[int]()
-MEMORY_XIDS: Final = frozenset({48, 63, 64, 94, 95})
-HEAT: Final = ("gpu.temperature", "gpu.throttle")
+_NO_XID: Final = frozenset[int]()
+_MEMORY_XIDS: Final = frozenset({48, 63, 64, 94, 95})
+_HEAT: Final = ("gpu.temperature", "gpu.throttle")
 ASKS: Final = (
-    Ask("dcgm.memory", ("dcgm.memory", "dcgm.memtest"), MEMORY_XIDS, frozenset({Category.GPU_HBM})),
+    Ask(
+        "dcgm.memory", ("dcgm.memory", "dcgm.memtest"), _MEMORY_XIDS, frozenset({Category.GPU_HBM})
+    ),
     Ask("nccl.busbw", ("nccl.",), frozenset({74}), frozenset({Category.NVLINK})),
-    Ask("ib.counters", ("ib.",), NO_XID, frozenset({Category.NIC, Category.NETWORK})),
-    Ask("gpu.temperature", HEAT, NO_XID, frozenset({Category.GPU_THERMAL})),
-    Ask("gpu.pcie_link", ("gpu.pcie_link",), NO_XID, frozenset({Category.IO_BOARD})),
+    Ask("ib.counters", ("ib.",), _NO_XID, frozenset({Category.NIC, Category.NETWORK})),
+    Ask("gpu.temperature", _HEAT, _NO_XID, frozenset({Category.GPU_THERMAL})),
+    Ask("gpu.pcie_link", ("gpu.pcie_link",), _NO_XID, frozenset({Category.IO_BOARD})),
 )
 STRESS: Final = Ask(
     "dcgm.targeted_stress",
@@ -98,7 +98,7 @@ def due_of(
     ``ran`` and ``triggers`` are of the ``nodes`` in question, as (cluster, node);
     ``in_use`` is (cluster, check) -> when it last ran on any node of the cluster.
     """
-    found = {(due.cluster, due.node, due.check): due for due in by_age(ran, nodes, in_use, now)}
+    found = {(due.cluster, due.node, due.check): due for due in _by_age(ran, nodes, in_use, now)}
     newest: dict[tuple[str, str], list[Ran]] = {}
     for run in ran:
         newest.setdefault((run.cluster, run.node), []).append(run)
@@ -111,7 +111,7 @@ def due_of(
     return [found[key] for key in sorted(found, key=lambda key: (key[1], key[2], key[0]))]
 
 
-def by_age(
+def _by_age(
     ran: Sequence[Ran],
     nodes: Iterable[tuple[str, str]],
     in_use: Mapping[tuple[str, str], datetime],
@@ -120,11 +120,11 @@ def by_age(
     """Families of checks that are in use in a cluster, and too old or never run on a node."""
     last: dict[tuple[str, str, str], datetime] = {}
     for run in ran:
-        key = (run.cluster, run.node, family_of(run.check))
+        key = (run.cluster, run.node, _family_of(run.check))
         last[key] = max(run.at, last.get(key, run.at))
     used: dict[tuple[str, str], datetime] = {}
     for (cluster, check), at in in_use.items():
-        pair = (cluster, family_of(check))
+        pair = (cluster, _family_of(check))
         used[pair] = max(at, used.get(pair, at))
     for cluster, node in sorted({*nodes, *((key[0], key[1]) for key in last)}):
         for family, every in EVERY.items():
@@ -140,7 +140,7 @@ def by_age(
                 yield Due(cluster, node, family, ran_at + every, because)
 
 
-def family_of(check: str) -> str:
+def _family_of(check: str) -> str:
     return check.partition(".")[0]
 
 

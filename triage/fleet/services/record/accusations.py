@@ -10,10 +10,7 @@ from triage.fleet.services.record.nodes import Nodes
 from triage.fleet.services.record.stops import Stop
 from triage.fleet.store.record import StopRow, SuspectRow
 
-__all__ = ["accusations_of"]
-
-
-CATEGORIES: Final = frozenset(str(one) for one in Category)
+_CATEGORIES: Final = frozenset(str(one) for one in Category)
 
 
 def accusations_of(
@@ -36,29 +33,29 @@ def accusations_of(
         if stop.incident_id is not None and not stop.planned:
             incident = incidents[stop.incident_id]
             mine = of_incident.get(stop.incident_id, [])
-            found += accused_in(place, incident, mine, nodes)
+            found += _accused_in(place, incident, mine, nodes)
     return Accusations.of_rows(found)
 
 
-def accused_in(
+def _accused_in(
     place: int, incident: StopRow, suspects: Sequence[SuspectRow], nodes: Nodes
 ) -> Iterator[Accusation]:
     named = incident.resolved_node
     if named is not None and incident.resolved_as in OF_THE_NODE:
         node = nodes.place_of(incident.cluster, named)
-        part = next((part_of(row) for row in suspects if row.node == named), None)
+        part = next((_part_of(row) for row in suspects if row.node == named), None)
         if node is not None:
             category = Category(str(incident.resolved_as))
             yield Accusation(place, node, 1, 1.0, True, category, part)
         return
     for row in suspects:
         node = nodes.place_of(incident.cluster, row.node)
-        if node is not None and row.category in CATEGORIES:
+        if node is not None and row.category in _CATEGORIES:
             convicted, category = row.role == Role.CULPRIT, Category(row.category)
             yield Accusation(
-                place, node, row.position, row.score, convicted, category, part_of(row)
+                place, node, row.position, row.score, convicted, category, _part_of(row)
             )
 
 
-def part_of(row: SuspectRow) -> str | None:
+def _part_of(row: SuspectRow) -> str | None:
     return named_by(row.row or {}).first if row.part is None else row.part or None

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from triage.fleet.domain.exposure import FACTS
 from triage.fleet.store.record import NodeRow
 
-__all__ = ["NodeRow", "Nodes", "nodes_among"]
-
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
@@ -40,7 +38,7 @@ def nodes_among(rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[i
     keys = set(wanted)
     found: list[tuple[str, list[NodeRow]]] = []
     for name, of_clusters in same.items():
-        for label, together in apart(name, list(of_clusters.values()), names):
+        for label, together in _apart(name, list(of_clusters.values()), names):
             if any(row.key in keys for row in together):
                 found.append((label, together))
     found.sort(key=lambda one: one[0])
@@ -56,11 +54,11 @@ def nodes_among(rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[i
     for name, number in num_same.items():
         if number > 1:
             del by_name[None, name]
-    merged = tuple(one_of(together) for _, together in found)
+    merged = tuple(_one_of(together) for _, together in found)
     return Nodes(tuple(label for label, _ in found), merged, place, by_name)
 
 
-def apart(
+def _apart(
     name: str, rows: list[NodeRow], clusters: Mapping[int, str]
 ) -> list[tuple[str, list[NodeRow]]]:
     """The nodes of one name, each with its rows."""
@@ -71,7 +69,7 @@ def apart(
     return [(f"{name} ({clusters[row.cluster]})" if row in named else name, [row]) for row in rows]
 
 
-def one_of(rows: Sequence[NodeRow]) -> NodeRow:
+def _one_of(rows: Sequence[NodeRow]) -> NodeRow:
     first = rows[0]
     for other in rows[1:]:
         first = first._replace(

@@ -19,8 +19,6 @@ from triage.fleet.services.record.record import clusters_of, outages_of, small
 from triage.fleet.services.record.times import ns
 from triage.fleet.store import record as fleet
 
-__all__ = ["outage_record"]
-
 
 def outage_record(
     session: Session, *, since: datetime, until: datetime, cluster: str | None = None
@@ -45,17 +43,17 @@ def outage_record(
         generation=tuple(row.generation for row in nodes.rows),
         rack=tuple(row.rack for row in nodes.rows),
         leaf_switch=tuple(row.leaf_switch for row in nodes.rows),
-        runs=NO_RUNS,
-        interruptions=NO_INTERRUPTIONS,
+        runs=_NO_RUNS,
+        interruptions=_NO_INTERRUPTIONS,
         accusations=Accusations.of_rows(()),
-        outages=outages_of(outages, nodes, begin, until, NO_RUNS)[0],
+        outages=outages_of(outages, nodes, begin, until, _NO_RUNS)[0],
         cluster=cluster,
-        repairs=repairs_of(notes, nodes),
+        repairs=_repairs_of(notes, nodes),
         moved=moved_among(session, of, until, nodes),
     )
 
 
-def repairs_of(rows: list[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
+def _repairs_of(rows: list[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
     """Notes as columns; an action of a newer release counts as any repair."""
     known = set(RepairAction)
     return RepairNotes(
@@ -68,13 +66,13 @@ def repairs_of(rows: list[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
     )
 
 
-def no_ints() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _no_ints() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.zeros(0, np.int64)
 
 
-NO_RUNS = Runs(
-    start_ns=no_ints(),
-    end_ns=no_ints(),
+_NO_RUNS = Runs(
+    start_ns=_no_ints(),
+    end_ns=_no_ints(),
     num_nodes=small(()),
     num_gpus=small(()),
     interrupted=np.zeros(0, np.bool_),
@@ -82,8 +80,8 @@ NO_RUNS = Runs(
     node_at=np.zeros(1, np.int64),
     node=small(()),
 )
-NO_INTERRUPTIONS = Interruptions(
-    at_ns=no_ints(),
+_NO_INTERRUPTIONS = Interruptions(
+    at_ns=_no_ints(),
     cause=(),
     resolved=np.zeros(0, np.bool_),
     planned=np.zeros(0, np.bool_),

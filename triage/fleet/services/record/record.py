@@ -34,9 +34,7 @@ from triage.fleet.store import record as fleet
 from triage.fleet.store.node_sets import unpacked
 from triage.fleet.store.outages import StoredOutage
 
-__all__ = ["clusters_of", "outages_of", "record_of", "small"]
-
-UNNAMED: Final = ""
+_UNNAMED: Final = ""
 
 
 def record_of(
@@ -51,7 +49,7 @@ def record_of(
     of = clusters_of(names, cluster)
     # A run that ended before the time can be that of an incident at its beginning.
     rows = fleet.runs(session, of, since - UNDATED_WITHIN, until)
-    unnamed = next((key for key, name in names.items() if name == UNNAMED), None)
+    unnamed = next((key for key, name in names.items() if name == _UNNAMED), None)
     attempts, num_cut = attempts_of(rows, unnamed)
     told = fleet.stops(session, of, since - CLOCKS_APART)
     suspects = fleet.suspects(session, of, since - CLOCKS_APART)
@@ -65,14 +63,14 @@ def record_of(
     clusters = {row.incident_id: row.cluster for row in told}
     accused = {(clusters.get(row.incident_id), row.node) for row in suspects}
     accused |= {(row.cluster, row.resolved_node) for row in told if row.resolved_node}
-    wanted = distinct(member_keys) | {row.node_id for row in outages}
+    wanted = _distinct(member_keys) | {row.node_id for row in outages}
     wanted |= {
         row.key for row in known if row.last_seen_at >= since or (row.cluster, row.name) in accused
     }
     nodes = nodes_among(known, wanted, names)
     new_place = {old: new for new, old in enumerate(inside)}
-    interruptions = interruptions_of(stops, attempts, new_place)
-    ran = runs_of(kept, members_at, member_keys, nodes, since, until)
+    interruptions = _interruptions_of(stops, attempts, new_place)
+    ran = _runs_of(kept, members_at, member_keys, nodes, since, until)
     away, num_ran_again = outages_of(outages, nodes, since, until, ran)
     return FleetRecord(
         since_ns=ns(since),
@@ -89,10 +87,10 @@ def record_of(
         interruptions=interruptions,
         accusations=accusations_of(stops, told, suspects, nodes),
         outages=away,
-        signals=signals_of(session, since, until, told, suspects, nodes),
-        gpus_per_node=gpus_per_node_of(kept),
+        signals=_signals_of(session, since, until, told, suspects, nodes),
+        gpus_per_node=_gpus_per_node_of(kept),
         cluster=cluster,
-        notes=tuple(notes_of(stops, kept, num_cut, num_ran_again)),
+        notes=tuple(_notes_of(stops, kept, num_cut, num_ran_again)),
         moved=moved_among(session, of, until, nodes),
     )
 
@@ -101,12 +99,12 @@ def clusters_of(names: Mapping[int, str], wanted: str | None) -> list[int]:
     """The keys of the clusters that a record is about."""
     if wanted is None:
         return sorted(names)
-    named = [name for name in names.values() if name != UNNAMED]
-    also = UNNAMED if named == [wanted] else wanted
+    named = [name for name in names.values() if name != _UNNAMED]
+    also = _UNNAMED if named == [wanted] else wanted
     return sorted(key for key, name in names.items() if name in (wanted, also))
 
 
-def runs_of(
+def _runs_of(
     kept: Sequence[Attempt],
     at: npt.NDArray[np.int64],
     keys: npt.NDArray[np.int32],
@@ -130,7 +128,7 @@ def runs_of(
     )
 
 
-def interruptions_of(
+def _interruptions_of(
     stops: Sequence[Stop], attempts: Sequence[Attempt], place: Mapping[int, int]
 ) -> Interruptions:
     runs = [-1 if stop.run is None else place.get(stop.run, -1) for stop in stops]
@@ -157,7 +155,7 @@ def outages_of(
     from_ns = np.fromiter((ns(row.from_at) for row in rows), np.int64, len(rows))
     placed = nodes.place[np.fromiter((row.node_id for row in rows), np.int32, len(rows))]
     told = [
-        cut_row(row, place, since, until) for row, place in zip(rows, placed.tolist(), strict=True)
+        _cut_row(row, place, since, until) for row, place in zip(rows, placed.tolist(), strict=True)
     ]
     lasting = np.array([number for number, row in enumerate(rows) if row.to_at is None], np.int64)
     again = next_runs(ran, ns(since), placed[lasting], from_ns[lasting])
@@ -172,7 +170,7 @@ def outages_of(
     return Outages.of_rows(found), int(np.count_nonzero(again < NEVER_NS))
 
 
-def cut_row(row: StoredOutage, node: int, since: datetime, until: datetime) -> OutageStretch:
+def _cut_row(row: StoredOutage, node: int, since: datetime, until: datetime) -> OutageStretch:
     """A stored row within the time; one of a release before this has its cause in its reason."""
     start = ns(max(row.from_at, since))
     end = max(start, ns(until if row.to_at is None else min(row.to_at, until)))
@@ -184,7 +182,7 @@ def cut_row(row: StoredOutage, node: int, since: datetime, until: datetime) -> O
     return OutageStretch(node, start, end, row.reason, cause, action, planned)
 
 
-def signals_of(
+def _signals_of(
     session: Session,
     since: datetime,
     until: datetime,
@@ -212,7 +210,7 @@ def signals_of(
     }
 
 
-def gpus_per_node_of(kept: Sequence[Attempt]) -> int | None:
+def _gpus_per_node_of(kept: Sequence[Attempt]) -> int | None:
     counts = Counter(
         run.num_gpus // run.num_nodes
         for run in kept
@@ -221,7 +219,7 @@ def gpus_per_node_of(kept: Sequence[Attempt]) -> int | None:
     return min(counts, key=lambda number: (-counts[number], -number)) if counts else None
 
 
-def notes_of(
+def _notes_of(
     stops: Sequence[Stop], kept: Sequence[Attempt], num_cut: int, num_ran_again: int
 ) -> Iterable[str]:
     """What was put right; what a report can see to be missing, it says itself."""
@@ -237,7 +235,7 @@ def notes_of(
         yield f"outages without an end, ended by the next run on their node: {num_ran_again:,}"
 
 
-def distinct(keys: npt.NDArray[np.int32]) -> set[int]:
+def _distinct(keys: npt.NDArray[np.int32]) -> set[int]:
     """The different keys of millions; they are small numbers, so they need no sorting."""
     seen = np.zeros(int(keys.max(initial=0)) + 1, np.bool_)
     seen[keys] = True

@@ -15,12 +15,10 @@ from triage.domain.category import Category
 from triage.fleet.domain.exposure import Ending, weight
 from triage.fleet.store.record import RunRow
 
-__all__ = ["Attempt", "attempts_of", "by_job", "cause_of"]
-
 # A scheduler and a hook that tell of one run do not differ by more.
-SAME_START: Final = timedelta(minutes=1)
-CATEGORIES: Final = frozenset(str(one) for one in Category)
-ENDINGS: Final = frozenset(str(one) for one in Ending)
+_SAME_START: Final = timedelta(minutes=1)
+_CATEGORIES: Final = frozenset(str(one) for one in Category)
+_ENDINGS: Final = frozenset(str(one) for one in Ending)
 
 
 @dataclass(slots=True)
@@ -51,18 +49,18 @@ def attempts_of(rows: Sequence[RunRow], unnamed: int | None = None) -> tuple[lis
     """
     of_jobs: dict[str, list[Attempt]] = {}
     for row in rows:
-        of_jobs.setdefault(row.job_id, []).append(attempt_of(row))
+        of_jobs.setdefault(row.job_id, []).append(_attempt_of(row))
     found: list[Attempt] = []
     num_cut = 0
     for job_id in sorted(of_jobs):
-        for of_job in of_clusters(of_jobs[job_id], unnamed):
-            once = told_once(of_job)
-            num_cut += sum([was_cut(*two) for two in pairwise(once)])
+        for of_job in _of_clusters(of_jobs[job_id], unnamed):
+            once = _told_once(of_job)
+            num_cut += sum([_was_cut(*two) for two in pairwise(once)])
             found += once
     return found, num_cut
 
 
-def of_clusters(of_job: list[Attempt], unnamed: int | None) -> list[list[Attempt]]:
+def _of_clusters(of_job: list[Attempt], unnamed: int | None) -> list[list[Attempt]]:
     """The runs of one job number, those of each cluster by start."""
     named = {run.cluster for run in of_job} - {unnamed}
     if len(named) == 1:
@@ -75,20 +73,25 @@ def of_clusters(of_job: list[Attempt], unnamed: int | None) -> list[list[Attempt
     return list(found.values())
 
 
-def told_once(of_job: Sequence[Attempt]) -> list[Attempt]:
+def _told_once(of_job: Sequence[Attempt]) -> list[Attempt]:
     """Without those that tell of the same run by another clock."""
     found: list[Attempt] = []
     for run in of_job:
         last = found[-1] if found else None
         apart = None if last is None else run.start - last.start
-        if last is None or apart is None or (apart and last.end <= run.start) or apart > SAME_START:
+        if (
+            last is None
+            or apart is None
+            or (apart and last.end <= run.start)
+            or apart > _SAME_START
+        ):
             found.append(run)
         else:
-            found[-1] = of_two(last, run)
+            found[-1] = _of_two(last, run)
     return found
 
 
-def of_two(one: Attempt, other: Attempt) -> Attempt:
+def _of_two(one: Attempt, other: Attempt) -> Attempt:
     """One run that two have told: who knows more of its end, and who knows more of its nodes."""
     first, second = sorted(
         (one, other), key=lambda run: (weight(run.ending), not run.open), reverse=True
@@ -102,7 +105,7 @@ def of_two(one: Attempt, other: Attempt) -> Attempt:
     return first
 
 
-def was_cut(earlier: Attempt, later: Attempt) -> bool:
+def _was_cut(earlier: Attempt, later: Attempt) -> bool:
     """End a run where the next one of its job begins; whether it was said to last longer."""
     too_long = not earlier.open and earlier.end > later.start
     if earlier.open or too_long:
@@ -111,8 +114,8 @@ def was_cut(earlier: Attempt, later: Attempt) -> bool:
     return too_long
 
 
-def attempt_of(row: RunRow) -> Attempt:
-    ending = known(row.ending)
+def _attempt_of(row: RunRow) -> Attempt:
+    ending = _known(row.ending)
     last = row.seen_at if row.ended_at is None else row.ended_at
     return Attempt(
         cluster=row.cluster,
@@ -130,14 +133,14 @@ def attempt_of(row: RunRow) -> Attempt:
     )
 
 
-def known(ending: str) -> Ending:
+def _known(ending: str) -> Ending:
     """The ending; what a later release wrote and this one does not know is unknown."""
-    return Ending(ending) if ending in ENDINGS else Ending.UNKNOWN
+    return Ending(ending) if ending in _ENDINGS else Ending.UNKNOWN
 
 
 def cause_of(category: str | None) -> Category | None:
     """The cause that a category is; None where it says that there was none to be found."""
-    if category is None or category not in CATEGORIES:
+    if category is None or category not in _CATEGORIES:
         return None
     cause = Category(category)
     return None if cause in (Category.NONE, Category.STRAGGLER) else cause

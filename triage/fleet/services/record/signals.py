@@ -6,8 +6,6 @@ from dataclasses import replace
 from triage.domain.health import CheckResult
 from triage.fleet.record.columns import FleetRecord, NodeSignals
 
-__all__ = ["with_signals"]
-
 
 def with_signals(
     record: FleetRecord,

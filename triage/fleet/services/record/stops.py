@@ -18,19 +18,17 @@ from triage.domain.category import Category, VerdictKind
 from triage.fleet.services.record.runs import Attempt, by_job, cause_of
 from triage.fleet.store.record import StopRow
 
-__all__ = ["CLOCKS_APART", "UNDATED_WITHIN", "Stop", "is_slow", "stops_of"]
-
 # Two reports of one failure, by an alert and by an epilogue, are not further apart.
-SAME_STOP: Final = timedelta(minutes=10)
+_SAME_STOP: Final = timedelta(minutes=10)
 # From a stop to the end of its run: watchdogs wait half an hour, schedulers clean up.
-ENDING_WITHIN: Final = timedelta(hours=2)
+_ENDING_WITHIN: Final = timedelta(hours=2)
 # An incident of which only its first upload is dated.
 UNDATED_WITHIN: Final = timedelta(days=1)
 CLOCKS_APART: Final = timedelta(minutes=5)
-NO_INTERRUPTION: Final = (VerdictKind.HEALTHY, VerdictKind.STRAGGLER)
-PERSON_SAYS_NOTHING: Final = (Category.NONE, Category.STRAGGLER)
+_NO_INTERRUPTION: Final = (VerdictKind.HEALTHY, VerdictKind.STRAGGLER)
+_PERSON_SAYS_NOTHING: Final = (Category.NONE, Category.STRAGGLER)
 # What a planned end is called when it is looked at after all.
-STILL_PLANNED: Final = (None, Category.HOST_MAINTENANCE)
+_STILL_PLANNED: Final = (None, Category.HOST_MAINTENANCE)
 
 
 @dataclass(slots=True)
@@ -60,29 +58,29 @@ def stops_of(
     of_run: dict[int, list[Stop]] = {}
     found: list[Stop] = []
     for row in rows:
-        if not is_interruption(row):
+        if not _is_interruption(row):
             continue
-        stop = stop_of(row)
-        stop.run = run_of(row, stop, attempts, places.get(row.job_id, []), unnamed)
+        stop = _stop_of(row)
+        stop.run = _run_of(row, stop, attempts, places.get(row.job_id, []), unnamed)
         if stop.run is None:
             found.append(stop)
         else:
             of_run.setdefault(stop.run, []).append(stop)
     for place, run in enumerate(attempts):
-        found += stops_of_run(place, run, of_run.get(place, []))
+        found += _stops_of_run(place, run, of_run.get(place, []))
     return sorted(found, key=lambda stop: (stop.at, stop.incident_id or ""))
 
 
-def stops_of_run(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
+def _stops_of_run(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
     for stop in told:
         if not stop.dated:
             stop.at = min(stop.at, run.end)
-    groups = grouped(told)
+    groups = _grouped(told)
     last = groups[-1] if groups else None
-    if last is not None and ends(run, last):
+    if last is not None and _ends(run, last):
         if run.open:
             run.end, run.open = max(run.start, min(run.end, last.at)), False
-        run.planned = run.planned and last.cause in STILL_PLANNED
+        run.planned = run.planned and last.cause in _STILL_PLANNED
         run.interrupted = not run.planned
         last.planned = run.planned
         if last.cause is None:
@@ -92,11 +90,11 @@ def stops_of_run(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
     return groups
 
 
-def grouped(told: list[Stop]) -> list[Stop]:
+def _grouped(told: list[Stop]) -> list[Stop]:
     """One stop for those that lie close together: the best founded of them, at the first time."""
     groups: list[list[Stop]] = []
     for stop in sorted(told, key=lambda stop: (stop.at, stop.incident_id or "")):
-        if groups and stop.at - groups[-1][-1].at <= SAME_STOP:
+        if groups and stop.at - groups[-1][-1].at <= _SAME_STOP:
             groups[-1].append(stop)
         else:
             groups.append([stop])
@@ -108,15 +106,15 @@ def grouped(told: list[Stop]) -> list[Stop]:
     return found
 
 
-def ends(run: Attempt, stop: Stop) -> bool:
+def _ends(run: Attempt, stop: Stop) -> bool:
     """Whether this stop is how the run ended."""
     if run.open:
         # Said to run on after the stop: the job was restarted in place.
-        return run.end - stop.at <= SAME_STOP
-    return not stop.dated or run.end - stop.at <= ENDING_WITHIN
+        return run.end - stop.at <= _SAME_STOP
+    return not stop.dated or run.end - stop.at <= _ENDING_WITHIN
 
 
-def run_of(
+def _run_of(
     row: StopRow,
     stop: Stop,
     attempts: Sequence[Attempt],
@@ -129,7 +127,7 @@ def run_of(
         run = attempts[place]
         if run.cluster != row.cluster and unnamed not in (run.cluster, row.cluster):
             continue
-        late = ENDING_WITHIN if stop.dated else UNDATED_WITHIN
+        late = _ENDING_WITHIN if stop.dated else UNDATED_WITHIN
         if run.start > stop.at + CLOCKS_APART or (stop.at > run.end + late and not run.open):
             continue
         candidate = (run.cluster == row.cluster, run.start, place)
@@ -137,27 +135,27 @@ def run_of(
     return None if found is None else found[2]
 
 
-def is_interruption(row: StopRow) -> bool:
+def _is_interruption(row: StopRow) -> bool:
     if row.resolved_as is not None:
-        return row.resolved_as not in PERSON_SAYS_NOTHING
-    return kind_of(row) not in NO_INTERRUPTION
+        return row.resolved_as not in _PERSON_SAYS_NOTHING
+    return _kind_of(row) not in _NO_INTERRUPTION
 
 
 def is_slow(row: StopRow) -> bool:
     """Whether a node was slow and nothing stopped."""
     said = row.resolved_as
-    return said == Category.STRAGGLER or (said is None and kind_of(row) == VerdictKind.STRAGGLER)
+    return said == Category.STRAGGLER or (said is None and _kind_of(row) == VerdictKind.STRAGGLER)
 
 
-def kind_of(row: StopRow) -> str:
+def _kind_of(row: StopRow) -> str:
     return str((row.verdict or {}).get("kind") or "")
 
 
-def stop_of(row: StopRow) -> Stop:
+def _stop_of(row: StopRow) -> Stop:
     verdict = row.verdict or {}
     resolved = row.resolved_as is not None
     said = row.resolved_as if resolved else verdict.get("category")
-    at = time_in(row.key) or time_in(verdict.get("at"))
+    at = _time_in(row.key) or _time_in(verdict.get("at"))
     return Stop(
         at=at or row.created_at,
         cause=cause_of(said if isinstance(said, str) else None),
@@ -167,7 +165,7 @@ def stop_of(row: StopRow) -> Stop:
     )
 
 
-def time_in(text: object) -> datetime | None:
+def _time_in(text: object) -> datetime | None:
     """The time that a key or a verdict holds; None for ``open`` and for ids."""
     if not isinstance(text, str) or not text[:1].isdigit():
         return None

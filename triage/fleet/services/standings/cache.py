@@ -19,18 +19,16 @@ from triage.fleet.services.answers import standings_of
 from triage.services.context import Context
 from triage.store.database.engine import Database
 
-__all__ = ["kept_standings", "listed_standings"]
-
 log = structlog.get_logger(__name__)
 # Whoever reads on after a longer pause gets them worked out anew, as of the same time.
-LISTED_S: Final = 300.0
+_LISTED_S: Final = 300.0
 # How many of each kind are kept. A list may be of the whole fleet, a few MB; those of now are
 # one for each cluster.
-MOST_LISTED: Final = 8
-MOST_OF_NOW: Final = 32
+_MOST_LISTED: Final = 8
+_MOST_OF_NOW: Final = 32
 
 # The end of the period (None: now), and the cluster (None: all of them).
-Look = tuple[datetime | None, str | None]
+_Look = tuple[datetime | None, str | None]
 
 
 class StandingsCache:
@@ -39,11 +37,11 @@ class StandingsCache:
     def __init__(self, most: int) -> None:
         self.most = most
         self.turn = threading.Lock()
-        self.looks: WeakKeyDictionary[Database, OrderedDict[Look, tuple[float, FleetStandings]]] = (
-            WeakKeyDictionary()
-        )
+        self.looks: WeakKeyDictionary[
+            Database, OrderedDict[_Look, tuple[float, FleetStandings]]
+        ] = WeakKeyDictionary()
 
-    def find(self, database: Database, look: Look, *, within_s: float) -> FleetStandings | None:
+    def find(self, database: Database, look: _Look, *, within_s: float) -> FleetStandings | None:
         """What was kept no longer ago than that."""
         with self.turn:
             kept = self.looks.get(database, OrderedDict()).get(look)
@@ -51,7 +49,8 @@ class StandingsCache:
             return None
         return kept[1]
 
-    def keep(self, database: Database, look: Look, found: FleetStandings) -> None:
+    def keep(self, database: Database, look: _Look, found: FleetStandings) -> None:
+        """Keep the newest answer; the oldest one goes where there are too many."""
         with self.turn:
             kept = self.looks.setdefault(database, OrderedDict())
             kept[look] = (time.monotonic(), found)
@@ -60,8 +59,8 @@ class StandingsCache:
                 kept.popitem(last=False)
 
 
-_of_now = StandingsCache(MOST_OF_NOW)
-_listed = StandingsCache(MOST_LISTED)
+_of_now = StandingsCache(_MOST_OF_NOW)
+_listed = StandingsCache(_MOST_LISTED)
 _working_out = threading.Lock()
 
 
@@ -88,7 +87,7 @@ def listed_standings(
 ) -> FleetStandings:
     """The standings as of ``until``; ``following`` asks for those that a page before was of."""
     look = (until, cluster)
-    found = _listed.find(ctx.database, look, within_s=LISTED_S) if following else None
+    found = _listed.find(ctx.database, look, within_s=_LISTED_S) if following else None
     if found is None:
         found = standings_of(ctx, until=until, cluster=cluster)
         _listed.keep(ctx.database, look, found)

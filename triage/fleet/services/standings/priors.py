@@ -12,8 +12,6 @@ from triage.fleet.standings.hardware import with_sentences
 from triage.fleet.standings.words import prior_of
 from triage.services.context import Context
 
-__all__ = ["priors_among", "priors_for"]
-
 log = structlog.get_logger(__name__)
 # Of an incident whose nodes nobody listed: the worst of the fleet.
 MAX_PRIORS: Final = 256

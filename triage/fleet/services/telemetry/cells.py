@@ -13,20 +13,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "DAY_HOURS",
-    "HOUR_US",
-    "Cells",
-    "Flags",
-    "Floats",
-    "Ints",
-    "beside",
-    "empty",
-    "fold",
-    "join",
-    "merged",
-]
-
 HOUR_US: Final = 3_600_000_000
 DAY_HOURS: Final = 24
 Ints = npt.NDArray[np.int64]
@@ -141,11 +127,11 @@ def merged(cells: Cells, counts: Flags) -> Cells:
     for turn in range(1, int(place.max()) + 1):
         at = np.flatnonzero(place == turn)
         into = group[at]
-        kept.put(into, both(kept.take(into), cells.take(at), counts))
+        kept.put(into, _both(kept.take(into), cells.take(at), counts))
     return kept
 
 
-def both(early: Cells, late: Cells, counts: Flags) -> Cells:
+def _both(early: Cells, late: Cells, counts: Flags) -> Cells:
     """Cells of the same series and hours, of which ``early`` began no later, as one."""
     within = late.last_us <= early.last_us
     covers = (late.first_us == early.first_us) & ~within

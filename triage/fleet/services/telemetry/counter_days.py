@@ -9,8 +9,6 @@ from triage.fleet.record.columns import CounterDays, FleetRecord
 from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.fleet.store import telemetry
 
-__all__ = ["with_counters"]
-
 
 def with_counters(session: Session, record: FleetRecord) -> FleetRecord:
     """The record with the counters of its nodes, over its own time; as it is without any."""

@@ -16,14 +16,12 @@ from triage.fleet.services.telemetry.cells import DAY_HOURS, Cells
 from triage.fleet.services.telemetry.pack import SeriesName
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 
-__all__ = ["BRAKED", "GROWTHS", "SLOWED_DOWN", "Day", "Last", "day_of", "is_counter", "last_values"]
-
 # Series that throttle reasons become: 1 where a sample shows such a slowdown, else 0.
 SLOWED_DOWN: Final = "slowed_down"
 BRAKED: Final = "power_brake"
-RECOVERED: Final = "link_recovery_growth"
-ALONE_S: Final = 300.0
-HOUR_S: Final = 3600.0
+_RECOVERED: Final = "link_recovery_growth"
+_ALONE_S: Final = 300.0
+_HOUR_S: Final = 3600.0
 GROWTHS: Final[Mapping[str, str]] = {
     Metric.ECC_DBE_TOTAL: "ecc_growth",
     Metric.ECC_SBE_TOTAL: "ecc_corrected_growth",
@@ -40,13 +38,13 @@ GROWTHS: Final[Mapping[str, str]] = {
     Metric.IB_LOCAL_LINK_INTEGRITY: "ib_growth",
 }
 # Links that went down or had to be trained again: they count beside the errors above, too.
-RECOVERIES: Final = frozenset({
+_RECOVERIES: Final = frozenset({
     Metric.NVLINK_ERRORS_RECOVERY, Metric.IB_LINK_ERROR_RECOVERY, Metric.IB_LINK_DOWNED,
 })  # fmt: skip
 # Errors since the driver was loaded are part of those since ever, where both are told.
-EVER: Final = "aggregate"
-SINCE_LOADED: Final = "volatile"
-Floats = npt.NDArray[np.float64]
+_EVER: Final = "aggregate"
+_SINCE_LOADED: Final = "volatile"
+_Floats = npt.NDArray[np.float64]
 Last = Mapping[SeriesName, float]
 
 
@@ -69,9 +67,9 @@ class Day:
     nvlink_growth: float = 0.0
     ib_growth: float = 0.0
     link_recovery_growth: float = 0.0
-    step_s: Floats | None = None
-    num_steps: Floats | None = None
-    inlet_c: Floats | None = None
+    step_s: _Floats | None = None
+    num_steps: _Floats | None = None
+    inlet_c: _Floats | None = None
 
 
 def is_counter(metric: str) -> bool:
@@ -86,17 +84,17 @@ def day_of(names: Sequence[SeriesName], cells: Cells, before: Last) -> Day:
     metrics = np.array([metric for metric, _, _ in names] or [""])
     of = metrics[cells.series] if len(cells) else np.array([], metrics.dtype)
     sums: dict[str, float] = {}
-    for index, grown in enumerate(growth_of_series(names, cells, before).tolist()):
+    for index, grown in enumerate(_growth_of_series(names, cells, before).tolist()):
         column = GROWTHS.get(names[index][0])
-        if column is not None and grown and counts_once(names, index):
+        if column is not None and grown and _counts_once(names, index):
             sums[column] = sums.get(column, 0.0) + grown
-            if names[index][0] in RECOVERIES:
-                sums[RECOVERED] = sums.get(RECOVERED, 0.0) + grown
+            if names[index][0] in _RECOVERIES:
+                sums[_RECOVERED] = sums.get(_RECOVERED, 0.0) + grown
     temperatures = cells.high[of == Metric.GPU_TEMP_C]
     inlet = of == Metric.INLET_TEMP_C
     step = of == Metric.STEP_TIME_S
     mean_inlet = float(cells.total[inlet].sum() / cells.count[inlet].sum()) if inlet.any() else None
-    num_steps, step_s = by_hour(cells, step)
+    num_steps, step_s = _by_hour(cells, step)
     return Day(
         num_samples=int(cells.count.sum()),
         throttled_minutes=minutes(cells, of == SLOWED_DOWN),
@@ -105,7 +103,7 @@ def day_of(names: Sequence[SeriesName], cells: Cells, before: Last) -> Day:
         inlet_mean_c=mean_inlet,
         step_s=step_s if step.any() else None,
         num_steps=num_steps if step.any() else None,
-        inlet_c=by_hour(cells, inlet)[1] if inlet.any() else None,
+        inlet_c=_by_hour(cells, inlet)[1] if inlet.any() else None,
         **sums,
     )
 
@@ -114,11 +112,11 @@ def minutes(cells: Cells, which: npt.NDArray[np.bool_]) -> float:
     """How long the series of 0 and 1 among ``which`` were 1, summed over them."""
     count, ones = cells.count[which], cells.total[which]
     span_s = (cells.last_us[which] - cells.first_us[which]) / 1e6
-    hold_s = np.where(count > 1, span_s / np.maximum(count - 1, 1), ALONE_S)
-    return float(np.minimum(ones * hold_s, HOUR_S).sum() / 60)
+    hold_s = np.where(count > 1, span_s / np.maximum(count - 1, 1), _ALONE_S)
+    return float(np.minimum(ones * hold_s, _HOUR_S).sum() / 60)
 
 
-def by_hour(cells: Cells, which: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _by_hour(cells: Cells, which: npt.NDArray[np.bool_]) -> tuple[_Floats, _Floats]:
     """How many samples each hour of the day has, and their mean; NaN for an hour without."""
     hour = cells.hour[which] % DAY_HOURS
     count = np.bincount(hour, cells.count[which].astype(float), DAY_HOURS).astype(float)
@@ -128,7 +126,7 @@ def by_hour(cells: Cells, which: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]
     return count, mean
 
 
-def growth_of_series(names: Sequence[SeriesName], cells: Cells, before: Last) -> Floats:
+def _growth_of_series(names: Sequence[SeriesName], cells: Cells, before: Last) -> _Floats:
     """By how much each series grew over the day: within its hours and between them."""
     if not len(cells):
         return np.zeros(len(names))
@@ -146,10 +144,10 @@ def growth_of_series(names: Sequence[SeriesName], cells: Cells, before: Last) ->
     return found
 
 
-def counts_once(names: Sequence[SeriesName], index: int) -> bool:
+def _counts_once(names: Sequence[SeriesName], index: int) -> bool:
     """Whether a series is not told by another one, of the same errors over a longer time."""
     metric, gpu, part = names[index]
-    return part != SINCE_LOADED or (metric, gpu, EVER) not in names
+    return part != _SINCE_LOADED or (metric, gpu, _EVER) not in names
 
 
 def last_values(names: Sequence[SeriesName], cells: Cells) -> dict[SeriesName, float]:

@@ -18,23 +18,21 @@ from triage.parsers.telemetry.tally import GpuHomes
 from triage.services.context import Context
 from triage.store.database.engine import Database
 
-__all__ = ["keep_gpus"]
-
-AGAIN: Final = timedelta(hours=6)
-MOST_NODES: Final = 50_000
-MOST_GPUS: Final = 72
-AT_ONCE: Final = 2_000
+_AGAIN: Final = timedelta(hours=6)
+_MOST_NODES: Final = 50_000
+_MOST_GPUS: Final = 72
+_AT_ONCE: Final = 2_000
 
 # A node by cluster and name; its GPUs and when they were last written.
-Kept = OrderedDict[tuple[str, str], tuple[frozenset[PartSeen], datetime]]
+_Kept = OrderedDict[tuple[str, str], tuple[frozenset[PartSeen], datetime]]
 
 
-class LatelyKept:
+class _LatelyKept:
     """What this process has written lately of each database; safe among threads."""
 
     def __init__(self) -> None:
         self.turn = threading.Lock()
-        self.kept: WeakKeyDictionary[Database, Kept] = WeakKeyDictionary()
+        self.kept: WeakKeyDictionary[Database, _Kept] = WeakKeyDictionary()
 
     def is_new(
         self, database: Database, node: tuple[str, str], gpus: frozenset[PartSeen], at: datetime
@@ -43,16 +41,16 @@ class LatelyKept:
         with self.turn:
             mine = self.kept.setdefault(database, OrderedDict())
             before = mine.get(node)
-            if before is not None and before[0] == gpus and abs(at - before[1]) < AGAIN:
+            if before is not None and before[0] == gpus and abs(at - before[1]) < _AGAIN:
                 return False
             mine[node] = (gpus, at)
             mine.move_to_end(node)
-            if len(mine) > MOST_NODES:
+            if len(mine) > _MOST_NODES:
                 mine.popitem(last=False)
             return True
 
 
-_lately = LatelyKept()
+_lately = _LatelyKept()
 
 
 def keep_gpus(
@@ -69,20 +67,20 @@ def keep_gpus(
     A UUID that two nodes of one body have says nothing of when it was where, and is left out.
     """
     wanted: list[PartSeen] = []
-    for node, gpus in by_node(homes, cluster).items():
-        if len(gpus) <= MOST_GPUS and _lately.is_new(ctx.database, (cluster, node), gpus, last_at):
+    for node, gpus in _by_node(homes, cluster).items():
+        if len(gpus) <= _MOST_GPUS and _lately.is_new(ctx.database, (cluster, node), gpus, last_at):
             wanted += gpus
     writer = ExposureWriter(now, key_id)
-    for start in range(0, len(wanted), AT_ONCE):
+    for start in range(0, len(wanted), _AT_ONCE):
         rows = [
             PartSeen(one.node, one.part, first_at, last_at, cluster)
-            for one in sorted(wanted[start : start + AT_ONCE], key=lambda one: one.part.identity)
+            for one in sorted(wanted[start : start + _AT_ONCE], key=lambda one: one.part.identity)
         ]
         with ctx.database.writing() as session:
             writer.keep(session, rows, now)
 
 
-def by_node(homes: GpuHomes, cluster: str) -> Mapping[str, frozenset[PartSeen]]:
+def _by_node(homes: GpuHomes, cluster: str) -> Mapping[str, frozenset[PartSeen]]:
     found: dict[str, set[PartSeen]] = {}
     for uuid, home in homes.of_uuid.items():
         part = None if home is None else part_identity(HardwareKind.GPU, uuid, home[1])

@@ -10,12 +10,10 @@ import numpy.typing as npt
 from triage.fleet.services.telemetry.cells import DAY_HOURS
 from triage.fleet.services.telemetry.day import Day
 
-__all__ = ["Hours", "hours_bytes", "hours_of"]
-
-ROWS: Final = 3
-KIND: Final = "<f4"
-HOUR_NS: Final = 3_600_000_000_000
-Floats = npt.NDArray[np.float64]
+_ROWS: Final = 3
+_KIND: Final = "<f4"
+_HOUR_NS: Final = 3_600_000_000_000
+_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +24,9 @@ class Hours:
     """
 
     at_ns: npt.NDArray[np.int64]
-    step_s: Floats
-    num_steps: Floats
-    inlet_c: Floats
+    step_s: _Floats
+    num_steps: _Floats
+    inlet_c: _Floats
 
 
 def hours_bytes(day: Day) -> bytes | None:
@@ -41,7 +39,7 @@ def hours_bytes(day: Day) -> bytes | None:
         np.zeros(DAY_HOURS) if day.num_steps is None else day.num_steps,
         none if day.inlet_c is None else day.inlet_c,
     ]
-    return np.asarray(rows, KIND).tobytes()
+    return np.asarray(rows, _KIND).tobytes()
 
 
 def hours_of(rows: Iterable[tuple[int, bytes]]) -> Hours:
@@ -51,9 +49,9 @@ def hours_of(rows: Iterable[tuple[int, bytes]]) -> Hours:
     """
     sums: dict[int, npt.NDArray[np.float64]] = {}
     for day, data in rows:
-        if len(data) != ROWS * DAY_HOURS * 4:
+        if len(data) != _ROWS * DAY_HOURS * 4:
             continue
-        step, count, inlet = np.frombuffer(data, KIND).reshape(ROWS, DAY_HOURS).astype(float)
+        step, count, inlet = np.frombuffer(data, _KIND).reshape(_ROWS, DAY_HOURS).astype(float)
         mine = sums.setdefault(day, np.zeros((4, DAY_HOURS)))
         told = np.isfinite(step) & (count > 0)
         mine[0] += np.where(told, step * count, 0.0)
@@ -70,4 +68,4 @@ def hours_of(rows: Iterable[tuple[int, bytes]]) -> Hours:
     inlet_c = np.full(len(hours), np.nan)
     np.divide(table[0], table[1], out=step_s, where=table[1] > 0)
     np.divide(table[2], table[3], out=inlet_c, where=table[3] > 0)
-    return Hours(hours * HOUR_NS + HOUR_NS // 2, step_s, table[1], inlet_c)
+    return Hours(hours * _HOUR_NS + _HOUR_NS // 2, step_s, table[1], inlet_c)

@@ -25,13 +25,11 @@ from triage.services.context import Context
 from triage.services.uploads.plain_body import looked_at
 from triage.store import jobs
 
-__all__ = ["TakenTelemetry", "TelemetryTarget", "summarise", "take_telemetry"]
-
 # Clocks that are ahead by more are wrong.
-AHEAD: Final = timedelta(hours=1)
-MOST_NODES: Final = 50_000
-MAX_LISTED: Final = 50
-PIECE: Final = 1 << 20
+_AHEAD: Final = timedelta(hours=1)
+_MOST_NODES: Final = 50_000
+_MAX_LISTED: Final = 50
+_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class TelemetryTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadLines:
+class _UnreadLines:
     """Lines that were not understood, for one reason."""
 
     line: Annotated[int, "The first of them."]
@@ -72,7 +70,7 @@ class TakenTelemetry(WireForm):
     node_days: Count
     first_at: datetime | None
     last_at: datetime | None
-    skipped: tuple[UnreadLines, ...]
+    skipped: tuple[_UnreadLines, ...]
     notes: tuple[str, ...]
 
 
@@ -87,11 +85,11 @@ def take_telemetry(
     what the token is not to say.
     """
     settings = ctx.settings
-    target = bounded(target)
+    target = _bounded(target)
     head, body = looked_at(read, encoding, settings.max_artifact_bytes)
     format_ = identify_telemetry(head)
     if format_ is None:
-        raise refused(
+        raise _refused(
             "is no telemetry that is known here",
             "send a scrape of an exporter, an answer of the Prometheus API, nvidia-smi's CSV, a"
             " table with a column of times, or Parquet",
@@ -104,18 +102,18 @@ def take_telemetry(
                     as_text(body, settings.parse_memory_bytes, settings.parse_deadline_s)
                 )
             reader = (TABLE if format_ is PARQUET else format_).reader()
-            batches = reader(Filled(body), tally, target.node)
+            batches = reader(_Filled(body), tally, target.node)
             summary, num_days = summarise(ctx, target, batches)
     except ArtifactError as error:
-        raise refused(f"cannot be read: {error}", "check the file, and send it again") from error
+        raise _refused(f"cannot be read: {error}", "check the file, and send it again") from error
     if not summary.kept and not summary.repeated:
-        raise refused(why_none(tally, summary), "nothing of it was kept")
-    first_at, last_at = moment(summary.first_us), moment(summary.last_us)
+        raise _refused(_why_none(tally, summary), "nothing of it was kept")
+    first_at, last_at = _moment(summary.first_us), _moment(summary.last_us)
     if first_at is not None and last_at is not None:
         key_id = target.caller.key_id
         keep_gpus(ctx, target.cluster, tally.gpus, key_id, first_at, last_at, utc_now())
     nodes = [node for node in summary.node_numbers if node]
-    skipped = [UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
+    skipped = [_UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
     return TakenTelemetry(
         format=format_.name,
         samples=tally.samples,
@@ -128,12 +126,12 @@ def take_telemetry(
         node_days=num_days,
         first_at=first_at,
         last_at=last_at,
-        skipped=tuple(skipped[:MAX_LISTED]),
-        notes=tuple(notes_of(tally, summary)),
+        skipped=tuple(skipped[:_MAX_LISTED]),
+        notes=tuple(_notes_of(tally, summary)),
     )
 
 
-def bounded(target: TelemetryTarget) -> TelemetryTarget:
+def _bounded(target: TelemetryTarget) -> TelemetryTarget:
     """What a request says, and what its token says where the request says nothing."""
     node = target.node or target.caller.only_node
     cluster = target.caller.check(target.cluster, nodes=[] if node is None else [node])
@@ -151,25 +149,25 @@ def summarise(
     since = now - timedelta(days=ctx.settings.keep_telemetry_days)
     summary = Summary(
         since_us=int(since.timestamp() * 1e6),
-        until_us=int((now + AHEAD).timestamp() * 1e6),
+        until_us=int((now + _AHEAD).timestamp() * 1e6),
         known=lambda wanted: known_days(ctx, cluster_id, wanted),
     )
     written: set[tuple[str, int]] = set()
     for batch in batches:
         summary.add(batch)
         caller.check(target.cluster, nodes=filter(None, summary.node_numbers))
-        if len(summary.node_numbers) > MOST_NODES:
-            raise refused(f"names more than {MOST_NODES:,} nodes", "send less at once")
+        if len(summary.node_numbers) > _MOST_NODES:
+            raise _refused(f"names more than {_MOST_NODES:,} nodes", "send less at once")
         if summary.full:
-            written |= put(ctx, cluster_id, summary, caller.key_id, end=False)
-    written |= put(ctx, cluster_id, summary, caller.key_id, end=True)
+            written |= _put(ctx, cluster_id, summary, caller.key_id, end=False)
+    written |= _put(ctx, cluster_id, summary, caller.key_id, end=True)
     with ctx.database.writing() as session:
         jobs.saw_nodes(session, cluster_id, summary.node_numbers, now)
         telemetry.set_racks(session, cluster_id, summary.racks)
     return summary, len(written)
 
 
-def put(
+def _put(
     ctx: Context, cluster_id: int, summary: Summary, key_id: str | None, *, end: bool
 ) -> set[tuple[str, int]]:
     days = summary.take(end=end)
@@ -177,7 +175,7 @@ def put(
     return {key for key, _, _ in days}
 
 
-class Filled:
+class _Filled:
     """A body as the readers of telemetry take it: whole pieces, fewer bytes at the end alone."""
 
     def __init__(self, body: Body) -> None:
@@ -188,7 +186,7 @@ class Filled:
         """Fill ``view`` as far as the body goes."""
         filled = 0
         while filled < len(view):
-            part = self.rest or self.body.read(min(len(view) - filled, PIECE))
+            part = self.rest or self.body.read(min(len(view) - filled, _PIECE))
             if not part:
                 break
             took = min(len(part), len(view) - filled)
@@ -198,7 +196,7 @@ class Filled:
         return filled
 
 
-def notes_of(tally: Tally, summary: Summary) -> list[str]:
+def _notes_of(tally: Tally, summary: Summary) -> list[str]:
     found = list(tally.notes)
     if tally.zoneless:
         found.append(f"{tally.zoneless:,} times name no zone: taken for UTC")
@@ -209,7 +207,7 @@ def notes_of(tally: Tally, summary: Summary) -> list[str]:
     return found
 
 
-def why_none(tally: Tally, summary: Summary) -> str:
+def _why_none(tally: Tally, summary: Summary) -> str:
     if summary.outside:
         return f"has samples of times that are not kept alone ({summary.outside:,})"
     if summary.nameless:
@@ -220,9 +218,9 @@ def why_none(tally: Tally, summary: Summary) -> str:
     return "holds no sample of a metric that is read"
 
 
-def moment(us: int | None) -> datetime | None:
+def _moment(us: int | None) -> datetime | None:
     return None if us is None else datetime.fromtimestamp(us / 1e6, UTC)
 
 
-def refused(why: str, hint: str) -> Unprocessable:
+def _refused(why: str, hint: str) -> Unprocessable:
     return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

@@ -20,9 +20,7 @@ from triage.fleet.services.telemetry.rollups import (
 from triage.statistics.autocorrelation import Agreement, agreement
 from triage.statistics.daily_cycle import DailyCycle, daily_cycle
 
-__all__ = ["DailySwing", "FleetTelemetry", "telemetry_of"]
-
-HOUR_NS: Final = 3_600_000_000_000
+_HOUR_NS: Final = 3_600_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def swing_of(hours: Hours) -> DailySwing | None:
     """The daily swing of these hours; None where no step time is among them."""
     if not np.isfinite(hours.step_s).any():
         return None
-    at_h = hours.at_ns / HOUR_NS
+    at_h = hours.at_ns / _HOUR_NS
     both = np.isfinite(hours.step_s) & np.isfinite(hours.inlet_c)
     return DailySwing(
         step_time=daily_cycle(at_h, hours.step_s),
@@ -93,7 +91,7 @@ def by_hour(hours: Hours) -> tuple[float | None, ...]:
     known = np.isfinite(hours.step_s) & (hours.step_s > 0)
     if not known.any():
         return (None,) * 24
-    hour = (hours.at_ns[known] // HOUR_NS % 24).astype(np.int64)
+    hour = (hours.at_ns[known] // _HOUR_NS % 24).astype(np.int64)
     weight = hours.num_steps[known]
     sums = np.bincount(hour, weights=hours.step_s[known] * weight, minlength=24)
     counts = np.bincount(hour, weights=weight, minlength=24)

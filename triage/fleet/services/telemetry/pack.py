@@ -22,14 +22,12 @@ import zstandard
 from triage.errors import Corrupt
 from triage.fleet.services.telemetry.cells import DAY_HOURS, HOUR_US, Cells
 
-__all__ = ["SeriesName", "pack", "unpack"]
-
 SeriesName = tuple[str, str, str]
-MAGIC: Final = b"TRT\x01"
-LEVEL: Final = 3
+_MAGIC: Final = b"TRT\x01"
+_LEVEL: Final = 3
 # All GPUs, links and ports of a node for a day have a fraction of it.
-MAX_BYTES: Final = 256 << 20
-COLUMNS: Final = (
+_MAX_BYTES: Final = 256 << 20
+_COLUMNS: Final = (
     ("series", "<u4"), ("hour", "u1"), ("count", "<u4"), ("first_us", "<u4"), ("last_us", "<u4"),
     ("low", "<f8"), ("high", "<f8"), ("first", "<f8"), ("last", "<f8"), ("total", "<f8"),
     ("growth", "<f8"),
@@ -49,25 +47,25 @@ def pack(names: Sequence[SeriesName], cells: Cells, day: int) -> bytes:
     }
     columns = [
         np.ascontiguousarray(small.get(name, getattr(cells, name)), kind).tobytes()
-        for name, kind in COLUMNS
+        for name, kind in _COLUMNS
     ]
     plain = b"".join([len(header).to_bytes(4, "little"), header, *columns])
-    return MAGIC + zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(plain)
+    return _MAGIC + zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(plain)
 
 
 def unpack(data: bytes, day: int) -> tuple[list[SeriesName], Cells]:
     """What :func:`pack` packed. Raises :class:`Corrupt` for anything else."""
-    if data[:4] != MAGIC:
+    if data[:4] != _MAGIC:
         raise Corrupt("no packed telemetry of a known version")
     try:
-        if not 0 <= zstandard.frame_content_size(data[4:]) <= MAX_BYTES:
+        if not 0 <= zstandard.frame_content_size(data[4:]) <= _MAX_BYTES:
             raise Corrupt("packed telemetry is larger than any that is written")
         plain = zstandard.ZstdDecompressor().decompress(data[4:])
         begin = 4 + int.from_bytes(plain[:4], "little")
         count, named = orjson.loads(plain[4:begin])
         names = [(str(metric), str(gpu), str(part)) for metric, gpu, part in named]
         columns: dict[str, np.ndarray] = {}
-        for name, kind in COLUMNS:
+        for name, kind in _COLUMNS:
             column = np.frombuffer(plain, kind, count, begin)
             begin += column.nbytes
             columns[name] = column.astype(np.float64 if kind == "<f8" else np.int64)

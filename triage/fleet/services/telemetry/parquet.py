@@ -7,9 +7,7 @@ from typing import Final
 from triage.domain.body import Body
 from triage.sandbox.one_shot import Output, run_child
 
-__all__ = ["as_text"]
-
-DIED: Final = "a Parquet file whose reader ended before its time: give the table as CSV"
+_DIED: Final = "a Parquet file whose reader ended before its time: give the table as CSV"
 
 
 @contextmanager
@@ -17,6 +15,6 @@ def as_text(body: Body, memory_bytes: int, deadline_s: float) -> Iterator[Output
     """The file as CSV with the columns of a long table; the child is gone afterwards."""
     child = "triage.fleet.services.telemetry.parquet_child"
     with run_child(
-        child, body, arguments=[str(memory_bytes)], deadline_s=deadline_s, died=DIED
+        child, body, arguments=[str(memory_bytes)], deadline_s=deadline_s, died=_DIED
     ) as output:
         yield output

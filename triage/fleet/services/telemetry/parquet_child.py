@@ -16,12 +16,10 @@ from triage.parsers.telemetry.tally import Tally
 from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import REFUSED, restrict
 
-__all__ = ["HEADER", "main"]
-
 HEADER = ("at", "node", "gpu", "part", "rack", "metric", "value")
 
 
-class Pipe:
+class _Pipe:
     """Stdin as the readers of telemetry take it."""
 
     def __init__(self, pipe: BinaryIO) -> None:
@@ -46,15 +44,15 @@ def main() -> int:
     rows = csv.writer(sys.stdout, lineterminator="\n")
     rows.writerow(HEADER)
     try:
-        for batch in read_parquet(Pipe(sys.stdin.buffer), Tally(), None):
-            rows.writerows(rows_of(batch))
+        for batch in read_parquet(_Pipe(sys.stdin.buffer), Tally(), None):
+            rows.writerows(_rows_of(batch))
     except ArtifactError as error:
         sys.stderr.write(str(error))
         return REFUSED
     return 0
 
 
-def rows_of(batch: Samples) -> list[tuple[object, ...]]:
+def _rows_of(batch: Samples) -> list[tuple[object, ...]]:
     """The samples as rows under :data:`HEADER`; times in ns since the epoch."""
     columns = zip(
         batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True

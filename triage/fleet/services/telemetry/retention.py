@@ -6,8 +6,6 @@ from triage.clock import utc_now
 from triage.fleet.store import telemetry
 from triage.services.context import Context
 
-__all__ = ["prune_telemetry"]
-
 
 def prune_telemetry(ctx: Context, older_than_days: float) -> int:
     """Remove days of telemetry older than that; how many days of nodes were removed."""

@@ -16,14 +16,12 @@ from triage.fleet.services.telemetry.day import GROWTHS
 from triage.fleet.services.telemetry.hours import Hours, hours_of
 from triage.fleet.store import telemetry
 
-__all__ = ["DAYS", "RackInlet", "hours_of_cluster", "inlet_of_racks", "node_telemetry"]
-
 DAYS: Final = 28
-DAY_S: Final = 86_400
+_DAY_S: Final = 86_400
 # A trend over fewer days is weather.
-LEAST_DAYS: Final = 7
+_LEAST_DAYS: Final = 7
 
-THREE_DECIMALS: Final = Rounded(decimals=3)
+_THREE_DECIMALS: Final = Rounded(decimals=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +35,10 @@ class RackInlet(WireForm):
 
     rack: str
     day: tuple[int, ...]
-    inlet_c: Annotated[tuple[float, ...], THREE_DECIMALS]
+    inlet_c: Annotated[tuple[float, ...], _THREE_DECIMALS]
     num_nodes: Count
-    ahead_c: Annotated[float | None, THREE_DECIMALS]
-    trend_c_per_week: Annotated[float | None, THREE_DECIMALS]
+    ahead_c: Annotated[float | None, _THREE_DECIMALS]
+    trend_c_per_week: Annotated[float | None, _THREE_DECIMALS]
 
 
 def node_telemetry(
@@ -60,14 +58,14 @@ def node_telemetry(
     ``remap_growth``, ``nvlink_growth``, ``ib_growth``; ``gpu_temp_max_c`` and ``inlet_mean_c``
     where they were measured. The day that ``until`` lies in counts.
     """
-    last = day_of(until) + 1
+    last = _day_of(until) + 1
     return {
-        one.node: sums_of(one)
+        one.node: _sums_of(one)
         for one in telemetry.sums(session, last - days, last, cluster=cluster, node=node)
     }
 
 
-def sums_of(one: telemetry.NodeSums) -> dict[str, float]:
+def _sums_of(one: telemetry.NodeSums) -> dict[str, float]:
     found: dict[str, float] = {
         "telemetry_days": float(one.num_days),
         "throttled_hours": one.throttled_minutes / 60,
@@ -82,15 +80,15 @@ def inlet_of_racks(
     session: Session, until: datetime, *, cluster: str | None = None, days: int = DAYS
 ) -> list[RackInlet]:
     """The racks whose nodes have inlet temperatures in the last ``days`` days, by name."""
-    last = day_of(until) + 1
+    last = _day_of(until) + 1
     by_rack: dict[str, dict[int, tuple[float, int]]] = {}
     for rack, day, mean, count in telemetry.inlets(session, last - days, last, cluster=cluster):
         by_rack.setdefault(rack, {})[day] = (mean, count)
-    usual = median_by_day(by_rack)
-    return [rack_inlet(rack, found, usual) for rack, found in sorted(by_rack.items())]
+    usual = _median_by_day(by_rack)
+    return [_rack_inlet(rack, found, usual) for rack, found in sorted(by_rack.items())]
 
 
-def median_by_day(by_rack: Mapping[str, Mapping[int, tuple[float, int]]]) -> dict[int, float]:
+def _median_by_day(by_rack: Mapping[str, Mapping[int, tuple[float, int]]]) -> dict[int, float]:
     """The median rack of each day that has two racks at least."""
     of_day: dict[int, list[float]] = {}
     for found in by_rack.values():
@@ -99,13 +97,13 @@ def median_by_day(by_rack: Mapping[str, Mapping[int, tuple[float, int]]]) -> dic
     return {day: float(np.median(means)) for day, means in of_day.items() if len(means) > 1}
 
 
-def rack_inlet(
+def _rack_inlet(
     rack: str, found: Mapping[int, tuple[float, int]], usual: Mapping[int, float]
 ) -> RackInlet:
     days = sorted(found)
     both = [(day, found[day][0] - usual[day]) for day in days if day in usual]
     trend = None
-    if len(both) >= LEAST_DAYS:
+    if len(both) >= _LEAST_DAYS:
         at, ahead = np.array(both, float).T
         trend = float(np.polyfit(at - at[0], ahead, 1)[0]) * 7
     return RackInlet(
@@ -125,9 +123,9 @@ def hours_of_cluster(
 
     Whole days in UTC, from that of ``since`` to that of ``until``.
     """
-    rows = telemetry.hours_since(session, day_of(since), day_of(until) + 1, cluster=cluster)
+    rows = telemetry.hours_since(session, _day_of(since), _day_of(until) + 1, cluster=cluster)
     return hours_of(rows)
 
 
-def day_of(at: datetime) -> int:
-    return int(at.timestamp() // DAY_S)
+def _day_of(at: datetime) -> int:
+    return int(at.timestamp() // _DAY_S)

@@ -32,8 +32,6 @@ from triage.fleet.services.telemetry.pack import SeriesName
 from triage.parsers.telemetry.metrics import BRAKE, SLOWED, Metric
 from triage.parsers.telemetry.samples import Samples, SeriesKey
 
-__all__ = ["MOST_CELLS", "MOST_OF_NODE", "OF_NOBODY", "Known", "NodeDay", "Summary"]
-
 # Cells laid aside before they are written: 90 bytes each, and some copies of them.
 MOST_CELLS: Final = 250_000
 # Twelve of each GPU of 2,048 nodes, at a kilobyte each; what is more comes in several bodies.
@@ -42,11 +40,11 @@ MOST_SERIES: Final = 200_000
 MOST_OF_NODE: Final = 8_192
 OF_NOBODY: Final = ""
 # As for nodes everywhere; what is longer is no name.
-MOST_NAME: Final = 256
+_MOST_NAME: Final = 256
 # No sensor shows more; sums of hours stay exact.
-MOST_VALUE: Final = 1e15
+_MOST_VALUE: Final = 1e15
 # What belongs to a cluster where no node is named: a job's step time.
-SHARED: Final = frozenset({Metric.STEP_TIME_S})
+_SHARED: Final = frozenset({Metric.STEP_TIME_S})
 NodeDay = tuple[str, int]
 Known = Callable[[list[NodeDay]], list[tuple[NodeDay, list[SeriesName], Cells]]]
 
@@ -96,7 +94,7 @@ class Summary:
         at_us = batch.at_ns // 1000
         named = series >= 0
         in_time = (at_us >= self.since_us) & (at_us < self.until_us)
-        in_time &= np.abs(batch.value) < MOST_VALUE
+        in_time &= np.abs(batch.value) < _MOST_VALUE
         self.nameless += int(np.count_nonzero(~named))
         self.outside += int(np.count_nonzero(named & ~in_time))
         wanted = named & in_time
@@ -108,8 +106,8 @@ class Summary:
         if not len(series):
             return
         if masks.any():
-            series, at_us, value = with_reasons(series, at_us, value, masks)
-        series, at_us, value = ordered(series, at_us, value)
+            series, at_us, value = _with_reasons(series, at_us, value, masks)
+        series, at_us, value = _ordered(series, at_us, value)
         self.note_times(at_us)
         self.fold(series, at_us, value)
 
@@ -124,7 +122,7 @@ class Summary:
         self.look_up(series, at_us)
         apart = None
         if len(self.known_keys):
-            keys = key_of(series, at_us // HOUR_US)
+            keys = _key_of(series, at_us // HOUR_US)
             at = np.minimum(np.searchsorted(self.known_keys, keys), len(self.known_keys) - 1)
             hit = self.known_keys[at] == keys
             told = hit & (at_us >= self.known_first[at]) & (at_us <= self.known_last[at])
@@ -218,12 +216,15 @@ class Summary:
     def number(self, key: SeriesKey) -> int:
         """The number of a series, -1 for one that is nobody's."""
         node = key.node or OF_NOBODY
-        if not node and key.metric not in SHARED:
+        if not node and key.metric not in _SHARED:
             return -1
         gpu, part = key.gpu or "", key.part or ""
-        if max(len(node), len(gpu), len(part)) > MOST_NAME or not (node + gpu + part).isprintable():
+        if (
+            max(len(node), len(gpu), len(part)) > _MOST_NAME
+            or not (node + gpu + part).isprintable()
+        ):
             return -1
-        if key.rack and node and len(key.rack) <= MOST_NAME:
+        if key.rack and node and len(key.rack) <= _MOST_NAME:
             self.racks[node] = key.rack
         if key.metric is Metric.THROTTLE_REASONS:
             first = self.named(node, (SLOWED_DOWN, gpu, part))
@@ -277,7 +278,7 @@ class Summary:
         for (node, _), names, cells in self.known(asked):
             numbers = np.array([self.numbers.get((node, name), -1) for name in names] or [-1])
             mine = cells.take(numbers[cells.series] >= 0)
-            keys.append(key_of(numbers[mine.series], mine.hour))
+            keys.append(_key_of(numbers[mine.series], mine.hour))
             first.append(mine.first_us)
             last.append(mine.last_us)
         joined = np.concatenate(keys)
@@ -287,12 +288,12 @@ class Summary:
         self.known_last = np.concatenate(last)[order]
 
 
-def key_of(series: Ints, hour: Ints) -> Ints:
+def _key_of(series: Ints, hour: Ints) -> Ints:
     """Series and hour as one number."""
     return series << 32 | hour
 
 
-def with_reasons(
+def _with_reasons(
     series: Ints, at_us: Ints, value: Floats, masks: Flags
 ) -> tuple[Ints, Ints, Floats]:
     """Throttle reasons as two series of 0 and 1; bits told apart are put together first."""
@@ -313,7 +314,7 @@ def with_reasons(
     )
 
 
-def ordered(series: Ints, at_us: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
+def _ordered(series: Ints, at_us: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
     """Samples by series and time, each time of a series once: the first that was told."""
     if np.any(at_us[1:] < at_us[:-1]):
         order = np.lexsort((at_us, series))

@@ -17,12 +17,10 @@ from triage.fleet.store import telemetry
 from triage.fleet.store.telemetry import LockedDay
 from triage.services.context import Context
 
-__all__ = ["OneDay", "known_days", "write_days"]
-
 OneDay = tuple[NodeDay, list[SeriesName], Cells]
 # Days of nodes in one transaction: others wait for no longer than that takes.
-DAYS_AT_ONCE: Final = 128
-HOURLY: Final = frozenset({"step_s", "num_steps", "inlet_c"})
+_DAYS_AT_ONCE: Final = 128
+_HOURLY: Final = frozenset({"step_s", "num_steps", "inlet_c"})
 
 
 def known_days(ctx: Context, cluster_id: int, wanted: Sequence[NodeDay]) -> list[OneDay]:
@@ -41,12 +39,12 @@ def write_days(
     token that brings them.
     """
     ordered = sorted(days, key=itemgetter(0))
-    for start in range(0, len(ordered), DAYS_AT_ONCE):
+    for start in range(0, len(ordered), _DAYS_AT_ONCE):
         with ctx.database.writing() as session:
-            write_some(session, cluster_id, ordered[start : start + DAYS_AT_ONCE], key_id)
+            _write_some(session, cluster_id, ordered[start : start + _DAYS_AT_ONCE], key_id)
 
 
-def write_some(
+def _write_some(
     session: Session, cluster_id: int, days: Sequence[OneDay], key_id: str | None
 ) -> None:
     new = {key: (names, cells) for key, names, cells in days}
@@ -61,18 +59,18 @@ def write_some(
     for key, row in locked.items():
         parts = [] if row.cells is None else [unpack(row.cells, key[1])]
         parts += [new[key]] if key in new else []
-        whole[key] = together(parts)
+        whole[key] = _together(parts)
     for key, data in befores.items():
         whole[key] = unpack(data, key[1])
     telemetry.store_days(
         session,
-        (stored(key, locked[key], whole, changed=key in new) for key in sorted(locked)),
+        (_stored(key, locked[key], whole, changed=key in new) for key in sorted(locked)),
         {locked[key].id for key in new},
         key_id,
     )
 
 
-def together(
+def _together(
     parts: Sequence[tuple[list[SeriesName], Cells]],
 ) -> tuple[list[SeriesName], Cells]:
     """Several of one day as one, with one name for each series, in order."""
@@ -86,7 +84,7 @@ def together(
     return names, merged(join(renamed), counts)
 
 
-def stored(
+def _stored(
     key: NodeDay,
     row: LockedDay,
     whole: dict[NodeDay, tuple[list[SeriesName], Cells]],
@@ -99,10 +97,10 @@ def stored(
     before = whole.get((node, day - 1))
     found = day_of(names, cells, {} if before is None else last_values(*before))
     data = pack(names, cells, day) if changed or row.cells is None else row.cells
-    return row, columns_of(found), data
+    return row, _columns_of(found), data
 
 
-def columns_of(day: Day) -> dict[str, Any]:
+def _columns_of(day: Day) -> dict[str, Any]:
     """The columns of a day: its numbers, and what it has by the hour in one of them."""
-    numbers = (field.name for field in fields(day) if field.name not in HOURLY)
+    numbers = (field.name for field in fields(day) if field.name not in _HOURLY)
     return {name: getattr(day, name) for name in numbers} | {"hours": hours_bytes(day)}

@@ -30,12 +30,10 @@ from triage.store.messages.deliveries import NewDelivery
 from triage.store.views import SubscriptionView
 from triage.store.work import table as work
 
-__all__ = ["digest_of", "send_digest"]
-
 log = structlog.get_logger(__name__)
 # The week is held against the four before it.
-AROUND: Final = 5 * WEEK
-MAX_LISTED: Final = 50
+_AROUND: Final = 5 * WEEK
+_MAX_LISTED: Final = 50
 
 
 def send_digest(ctx: Context, claim: Claim) -> None:
@@ -48,7 +46,7 @@ def send_digest(ctx: Context, claim: Claim) -> None:
         digest = digest_of(ctx, end)
         with ctx.database.writing() as session:
             for one in waiting:
-                write(session, digest, one, now)
+                _write(session, digest, one, now)
         log.info("digest written", week=digest.week, receivers=len(waiting))
     claim.finish(again_at=end + WEEK)
 
@@ -57,8 +55,8 @@ def digest_of(ctx: Context, end: datetime, cluster: str | None = None) -> Digest
     """The digest of the week that ended then."""
     week = fleet_of(ctx, since=end - WEEK, until=end, cluster=cluster)
     options = FleetOptions(compare_last_days=7.0)
-    trend = report_of(ctx, since=end - AROUND, until=end, cluster=cluster, options=options)
-    before = grades(standings_of(ctx, until=end - WEEK, cluster=cluster))
+    trend = report_of(ctx, since=end - _AROUND, until=end, cluster=cluster, options=options)
+    before = _grades(standings_of(ctx, until=end - WEEK, cluster=cluster))
     week_wire, trend_wire = week.report.to_dict(), trend.to_dict()
     standings = week.standings.to_dict()
     return Digest(
@@ -67,13 +65,13 @@ def digest_of(ctx: Context, end: datetime, cluster: str | None = None) -> Digest
         until=end,
         headline=headline(week_wire, standings),
         sentences=tuple(sentences(week_wire, trend_wire, standings, before, week.checks)),
-        data=data_of(week, week_wire, trend_wire, before),
+        data=_data_of(week, week_wire, trend_wire, before),
         notes=tuple(dict.fromkeys([*trend.notes, *week.standings.notes])),
-        url=address_of(ctx.settings, end, cluster),
+        url=_address_of(ctx.settings, end, cluster),
     )
 
 
-def address_of(settings: Settings, end: datetime, cluster: str | None) -> str:
+def _address_of(settings: Settings, end: datetime, cluster: str | None) -> str:
     """The page of the week, whose days are whole ones; nothing where nobody said how to get
     there.
     """
@@ -84,7 +82,7 @@ def address_of(settings: Settings, end: datetime, cluster: str | None) -> str:
     return f"{settings.public_url.rstrip('/')}/fleet?{urlencode({**days, **named})}"
 
 
-def data_of(
+def _data_of(
     answer: FleetAnswer, week: dict[str, Any], trend: dict[str, Any], before: dict[str, str]
 ) -> dict[str, Any]:
     """The figures: of the week, of the weeks around it, and the nodes that stand out."""
@@ -113,16 +111,16 @@ def data_of(
             for row in week["mix"]["rows"]
             if row["count"]
         ],
-        "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:MAX_LISTED]},
+        "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:_MAX_LISTED]},
         "probation": [
             row.probation.to_dict() for row in answer.standings.nodes if row.probation is not None
-        ][:MAX_LISTED],
-        "parts": [one.to_dict() for one in answer.standings.parts[:MAX_LISTED]],
+        ][:_MAX_LISTED],
+        "parts": [one.to_dict() for one in answer.standings.parts[:_MAX_LISTED]],
         "checks": {"failing": failing, "due": len(answer.checks) - failing},
     }
 
 
-def grades(standings: FleetStandings) -> dict[str, str]:
+def _grades(standings: FleetStandings) -> dict[str, str]:
     """Grade by node, of those that stand out."""
     return {
         one.node: str(one.grade)
@@ -131,7 +129,7 @@ def grades(standings: FleetStandings) -> dict[str, str]:
     }
 
 
-def write(session: Session, digest: Digest, one: SubscriptionView, now: datetime) -> None:
+def _write(session: Session, digest: Digest, one: SubscriptionView, now: datetime) -> None:
     """One message, and the work of sending it."""
     request = render_digest(digest, Target(Kind(one.kind), one.url, one.routing_key))
     if request is not None:

@@ -13,17 +13,15 @@ from triage.store.messages import deliveries, subscriptions
 from triage.store.views import SubscriptionView
 from triage.store.work.clockwork import enqueue_by
 
-__all__ = ["DIGEST", "WEEK", "due_before", "enqueue_digest", "subscriptions_due", "week_of"]
-
 DIGEST: Final = "digest"
 WEEK: Final = timedelta(days=7)
-WEEKDAYS: Final = get_args(Weekday)
+_WEEKDAYS: Final = get_args(Weekday)
 
 
 def due_before(now: datetime, settings: Settings) -> datetime:
     """When the last week ended: the settings' weekday and hour in UTC, at or before ``now``."""
     end = now.replace(hour=settings.digest_hour_utc, minute=0, second=0, microsecond=0)
-    end -= timedelta(days=(end.weekday() - WEEKDAYS.index(settings.digest_weekday)) % 7)
+    end -= timedelta(days=(end.weekday() - _WEEKDAYS.index(settings.digest_weekday)) % 7)
     return end if end <= now else end - WEEK
 
 
@@ -34,7 +32,7 @@ def week_of(end: datetime) -> str:
 
 def enqueue_digest(session: Session, settings: Settings, now: datetime) -> bool:
     """Put the next digest in line where somebody wants one; whether something was put there."""
-    if not wanting(session):
+    if not _wanting(session):
         return False
     end = due_before(now, settings)
     return enqueue_by(session, DIGEST, now if subscriptions_due(session, end) else end + WEEK, now)
@@ -44,11 +42,11 @@ def subscriptions_due(session: Session, end: datetime) -> list[SubscriptionView]
     """Who wanted the digest of that week before it ended, and has not been told."""
     return [
         one
-        for one in wanting(session)
+        for one in _wanting(session)
         if one.created_at <= end
         and deliveries.find(session, digest_id(week_of(end), one.id)) is None
     ]
 
 
-def wanting(session: Session) -> Sequence[SubscriptionView]:
+def _wanting(session: Session) -> Sequence[SubscriptionView]:
     return subscriptions.of_event(session, str(Event.FLEET_DIGEST))

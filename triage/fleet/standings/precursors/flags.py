@@ -7,8 +7,6 @@ import numpy as np
 from triage.fleet.record.columns import CounterDays, Flags, Floats, Ints
 from triage.fleet.standings.precursors.node_days import HORIZON_DAYS, WINDOW_DAYS, NodeDays
 
-__all__ = ["RaisedFlags", "WindowGrowth", "growth_of", "raised"]
-
 
 @dataclass(frozen=True, slots=True)
 class WindowGrowth:

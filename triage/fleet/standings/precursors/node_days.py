@@ -13,9 +13,7 @@ from triage.fleet.record.columns import CounterDays, Flags, FleetRecord, Ints, S
 from triage.fleet.record.faults import faults_of
 from triage.fleet.record.node_exposure import NS_PER_DAY
 
-__all__ = ["HORIZON_DAYS", "WINDOW_DAYS", "NodeDays", "node_days_of"]
-
-Days = Ints | Small
+_Days = Ints | Small
 WINDOW_DAYS: Final = 3
 HORIZON_DAYS: Final = 7
 
@@ -47,21 +45,21 @@ def node_days_of(record: FleetRecord, counters: CounterDays) -> NodeDays:
     nodes = np.unique(counters.seen_node).astype(np.int64)
     row_of = np.full(len(record.nodes) + 1, -1, np.int64)
     row_of[nodes] = np.arange(len(nodes))
-    clear = spans(
+    clear = _spans(
         len(nodes), num_days, row_of[counters.seen_node], counters.first_day, counters.last_day
     )
-    fault_row, fault_day = faults_by_day(record, row_of, first_day, num_days)
-    clear &= in_service(record, row_of, first_day, clear.shape)
+    fault_row, fault_day = _faults_by_day(record, row_of, first_day, num_days)
+    clear &= _in_service(record, row_of, first_day, clear.shape)
     clear[fault_row, fault_day] = False
     whole = clear.copy()
     for back in range(1, WINDOW_DAYS):
         whole[:, back:] &= clear[:, :-back]
         whole[:, :back] = False
-    followed = spans(len(nodes), num_days, fault_row, fault_day - HORIZON_DAYS, fault_day - 1)
+    followed = _spans(len(nodes), num_days, fault_row, fault_day - HORIZON_DAYS, fault_day - 1)
     return NodeDays(nodes, whole, followed, fault_row, fault_day)
 
 
-def spans(num_rows: int, num_days: int, row: Ints, first: Days, last: Days) -> Flags:
+def _spans(num_rows: int, num_days: int, row: Ints, first: _Days, last: _Days) -> Flags:
     """True from ``first`` to ``last`` of each row named; what lies outside is cut off."""
     steps = np.zeros((num_rows, num_days + 1), np.int32)
     begin, end = np.maximum(first, 0), np.minimum(last, num_days - 1) + 1
@@ -72,7 +70,7 @@ def spans(num_rows: int, num_days: int, row: Ints, first: Days, last: Days) -> F
     return found
 
 
-def faults_by_day(
+def _faults_by_day(
     record: FleetRecord, row_of: Ints, first_day: int, num_days: int
 ) -> tuple[Ints, Ints]:
     """Row and day of each fault: outages that were not planned, and convictions."""
@@ -92,12 +90,12 @@ def faults_by_day(
     return once // num_days, once % num_days
 
 
-def in_service(record: FleetRecord, row_of: Ints, first_day: int, shape: tuple[int, int]) -> Flags:
+def _in_service(record: FleetRecord, row_of: Ints, first_day: int, shape: tuple[int, int]) -> Flags:
     """Days on which a node was not out of service at any time, planned or not."""
     outages = record.outages
     row = row_of[outages.node]
     first = outages.start_ns // NS_PER_DAY - first_day
     last = outages.end_ns // NS_PER_DAY - first_day
     known = row >= 0
-    found: Flags = ~spans(shape[0], shape[1], row[known], first[known], last[known])
+    found: Flags = ~_spans(shape[0], shape[1], row[known], first[known], last[known])
     return found

@@ -4,8 +4,6 @@ from typing import Final
 
 from triage.domain.precursor import Precursor, Precursors
 
-__all__ = ["COUNTERS", "flag_text", "precursor_text", "summary_text"]
-
 COUNTERS: Final = {
     "link_recovery_growth": "link recoveries",
     "ecc_corrected_growth": "corrected memory errors",
@@ -17,18 +15,18 @@ COUNTERS: Final = {
 """What the counters are called, by the column that holds their growth."""
 
 
-def name_of(counter: str) -> str:
+def _name_of(counter: str) -> str:
     return COUNTERS.get(counter, counter)
 
 
-def per_cent(share: float | None) -> str:
+def _per_cent(share: float | None) -> str:
     return "an unknown share" if share is None else f"{share:.1%}".replace("%", " %")
 
 
-def shares(precursor: Precursor, horizon_days: int) -> str:
+def _shares(precursor: Precursor, horizon_days: int) -> str:
     return (
         f"{precursor.followed} of {precursor.flags} such flags were followed by a fault within"
-        f" {horizon_days} days, base rate {per_cent(precursor.base_rate)}"
+        f" {horizon_days} days, base rate {_per_cent(precursor.base_rate)}"
     )
 
 
@@ -37,24 +35,24 @@ def flag_text(
 ) -> str:
     """What a flag says: ``its link recoveries grew by 41 in 3 days; here 6 of 19 such ...``."""
     when = "" if days_ago == 0 else f" ({days_ago} day{'s' * (days_ago != 1)} ago)"
-    counted = shares(precursor, horizon_days)
-    name = name_of(precursor.counter)
+    counted = _shares(precursor, horizon_days)
+    name = _name_of(precursor.counter)
     whose = "the" if " its " in name else "its"
     return f"{whose} {name} grew by {grew:,.0f} in {window_days} days{when}; here {counted}"
 
 
 def precursor_text(precursor: Precursor, window_days: int, horizon_days: int) -> str:
     """What one counter was worth in the later half of the record."""
-    name = name_of(precursor.counter)
+    name = _name_of(precursor.counter)
     name = name[0].upper() + name[1:]
     if precursor.threshold is None:
         return f"{name}: no growth of them came before faults more often than chance."
     at = f"{name}, {precursor.threshold:,.0f} or more in {window_days} days"
-    figures = shares(precursor, horizon_days)
+    figures = _shares(precursor, horizon_days)
     if not precursor.pays:
         return f"{at}: {figures}: no flag is raised."
     lead = f", {precursor.lead_days:.1f} days before" if precursor.lead_days is not None else ""
-    said = per_cent(precursor.announced)
+    said = _per_cent(precursor.announced)
     false = precursor.false_per_node_month or 0.0
     return (
         f"{at}: {figures}. They announced {said} of the faults{lead};"
@@ -71,7 +69,7 @@ def summary_text(found: Precursors, fewest: int, least: int) -> str:
             f"Whether a counter announces faults cannot be told: {faults}; the record needs"
             f" {least} in each half of its time, and has {fewest} in one."
         )
-    paying = [name_of(one.counter) for one in found.counters if one.pays]
+    paying = [_name_of(one.counter) for one in found.counters if one.pays]
     if not paying:
         return f"No counter of this fleet announces faults: {faults}."
     return f"Growth of {' and of '.join(paying)} announces faults here: {faults}."

@@ -45,22 +45,20 @@ from triage.web.filters import node_address
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("/fleet", admit(Scope.READ))
-ROWS: Final = 50
-MAX_HOT: Final = 50
-MOST_PAGES: Final = 10_000
-KNOBS: Final = ("gpus", "nodes", "cost_s", "restart_s", "repair_days", "confidence")
-USUAL_REPAIR_DAYS: Final = 7.0
+_ROWS: Final = 50
+_MAX_HOT: Final = 50
+_MOST_PAGES: Final = 10_000
+_KNOBS: Final = ("gpus", "nodes", "cost_s", "restart_s", "repair_days", "confidence")
+_USUAL_REPAIR_DAYS: Final = 7.0
 
 
-def page_number(text: Any) -> int:  # noqa: ANN401
+def _page_number(text: Any) -> int:  # noqa: ANN401
     """Which page of a list."""
     if isinstance(text, int):
         return text
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_PAGES):
-        raise ValueError(f"give a whole number from 1 to {MOST_PAGES:,}")
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= _MOST_PAGES):
+        raise ValueError(f"give a whole number from 1 to {_MOST_PAGES:,}")
     return int(text)
 
 
@@ -82,12 +80,12 @@ def fleet(
     return page(
         request,
         "fleet.html",
-        **about(asked, own_names(request, found.clusters), report),
+        **_about(asked, _own_names(request, found.clusters), report),
         nothing=nothing,
         answers=fleet_sections.answer_list(report, standings, len(found.checks)),
         overview=None
         if nothing
-        else fleet_sections.overview(report, standings, linked, found.telemetry.to_dict(MAX_HOT)),
+        else fleet_sections.overview(report, standings, _linked, found.telemetry.to_dict(_MAX_HOT)),
     )
 
 
@@ -100,28 +98,28 @@ def fleet_standings(
     request: Request,
     cluster: Cluster = None,
     standing: StandingName = None,
-    number: Annotated[int, BeforeValidator(page_number), Query(alias="page")] = 1,
+    number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
 ) -> Response:
     """How each node stands now, with its reasons; the worst first."""
     ctx = state_of(request).context
     standings = kept_standings(ctx, cluster).to_dict()
     rows = [row for row in standings["nodes"] if standing in (None, row["grade"])]
-    shown = rows[(number - 1) * ROWS : number * ROWS]
+    shown = rows[(number - 1) * _ROWS : number * _ROWS]
     return page(
         request,
         "fleet_nodes.html",
-        **about(FleetDays(cluster=cluster), names_of(request), None),
+        **_about(FleetDays(cluster=cluster), _names_of(request), None),
         standings=standings,
         said=fleet_nodes.summary(standings),
         keys=legend(standings["counts"]),
         parts=fleet_nodes.parts_list(standings),
         places=fleet_nodes.places_list(standings),
-        table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], linked),
+        table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], _linked),
         leaves=fleet_sections.leaf_section(standings) if number == 1 and not standing else None,
         num_rows=len(rows),
         shown=len(shown),
         number=number,
-        rows_a_page=ROWS,
+        rows_a_page=_ROWS,
         standing=standing,
         grades=[grade for grade in WORDS if standings["counts"].get(grade)],
     )
@@ -137,14 +135,14 @@ def repairs_page(request: Request, cluster: Cluster = None) -> Response:
     return page(
         request,
         "fleet_repairs.html",
-        **about(FleetDays(cluster=cluster), names_of(request), None),
+        **_about(FleetDays(cluster=cluster), _names_of(request), None),
         answers=fleet_repairs.sentences(found),
-        repairs=fleet_repairs.as_page(found, linked),
+        repairs=fleet_repairs.as_page(found, _linked),
     )
 
 
 @router.get(
-    "/plan", name="page_fleet_plan", dependencies=[Depends(without_blanks(*PERIOD, *KNOBS))]
+    "/plan", name="page_fleet_plan", dependencies=[Depends(without_blanks(*PERIOD, *_KNOBS))]
 )
 def fleet_plans(
     request: Request,
@@ -161,13 +159,15 @@ def fleet_plans(
 ) -> Response:
     """What if: another job, another checkpoint, other repairs, at the fleet's own rate."""
     asked = asked_of(days, first, last, cluster)
-    knobs = dict(zip(KNOBS, (gpus, nodes, cost_s, restart_s, repair_days, confidence), strict=True))
+    knobs = dict(
+        zip(_KNOBS, (gpus, nodes, cost_s, restart_s, repair_days, confidence), strict=True)
+    )
     found = report_of(
         state_of(request).context,
         since=asked.since(utc_now()),
         until=asked.until,
         cluster=cluster,
-        options=plan_options(gpus, cost_s, restart_s, repair_days),
+        options=_plan_options(gpus, cost_s, restart_s, repair_days),
     )
     each = found.exposure.gpus_per_node
     spares = spares_for(
@@ -181,7 +181,7 @@ def fleet_plans(
     return page(
         request,
         "fleet_plan.html",
-        **about(asked, names_of(request), report),
+        **_about(asked, _names_of(request), report),
         nothing=nothing,
         knobs={name: "" if value is None else f"{value:.9g}" for name, value in knobs.items()},
         usual={
@@ -204,7 +204,7 @@ def fleet_checks(
     cluster: Cluster = None,
     node: Annotated[Name | None, Query()] = None,
     state: Annotated[str | None, one_of(*STATES), Query()] = None,
-    number: Annotated[int, BeforeValidator(page_number), Query(alias="page")] = 1,
+    number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
 ) -> Response:
     """Checks that fail or are due; all others by their state."""
     now = utc_now()
@@ -217,17 +217,17 @@ def fleet_checks(
     return page(
         request,
         "fleet_checks.html",
-        **about(FleetDays(cluster=cluster), names_of(request), None),
-        rows=rows[(number - 1) * ROWS : number * ROWS],
+        **_about(FleetDays(cluster=cluster), _names_of(request), None),
+        rows=rows[(number - 1) * _ROWS : number * _ROWS],
         num_rows=len(rows),
         number=number,
-        rows_a_page=ROWS,
+        rows_a_page=_ROWS,
         states=STATES,
         filters={name: value or "" for name, value in asked.items()},
     )
 
 
-def plan_options(
+def _plan_options(
     gpus: int | None, cost_s: float | None, restart_s: float | None, repair_days: float | None
 ) -> FleetOptions:
     """The options of a report, with the size that is asked for among those of its curve."""
@@ -235,12 +235,12 @@ def plan_options(
     if gpus is not None:
         options = replace(options, sizes=tuple(sorted({*SIZES, gpus})))
     if repair_days is not None:
-        days = {repair_days, 1.0, USUAL_REPAIR_DAYS}
+        days = {repair_days, 1.0, _USUAL_REPAIR_DAYS}
         options = replace(options, repair_days=tuple(sorted(days)))
     return options
 
 
-def about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
+def _about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
     """What the head of every fleet page is made of."""
     return {
         "asked": asked,
@@ -253,16 +253,16 @@ def about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> 
     }
 
 
-def names_of(request: Request) -> list[str]:
+def _names_of(request: Request) -> list[str]:
     with state_of(request).context.database.reading() as session:
-        return own_names(request, sorted(name for name in clusters(session) if name))
+        return _own_names(request, sorted(name for name in clusters(session) if name))
 
 
-def own_names(request: Request, names: Iterable[str]) -> list[str]:
+def _own_names(request: Request, names: Iterable[str]) -> list[str]:
     """The clusters that the visitor's token reaches."""
     return [name for name in names if caller_of(request).sees(name)]
 
 
-def linked(node: str) -> Html:
+def _linked(node: str) -> Html:
     """A node's name as a link to its page."""
     return el("a", {"href": constant(node_address(node))}, node)

@@ -22,10 +22,8 @@ from triage.web.access import admit
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("/nodes", admit(Scope.READ))
-MAX_CHECKS: Final = 200
+_MAX_CHECKS: Final = 200
 
 
 @router.get("", name="page_find_node", dependencies=[Depends(known_query("name"))])
@@ -56,14 +54,14 @@ def node_history(request: Request, node: PathName) -> Response:
         "node.html",
         history=found,
         standing=standing,
-        grade=grade_of(standing),
+        grade=_grade_of(standing),
         standings=standings,
-        checks=checks[:MAX_CHECKS],
+        checks=checks[:_MAX_CHECKS],
         num_checks=len(checks),
         measured=measured,
     )
 
 
-def grade_of(standing: dict[str, Any] | None) -> Html | None:
+def _grade_of(standing: dict[str, Any] | None) -> Html | None:
     """The word of a standing with its sign."""
     return None if standing is None else grade_word(standing["grade"])

@@ -32,18 +32,16 @@ from triage.web.blank_filters import without_blanks
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("/overview", admit(Scope.READ))
-ROWS: Final = 12
-MOST_READ: Final = 200
+_ROWS: Final = 12
+_MOST_READ: Final = 200
 # An answered incident of which nobody said what it was counts as open for so long.
-RECENT: Final = timedelta(hours=24)
+_RECENT: Final = timedelta(hours=24)
 EVERY_S: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class _Board:
     """What the part shows. ``queue`` is None where the visitor may not see that of all clusters."""
 
     open_incidents: Sequence[tuple[IncidentView, dict[str, Any] | None]]
@@ -65,35 +63,35 @@ def overview(request: Request, cluster: Cluster = None) -> Response:
     """The whole page."""
     with state_of(request).context.database.reading() as session:
         names = [name for name in clusters(session) if name and caller_of(request).sees(name)]
-    board = board_of(request, cluster)
-    return page(request, "overview.html", clusters=sorted(names), **shown(board, cluster))
+    board = _board_of(request, cluster)
+    return page(request, "overview.html", clusters=sorted(names), **_shown(board, cluster))
 
 
 @router.get("/board", name="page_board", dependencies=[Depends(without_blanks("cluster"))])
 def board_part(request: Request, cluster: Cluster = None) -> Response:
     """The part that a page asks for again."""
-    board = board_of(request, cluster)
-    return page(request, "_board.html", tag=board.tag, **shown(board, cluster))
+    board = _board_of(request, cluster)
+    return page(request, "_board.html", tag=board.tag, **_shown(board, cluster))
 
 
-def shown(board: Board, cluster: str | None) -> dict[str, Any]:
+def _shown(board: _Board, cluster: str | None) -> dict[str, Any]:
     query = urlencode({"cluster": cluster} if cluster else {})
     return {"board": board, "cluster": cluster or "", "query": query, "every_s": EVERY_S}
 
 
-def board_of(request: Request, cluster: str | None) -> Board:
+def _board_of(request: Request, cluster: str | None) -> _Board:
     ctx, now = state_of(request).context, utc_now()
     with ctx.database.reading() as session:
         opened = open_incidents(session, now, cluster)
-        first = suspects.foremost(session, [one.id for one in opened[:ROWS]])
-        queue = None if caller_of(request).cluster else queue_of(session)
+        first = suspects.foremost(session, [one.id for one in opened[:_ROWS]])
+        queue = None if caller_of(request).cluster else _queue_of(session)
     standings = kept_standings(ctx, cluster)
     checks = kept_open_checks(ctx, cluster)
-    return Board(
-        [(one, first.get(one.id)) for one in opened[:ROWS]],
+    return _Board(
+        [(one, first.get(one.id)) for one in opened[:_ROWS]],
         len(opened),
-        [row.probation for row in standings.nodes if row.probation is not None][:ROWS],
-        checks[:ROWS],
+        [row.probation for row in standings.nodes if row.probation is not None][:_ROWS],
+        checks[:_ROWS],
         len(checks),
         cast("ListActs", request.app.state.list_acts)(ctx, cluster),
         queue,
@@ -105,17 +103,17 @@ def open_incidents(session: Session, now: datetime, cluster: str | None) -> list
     found = {
         one.id: one
         for state in (IncidentState.COLLECTING, IncidentState.ANALYSING)
-        for one in incidents.listing(session, cluster=cluster, state=state, limit=MOST_READ)
+        for one in incidents.listing(session, cluster=cluster, state=state, limit=_MOST_READ)
     }
     # To the minute, so that the question is the same for as long.
-    since = (now - RECENT).replace(second=0, microsecond=0)
-    for one in incidents.listing(session, cluster=cluster, since=since, limit=MOST_READ):
+    since = (now - _RECENT).replace(second=0, microsecond=0)
+    for one in incidents.listing(session, cluster=cluster, since=since, limit=_MOST_READ):
         if one.resolution is None and (one.verdict or {}).get("kind") != "healthy":
             found[one.id] = one
     return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
 
 
-def queue_of(session: Session) -> dict[str, int]:
+def _queue_of(session: Session) -> dict[str, int]:
     numbers = backlog.num_by_state(session)
     return {str(state): numbers.get(state, 0) for state in (
         WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED,
