@@ -34,21 +34,26 @@ def imports_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def public_names(tree: ast.Module) -> set[str] | None:
-    """What ``__all__`` lists; None without one."""
+def public_names(tree: ast.Module) -> set[str]:
+    """What ``__all__`` lists; without one what is defined there, but for a leading underscore."""
+    defined = set()
     for node in tree.body:
-        if isinstance(node, ast.Assign) and "__all__" in {
-            target.id for target in node.targets if isinstance(target, ast.Name)
-        }:
-            return set(ast.literal_eval(node.value))
-    return None
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = {target.id for target in targets if isinstance(target, ast.Name)}
+            if "__all__" in names and isinstance(node, ast.Assign):
+                return set(ast.literal_eval(node.value))
+            defined |= names
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            defined.add(node.name)
+    return {name for name in defined if not name.startswith("_")}
 
 
 def not_public(tree: ast.Module) -> list[str]:
     return [
         f"{module}.{name}"
         for module, name in imports_of(tree)
-        if name not in {"", "*"} and name not in (public_names(tree_of(module)) or ())
+        if name not in {"", "*"} and name not in public_names(tree_of(module))
     ]
 
 
@@ -56,7 +61,7 @@ def test_a_module_imports_only_public_names() -> None:
     private = {module: not_public(tree_of(module)) for module in FILES}
 
     assert {module: names for module, names in private.items() if names} == {}, (
-        "list the name in the other module's __all__"
+        "take the name from where it is defined, and list it in the other module's __all__"
     )
 
 
@@ -65,6 +70,14 @@ def test_an_import_in_a_function_is_held_to_the_same_rule() -> None:
 
     assert not_public(ast.parse(hidden)) == ["triage.version.not_there"]
     assert not_public(ast.parse("from triage.version import __version__")) == []
+
+
+def test_a_module_without_a_list_gives_what_it_defines_and_is_not_marked_private() -> None:
+    tree = ast.parse(
+        "from a import b\n_c = 1\nd: int = 2\ndef e(): ...\ndef _f(): ...\nclass G: ..."
+    )
+
+    assert public_names(tree) == {"d", "e", "G"}
 
 
 def circle_in(needs: dict[str, set[str]]) -> list[str]:
