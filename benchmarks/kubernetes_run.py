@@ -58,7 +58,7 @@ def main() -> None:
         file = write_kubeconfig(kube, folder / "kubeconfig")
         steps.done("an API server with two nodes")
 
-        scheduler = scheduler_from(Settings(act_kubeconfig=str(file)))
+        scheduler = scheduler_from(Settings.model_validate({"act_kubeconfig": str(file)}))
         before = scheduler.node("gpu-n1")
         steps.done("import the client, first look at the node")
 
