@@ -1,7 +1,7 @@
 """The actuator under faults: what the scheduler saw, beside what the audit trail says.
 
-Real processes (``triage serve`` with its worker), killed by SIGKILL, and a scheduler behind a
-webhook that can hold an act before it is done or behind it, and can be away. Each acts on
+Real processes (``triage serve`` with its worker), killed by SIGKILL, and a stand-in for Slurm's
+clients that can hold an act before it is done or behind it, and can be away. Each acts on
 incidents that are really analysed. Ends with status 1 where what was done to nodes is not what
 the audit trail says, or is not what the fault leaves room for.
 """
@@ -34,7 +34,17 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 JOB: Final = ROOT / "tests" / "incidents" / "logs-gpu-lost-with-dumps-w8" / "files"
 NODE: Final = "gpu-0102"
 DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-ACTS: Final = ("node.drain", "node.undrain")
+ACTS: Final = ("drain", "undrain")
+CLIENT: Final = """#!{python}
+import json, sys, urllib.request
+asked = json.dumps(sys.argv).encode()
+try:
+    with urllib.request.urlopen("{url}", asked, 60) as answer:
+        print(answer.read().decode())
+except OSError as error:
+    sys.exit(f"Unable to contact slurm controller: {{error}}")
+"""
+"""``scontrol`` and ``sinfo``: what they are asked is answered by :class:`Cluster`."""
 
 
 @dataclass
@@ -50,8 +60,10 @@ class Cluster:
     holding: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
 
-    def answer(self, kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """What a request is answered with; None: not now."""
+    def answer(self, asked: list[str]) -> str | None:
+        """What a client of Slurm prints; None: the controller does not answer."""
+        words = dict(word.split("=", 1) for word in asked if "=" in word)
+        kind = words.get("state", "pool" if "sinfo" in asked[0] else "look")
         held, self.hold = (
             (self.hold, None) if self.hold and self.hold[0] == kind else (None, self.hold)
         )
@@ -59,40 +71,44 @@ class Cluster:
             self.holding.set()
             self.release.wait(60)
             return None  # whoever asked is dead
-        told = self.act(kind, data)
+        printed = self.act(kind, words.get("nodename", asked[-1]), words.get("reason", ""))
         if held is not None:
             self.holding.set()
             self.release.wait(60)
-        return told
+        return printed
 
-    def act(self, kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
+    def act(self, kind: str, node: str, reason: str) -> str | None:
         """Carry a request out."""
         if self.away:
             return None
-        if kind == "pool.size":
-            return {"nodes": self.num_nodes, "out": len(self.reasons)}
-        node = data["node"]
-        if kind == "node.look":
-            reason = self.reasons.get(node, "")
-            return {"exists": True, "drained": bool(reason), "reason": reason, "by": "x"}
-        self.done.append((kind.removeprefix("node."), node))
-        if kind == "node.drain":
-            self.reasons[node] = data["reason"]
-        elif self.reasons.get(node) == data["reason"]:
-            del self.reasons[node]
-        return {}
+        if kind == "pool":
+            nodes = [f"gpu-{number:04}" for number in range(200, 200 + self.num_nodes)]
+            return "\n".join(f"{one}|Unknown|{self.reasons.get(one, 'none')}" for one in nodes)
+        if kind == "look":
+            why = self.reasons.get(node)
+            state = f"IDLE+DRAIN Reason={why} [x@2026-01-02T03:04:05]" if why else "IDLE"
+            return f"NodeName={node} State={state}"
+        if kind in ACTS:
+            self.done.append((kind, node))
+        if kind == "drain":
+            self.reasons[node] = reason
+        elif kind == "undrain":
+            self.reasons.pop(node, None)
+        return ""
 
 
 @contextmanager
-def listening(cluster: Cluster) -> Iterator[str]:
+def listening(cluster: Cluster, folder: Path) -> Iterator[Path]:
+    """The folder of the clients that ask this cluster."""
+
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            told = cluster.answer(body["type"], body["data"])
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            printed = cluster.answer(asked)
             try:
-                self.send_response(503 if told is None else 200)
+                self.send_response(503 if printed is None else 200)
                 self.end_headers()
-                self.wfile.write(b"" if told is None else json.dumps(told).encode())
+                self.wfile.write((printed or "").encode())
             except OSError:
                 return
 
@@ -101,8 +117,13 @@ def listening(cluster: Cluster) -> Iterator[str]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    folder.mkdir()
+    for name in ("scontrol", "sinfo"):
+        url = f"http://127.0.0.1:{server.server_port}/"
+        (folder / name).write_text(CLIENT.format(python=sys.executable, url=url))
+        (folder / name).chmod(0o755)
     try:
-        yield f"http://127.0.0.1:{server.server_port}/act"
+        yield folder
     finally:
         cluster.release.set()
         server.shutdown()
@@ -188,15 +209,14 @@ def children(pid: int) -> Sequence[int]:
 
 
 @contextmanager
-def serving(folder: Path, url: str, database: str, **more: str) -> Iterator[Service]:
+def serving(folder: Path, clients: Path, database: str, **more: str) -> Iterator[Service]:
     folder.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TRIAGE_")}
     settings = {
         "TRIAGE_DATA_DIR": str(folder / "data"), "TRIAGE_ACT_MODE": "auto",
         "TRIAGE_ACT_CLUSTER": "a",
-        "TRIAGE_ACT_SYSTEM": "webhook", "TRIAGE_ACT_WEBHOOK_URL": url, "TRIAGE_LEASE_S": "4",
-        "TRIAGE_ACT_WEBHOOK_SECRET": "whsec_" + "A" * 43, "TRIAGE_ACT_TIMEOUT_S": "20",
-        "TRIAGE_WEBHOOK_ALLOW": "127.0.0.0/8", "TRIAGE_LOG_LEVEL": "warning",
+        "TRIAGE_ACT_SYSTEM": "slurm", "TRIAGE_ACT_SLURM_BIN": str(clients), "TRIAGE_LEASE_S": "4",
+        "TRIAGE_ACT_MAX_AGE": "36500d", "TRIAGE_ACT_TIMEOUT_S": "20", "TRIAGE_LOG_LEVEL": "warning",
         "TRIAGE_ACT_NODES_PER_HOUR": "100", "TRIAGE_ACT_POOL_SHARE": "1",
         **({"TRIAGE_DATABASE_URL": database} if database else {}), **more,
     }  # fmt: skip
@@ -229,12 +249,12 @@ class Site:
     stack: ExitStack
     folder: Path
     cluster: Cluster
-    url: str
+    clients: Path
     database: str
 
     def service(self, name: str = "one", database: str | None = None, **more: str) -> Service:
         url = self.database if database is None else database
-        return self.stack.enter_context(serving(self.folder / name, self.url, url, **more))
+        return self.stack.enter_context(serving(self.folder / name, self.clients, url, **more))
 
 
 def killed(site: Site, kind: str, *, after: bool) -> tuple[list[Service], int]:
@@ -311,9 +331,9 @@ def two_databases(site: Site) -> tuple[list[Service], int]:
 
 
 FAULTS: Final[dict[str, Callable[[Site], tuple[list[Service], int]]]] = {
-    "killed at the look, nothing done": lambda site: killed(site, "node.look", after=False),
-    "killed before the act": lambda site: killed(site, "node.drain", after=False),
-    "killed behind the act": lambda site: killed(site, "node.drain", after=True),
+    "killed at the look, nothing done": lambda site: killed(site, "look", after=False),
+    "killed before the act": lambda site: killed(site, "drain", after=False),
+    "killed behind the act": lambda site: killed(site, "drain", after=True),
     "scheduler away, then back": away,
     "budget of 2, 4 convicted": budget,
     "wrong twice, then a third": wrong_twice,
@@ -329,8 +349,8 @@ def tried(fault: str, kind: str) -> bool:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="actuator")))
         database = stack.enter_context(migrated_postgres()) if kind == "postgresql" else ""
         cluster = Cluster()
-        url = stack.enter_context(listening(cluster))
-        services, number = FAULTS[fault](Site(stack, folder, cluster, url, database))
+        clients = stack.enter_context(listening(cluster, folder / "bin"))
+        services, number = FAULTS[fault](Site(stack, folder, cluster, clients, database))
         said = sorted(one for service in services for one in service.said())
         seen = sorted(cluster.done)
         good = said == seen and len(seen) == number

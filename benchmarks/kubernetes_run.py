@@ -18,9 +18,9 @@ from pathlib import Path
 import triage
 from tests.support.kube import Kube, kube_in_memory, missing_programs, real_kube, write_kubeconfig
 from triage.actions.names import reason_of
-from triage.actions.schedulers.kubernetes import KubernetesScheduler
-from triage.actions.schedulers.kubernetes_api import api_from
+from triage.actions.schedulers.kubernetes import scheduler_from
 from triage.domain.report import Verdict
+from triage.settings import Settings
 
 __all__ = ["main"]
 
@@ -58,7 +58,7 @@ def main() -> None:
         file = write_kubeconfig(kube, folder / "kubeconfig")
         steps.done("an API server with two nodes")
 
-        scheduler = KubernetesScheduler(api_from(str(file), timeout_s=20.0))
+        scheduler = scheduler_from(Settings.model_validate({"act_kubeconfig": str(file)}))
         before = scheduler.node("gpu-n1")
         steps.done("import the client, first look at the node")
 

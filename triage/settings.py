@@ -25,8 +25,14 @@ UNIT_HOURS: Final = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0}
 # May stand in a file of their own, as schedulers of containers and systemd hand secrets out.
 FROM_FILES: Final = (
     "database_url", "broker_url", "s3_access_key_id", "s3_secret_access_key", "secret_key",
-    "callback_secret", "metrics_token", "act_webhook_secret",
+    "callback_secret", "metrics_token",
 )  # fmt: skip
+# Settings of earlier versions, with what is to be done instead.
+RETIRED: Final = dict.fromkeys(
+    ("act_webhook_url", "act_webhook_secret", "act_webhook_secret_file"),
+    "acts are asked of Slurm or Kubernetes alone; elsewhere set TRIAGE_ACT_SYSTEM=none, and have"
+    " your own program act on the messages action.proposed and action.done (docs/acting.md)",
+)
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
@@ -178,13 +184,13 @@ class Settings(BaseSettings):
     act_mode: ActMode = ActMode.OFF
     """Whether the service acts on nodes: ``off``, ``dry_run`` (it writes down what it would do),
     ``approve`` (it proposes, a person approves), ``auto``. Begin with ``dry_run``."""
-    act_system: Literal["none", "slurm", "kubernetes", "webhook"] = "none"
-    """Scheduler that is asked to drain, undrain and reboot. ``none``: exclude lists alone."""
+    act_system: Literal["none", "slurm", "kubernetes"] = "none"
+    """Scheduler that is asked to drain and undrain. ``none``: exclude lists alone."""
     act_cluster: str = ""
     """Name of the cluster, as hooks and uploads say it, whose scheduler that is. Incidents of
     other clusters are never acted on. Empty: those that name no cluster."""
     act_verbs: Annotated[tuple[str, ...], NoDecode] = ("drain", "exclude")
-    """What the service does by itself: ``drain``, ``exclude``, ``reboot``; a comma list."""
+    """What the service does by itself: ``drain``, ``exclude``; a comma list."""
     act_confidence: float = Field(0.95, ge=0.9, le=1)
     """Least confidence at which a convicted node is acted on. Not below 0.9."""
     act_max_age: float = Field(6.0, gt=0)
@@ -192,8 +198,7 @@ class Settings(BaseSettings):
     What comes later (a spool, a backfill) is answered, and no node is taken out for it. Raise it
     where files come late."""
     act_nodes_per_hour: int = Field(2, ge=0)
-    """Nodes drained, rebooted or excluded within an hour, at most. Beyond it, acts wait for a
-    person."""
+    """Nodes drained or excluded within an hour, at most. Beyond it, acts wait for a person."""
     act_pool_share: float = Field(0.02, ge=0, le=1)
     """Share of the cluster's nodes that is out because of us at one time, at most (one node
     always may be). Beyond it, acts wait for a person."""
@@ -209,10 +214,6 @@ class Settings(BaseSettings):
     """Folder of ``scontrol`` and ``sinfo``. Empty: those on PATH."""
     act_kubeconfig: str = ""
     """File that says how to reach Kubernetes. Empty: the pod's own service account."""
-    act_webhook_url: str = ""
-    """Address that acts are posted to where ``TRIAGE_ACT_SYSTEM`` is ``webhook``."""
-    act_webhook_secret: str = ""
-    """Key that signs those posts (``whsec_...``)."""
     signatures: str = ""
     """TOML file, or folder of such files, of signatures of your own; uploaded ones come beside
     it. What is wrong with them is told at the start."""
@@ -333,6 +334,7 @@ def load_settings(**given: object) -> Settings:
         for key, value in os.environ.items()
         if key.startswith("TRIAGE_")
     }
+    check_retired(given_here, variable)
     file = read_file(os.environ.get("TRIAGE_CONFIG"))
     secrets = secrets_from_files(given_here, variable)
     try:
@@ -343,6 +345,12 @@ def load_settings(**given: object) -> Settings:
         raise UsageError(f"{name}: {first['msg']}") from error
     check_broker(settings.broker_url)
     return settings
+
+
+def check_retired(given: Mapping[str, Any], named: Callable[[str], str]) -> None:
+    """Raises :class:`UsageError` for a setting that is none any more: what it did is not done."""
+    for name in RETIRED.keys() & given.keys():
+        raise UsageError(f"{named(name)} is no setting any more: {RETIRED[name]}")
 
 
 def check_broker(url: str) -> None:
@@ -368,6 +376,7 @@ def read_file(name: str | None) -> dict[str, Any]:
         values = tomllib.loads(Path(name).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"TRIAGE_CONFIG={name} cannot be read: {error}") from error
+    check_retired(values, "TRIAGE_CONFIG: {}".format)
     files = {f"{secret}_file" for secret in FROM_FILES}
     unknown = sorted(set(values) - set(Settings.model_fields) - files)
     if unknown:

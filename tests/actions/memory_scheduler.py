@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from triage.actions.names import OWN_REASON
+from triage.actions.names import incident_in
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
@@ -41,7 +41,7 @@ class MemoryScheduler:
         """How many nodes there are, and which are drained with a reason of ours."""
         self._answer()
         drained = (one for one in self.nodes.values() if one.drained)
-        out = (one.name for one in drained if OWN_REASON.match(one.reason))
+        out = (one.name for one in drained if incident_in(one.reason))
         return PoolView(len(self.nodes), {node: self.drained_at.get(node) for node in out})
 
     def drain(self, node: str, reason: str) -> None:
@@ -55,11 +55,6 @@ class MemoryScheduler:
         self._act("undrain", node, reason)
         if self.nodes[node].reason == reason:
             self.nodes[node] = before or NodeView(node, exists=True)
-
-    def reboot(self, node: str, reason: str) -> None:
-        """Note the reboot."""
-        self._act("reboot", node, reason)
-        self.nodes[node] = replace(self.nodes[node], reason=reason, by="triage")
 
     def command(self, verb: str, node: str, reason: str) -> str:
         """The act as text."""

@@ -12,8 +12,8 @@ from models import Work
 from tests.actions.memory_scheduler import MemoryScheduler
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import ReadersHere
-from triage.actions.store import actions
-from triage.actions.store.actions import NodeActView
+from triage.actions.store import acts
+from triage.actions.store.acts import NodeActView
 from triage.clock import utc_now
 from triage.domain.caller import Caller
 from triage.domain.states import WorkKind
@@ -101,7 +101,7 @@ class Site:
 
     def acts(self, incident_id: str | None = None) -> list[NodeActView]:
         with self.ctx.database.reading() as session:
-            found = actions.listing(session, incident_id=incident_id)
+            found = acts.listing(session, incident_id=incident_id)
         return found[::-1]
 
     def states(self) -> list[tuple[str, str]]:

@@ -7,11 +7,9 @@ from sqlalchemy import update
 
 from models import Action, ClockMark
 from tests.actions.sites import Killed, Site, due, killed_at, nodes_named
-from triage.actions.schedulers.interface import NodeView, PoolView
+from triage.actions.schedulers.interface import NodeView
 from triage.actions.services import decide
-from triage.actions.services.ask import ActWish, ask
 from triage.clock import utc_now
-from triage.domain.acting import Verb
 from triage.domain.states import WorkKind
 
 
@@ -98,24 +96,6 @@ def test_a_drain_on_its_way_counts_before_the_scheduler_shows_it(ctx) -> None:
     assert site.states() == [("drain", "acting")]
     site.incident(node="gpu-0122")
     assert site.states()[1:] == [("drain", "proposed")]
-
-
-def test_a_node_that_is_out_already_takes_no_further_share(ctx) -> None:
-    site = Site(ctx, act_mode="approve", act_nodes_per_hour=100, act_pool_share=0.0)
-    incident = site.incident()
-    decide.approve(site.ctx, one(site).id, "key_ann")
-    site.work()
-    ask(site.ctx, incident, ActWish(Verb.REBOOT), "key_ann")
-    site.work()
-    assert site.states() == [("drain", "done"), ("reboot", "done")]
-
-
-def test_a_scheduler_that_only_counts_is_believed_where_it_counts_more(ctx) -> None:
-    site = Site(ctx, act_nodes_per_hour=100, act_pool_share=0.04)
-    for num_out, state in ((1, "done"), (2, "proposed")):
-        site.scheduler.pool = lambda num_out=num_out: PoolView(64, num_out=num_out)
-        site.incident(node=f"gpu-012{num_out}")
-        assert site.states()[num_out - 1] == ("drain", state)
 
 
 def test_a_node_that_was_given_back_by_hand_is_out_no_more(ctx) -> None:

@@ -10,9 +10,10 @@ from models import Action
 from tests.actions.sites import NODE, Killed, Site, due, killed_at, nodes_named
 from triage.actions.schedulers.interface import NodeView
 from triage.actions.services import decide
-from triage.actions.services.ask import ActWish, ask
-from triage.actions.store import actions, halts
-from triage.actions.store.actions import cluster_id_of, excluded_nodes
+from triage.actions.services.decide import ActWish, ask
+from triage.actions.store import acts
+from triage.actions.store.acts import cluster_id_of
+from triage.actions.store.launch import acted_on
 from triage.clock import utc_now
 from triage.domain.acting import Verb
 from triage.errors import Conflict, NotFound
@@ -236,7 +237,9 @@ def test_an_exclusion_ends_with_undo(ctx) -> None:
     decide.undo(site.ctx, one(site).id, "key_ann")
     assert site.states() == [("exclude", "undone")]
     with site.ctx.database.reading() as session:
-        assert excluded_nodes(session, cluster_id_of(session, "a"), utc_now()) == []
+        now = utc_now()
+        out, back = acted_on(session, cluster_id_of(session, "a"), now - timedelta(days=1), now)
+    assert (out, [node for _, node in back]) == ([], [NODE])
 
 
 def test_undrain_of_an_incident(ctx) -> None:
@@ -353,6 +356,6 @@ def test_a_halt_is_of_one_cluster(ctx) -> None:
     site = Site(ctx)
     decide.halt(site.ctx, "key_ann", "stop")
     with site.ctx.database.reading() as session:
-        assert halts.present(session, actions.cluster_id_of(session, "a")) is not None
+        assert acts.halted(session, cluster_id_of(session, "a")) is not None
         site.set(act_cluster="b")
         assert site.ctx.acting.halted(session, site.ctx.settings) is None

@@ -1,5 +1,6 @@
 """No act on old news, on what a token says of others, or on the number of a rank alone."""
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -8,11 +9,9 @@ import pytest
 from models import ApiKey
 from tests.actions.sites import AT, FACTS, JOB, NODE, Site
 from triage.actions.schedulers.interface import NodeView
-from triage.actions.services.carry_out import booted_at
 from triage.actions.services.links import is_signed
-from triage.actions.services.rules import Convicted, Rule, broken_by_boot, broken_by_node
-from triage.actions.store.convictions import time_of_failure
-from triage.actions.store.standings import Source, Standing, standing_of
+from triage.actions.services.rules import Convicted, Rule, broken_by_node
+from triage.actions.store.evidence import Source, Standing, standing_of, time_of_failure
 from triage.clock import utc_now
 from triage.domain.acting import ActionState, Verb
 from triage.domain.caller import Caller
@@ -25,7 +24,7 @@ from triage.settings import Settings, load_settings
 from triage.store.incidents.matching import key_of
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
-GPU = Convicted(NODE, "gpu", 0.99, "")
+GPU = Convicted(NODE, "gpu", 0.99)
 SETTINGS = Settings(act_mode="auto", act_system="slurm", act_cluster="a")
 BY_NAME = {NODE: Source(None, by_name=True)}
 
@@ -62,15 +61,27 @@ def test_a_repair_or_a_start_since_then_ends_it(old: Standing) -> None:
         assert (broken and broken.rule) == rule
         other = replace(old, failed_at=failed, repaired={"gpu-0103": at})
         assert broken_by_node(other, GPU, SETTINGS, NOW) is None
-    assert broken_by_boot(failed, None, NODE) is None
-    assert broken_by_boot(failed, failed - timedelta(days=9), NODE) is None
-    assert broken_by_boot(failed, failed + timedelta(minutes=1), NODE) is not None
-    for said, known in (
-        ("2026-10-01T00:00:00", True), ("2026-10-01T00:00:00+02:00", True), ("", False),
-        ("5f2a-91bc", False), (None, False), ("Unknown", False),
+    one = replace(old, failed_at=failed, repaired={})
+    for booted_at, rule in (
+        (None, None), (failed - timedelta(days=9), None), (failed, None),
+        (failed + timedelta(minutes=1), Rule.FRESH),
+    ):  # fmt: skip
+        broken = broken_by_node(one, GPU, SETTINGS, NOW, booted_at)
+        assert (broken and broken.rule) == rule
+
+
+def test_a_scheduler_that_says_no_zone_means_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")  # programs of Slurm are told TZ=UTC
+    time.tzset()
+    for said, at in (
+        ("2026-10-01T00:00:00", datetime(2026, 10, 1, tzinfo=UTC)),
+        ("2026-10-01T02:00:00+02:00", datetime(2026, 10, 1, tzinfo=UTC)),
+        ("", None), ("5f2a-91bc", None), (None, None), ("Unknown", None),
     ):  # fmt: skip
         seen = NodeView(NODE, exists=True, details={} if said is None else {"boot_time": said})
-        assert (booted_at(seen) is not None) is known
+        assert seen.booted_at == at
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_a_failure_is_as_old_as_its_earliest_time() -> None:

@@ -13,8 +13,8 @@ from tests.api.service import Service, context_at, serving
 from tests.web.site import Reading, Visit
 from triage import clock
 from triage.actions.names import over_link, who
-from triage.actions.services.links import query_of
-from triage.actions.services.record import page_of
+from triage.actions.services import decide
+from triage.actions.services.links import page_of
 from triage.cli.main import main
 from triage.clock import utc_now
 from triage.errors import Unprocessable
@@ -46,7 +46,7 @@ def waiting(site: Site):
 def link(site: Site) -> str:
     one = waiting(site)
     with site.ctx.database.reading() as session:
-        return f"/actions/{one.id}/decide?{query_of(session, one)}"
+        return page_of(session, site.ctx.settings, one).removeprefix("http://127.0.0.1:1")
 
 
 def fields(path: str, **more: str) -> dict[str, str]:
@@ -199,31 +199,26 @@ def test_a_refusal_by_link(service: Service, site: Site) -> None:
     assert (site.states(), site.drained) == ([("drain", "refused")], [])
 
 
-def test_the_page_of_acts_has_buttons_for_admins_alone(service: Service, site: Site) -> None:
+def test_the_page_of_an_incident_says_how_its_acts_stand(service: Service, site: Site) -> None:
     incident = site.incident()
-    reader, admin = Visit(service), Visit(service)
-    reader.log_in("read")
-    admin.log_in("admin")
     act = waiting(site)
-    assert not reader.read("/actions").all("form", action=f"/actions/{act.id}/approve")
-    assert admin.read("/actions").all("form", action=f"/actions/{act.id}/approve")
-    word = {"word": admin.word("/actions")}
-    mine = {"word": reader.word("/incidents")}
-    assert reader.submit(f"/actions/{act.id}/approve", mine).status == 403
-    assert admin.submit(f"/actions/{act.id}/approve", {"word": "no"}).status == 403
-    assert admin.submit(f"/actions/{act.id}/approve", word).status == 303
+    reader = Visit(service)
+    reader.log_in("read")
+    page = reader.read(f"/incidents/{incident}")
+    assert f"drain {NODE}: proposed" in page.words
+    assert f"triage act approve {act.id}" in page.words
+    assert page.all("li", id=act.id)
+    assert "1 to approve" in reader.read("/overview").words
+    assert f"/incidents/{incident}#{act.id}" in reader.read("/overview").links()
+    decide.approve(site.ctx, act.id, "key_ann")
     site.work()
-    assert site.drained == [NODE]
-    assert f"drain {NODE}: done" in admin.read(f"/incidents/{incident}").words
-    assert admin.get(f"/actions/{act.id}").headers["location"] == f"/actions#{act.id}"
-    assert admin.submit("/actions/halt", {**word, "reason": "<b>stop"}).status == 303
-    shown = reader.read("/actions")
-    assert "<b>stop" in shown.words
-    assert admin.submit("/actions/resume", word).status == 303
-    assert admin.submit(f"/actions/{act.id}/undo", word).status == 303
-    site.work()
-    assert site.drained == []
-    assert admin.submit(f"/actions/{act.id}/shutdown", word).status == 404
+    page = reader.read(f"/incidents/{incident}")
+    assert f"drain {NODE}: done" in page.words
+    assert f"triage act undo {act.id}" in page.words
+    decide.halt(site.ctx, "key_ann", "<b>stop")
+    assert "<b>stop" in reader.read("/overview").words
+    for path in ("/actions", f"/actions/{act.id}", f"/actions/{act.id}/approve"):
+        assert reader.get(path).status == 404
 
 
 def test_who_wants_to_know_is_told_with_the_link(site: Site) -> None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from tests.api.service import Answer, Service
 from tests.support.work import ReadersHere, do_all
 from tests.web.site import Visit
-from triage.actions.store import actions
-from triage.actions.store.actions import NewAction
+from triage.actions.store import acts
 from triage.clock import utc_now
 from triage.domain.acting import ActionState, Verb
 from triage.domain.states import WorkKind
@@ -53,10 +53,11 @@ def tar_of(name: str, data: bytes) -> bytes:
     return packed.getvalue()
 
 
-def act_of(one: Tenant, cluster_id: int) -> NewAction:
-    return NewAction(
-        one.act, cluster_id, one.incident, one.node, Verb.DRAIN, "none", ActionState.DONE,
-        "gpu", 0.97, 1, "because", "triage", utc_now(),
+def add_act(session: Session, one: Tenant) -> None:
+    acts.add(
+        session, id=one.act, cluster_id=cluster_key(session, one.name), incident_id=one.incident,
+        node=one.node, verb=Verb.DRAIN, system="none", state=ActionState.DONE, category="gpu",
+        confidence=0.97, revision=1, why="because", asked_by="triage", created_at=utc_now(),
     )  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def tenants(service: Service) -> Mapping[str, Tenant]:
     do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
     with service.ctx.database.writing() as session:
         for one in found.values():
-            actions.add(session, act_of(one, cluster_key(session, one.name)))
+            add_act(session, one)
     return found
 
 

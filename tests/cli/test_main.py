@@ -46,10 +46,10 @@ EXAMPLES = (
     "signatures try",
 )  # fmt: skip
 NO_EXAMPLES = (
-    "act approve", "act drain", "act exclude", "act halt", "act list", "act reboot", "act refuse",
+    "act approve", "act drain", "act exclude", "act halt", "act list", "act refuse",
     "act resume", "act undo", "act undrain",
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
-    "completion", "man",
+    "completion",
     "delete artifact", "delete incident", "retention list", "retention set",
     "signatures list", "signatures remove", "signatures upload",
     "store adopt", "store status", "store sweep",

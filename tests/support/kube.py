@@ -1,7 +1,7 @@
 """API servers of Kubernetes for tests: a real one where its programs are, else one in memory.
 
 The real one is ``kube-apiserver`` over ``etcd``, both on PATH or named by
-``TRIAGE_TEST_KUBE_APISERVER`` and ``TRIAGE_TEST_ETCD``. The one in memory keeps nodes and pods
+``TRIAGE_TEST_KUBE_APISERVER`` and ``TRIAGE_TEST_ETCD``. The one in memory keeps nodes
 with the rules of resource versions that matter here; most tests run on both, where both can be had.
 """
 
@@ -91,22 +91,6 @@ class Kube:
         """Change a node, as somebody else does."""
         status, said = self.request("PATCH", f"/api/v1/nodes/{name}", change, MERGE)
         assert status == 200, said
-
-    def add_pod(self, name: str, node: str, owner: str | None = None) -> None:
-        """A pod that runs on the node."""
-        metadata: dict[str, object] = {"name": name, "namespace": "default"}
-        if owner:
-            owned = {"apiVersion": "apps/v1", "kind": owner, "name": "o", "uid": "u"}
-            metadata["ownerReferences"] = [owned]
-        spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-        status, said = self.request("POST", "/api/v1/namespaces/default/pods", body)
-        assert status == 201, said
-
-    def remove_pod(self, name: str) -> None:
-        """Its work has ended."""
-        path = f"/api/v1/namespaces/default/pods/{name}"
-        assert self.request("DELETE", path, {"gracePeriodSeconds": 0})[0] == 200
 
 
 def json_or_text(body: bytes) -> Any:
@@ -229,7 +213,7 @@ class InMemory:
     def __init__(self) -> None:
         self.version = 100
         self.objects: dict[str, dict[str, Any]] = {}
-        self.kinds = {"/api/v1/nodes", "/api/v1/namespaces/default/pods"}
+        self.kinds = {"/api/v1/nodes"}
         self.forbidden: set[tuple[str, str]] = set()
         """(user, part of a path) that is answered with 403."""
         self.before: list[Any] = []
@@ -255,8 +239,6 @@ class InMemory:
             return (200, self.objects.pop(path)) if path in self.objects else not_found(path)
         if asked.method == "PATCH":
             return self.patch(path, asked.kind, asked.body)
-        if path == "/api/v1/pods":
-            return 200, {"kind": "PodList", "metadata": {}, "items": self.pods(query)}
         if path in self.kinds:
             return self.page(path, query)
         return (200, self.objects[path]) if path in self.objects else not_found(path)
@@ -301,15 +283,6 @@ class InMemory:
         metadata = {"continue": str(end)} if end < len(names) else {}
         items = [self.objects[one] for one in names[start:end]]
         return 200, {"kind": "List", "metadata": metadata, "items": items}
-
-    def pods(self, query: Mapping[str, list[str]]) -> list[Any]:
-        chosen = query["fieldSelector"][0].split(",")
-        node = chosen[0].removeprefix("spec.nodeName=")
-        return [
-            one
-            for path, one in self.objects.items()
-            if "/pods/" in path and one["spec"].get("nodeName") == node
-        ]
 
     def touch(self, place: str) -> None:
         self.version += 1

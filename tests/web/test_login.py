@@ -41,11 +41,10 @@ def filled(path: str) -> str:
 
 
 def test_the_routes_are_those_that_are_meant() -> None:
-    assert len(GETS) == 25, GETS
+    assert len(GETS) == 23, GETS
     assert POSTS == [
-        "/actions/halt", "/actions/resume", "/actions/{id}/decide", "/actions/{id}/{decision}",
-        "/incidents/{id}/resolution", "/login", "/logout", "/queue/deliveries/{id}/resend",
-        "/upload", "/upload/bundle",
+        "/actions/{id}/decide", "/incidents/{id}/resolution", "/login", "/logout",
+        "/queue/deliveries/{id}/resend", "/upload", "/upload/bundle",
     ]  # fmt: skip
 
 

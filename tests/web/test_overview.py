@@ -1,8 +1,8 @@
 """The overview: what is open, what is due, what was done, and who sees which of it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,11 +11,11 @@ from tests.web.fleet_site import fleet_service
 from tests.web.site import Visit
 from triage.domain.acting import ActionState, Verb
 from triage.services.tokens import create_token
-from triage.web.act_rows import ActRow, Acts
+from triage.web.act_rows import Acts
 
-ACT = ActRow(
-    "act_1", "n<7>", Verb.DRAIN, ActionState.PROPOSED, "a", "inc_1", "GPU lost",
-    datetime(2026, 11, 21, tzinfo=UTC),
+ACT = SimpleNamespace(
+    id="act_1", node="n<7>", verb=Verb.DRAIN, state=ActionState.PROPOSED, incident_id="inc_1",
+    at=datetime(2026, 11, 21, tzinfo=UTC),
 )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_acts_that_wait_come_first_and_a_halt_before_them(
     opened: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Acts on nodes" not in Visit(opened).read("/overview").words
-    done = replace(ACT, id="act_2", state=ActionState.DONE, node="n8")
+    done = SimpleNamespace(**{**vars(ACT), "id": "act_2", "state": ActionState.DONE, "node": "n8"})
     acts = Acts([ACT], [done], [("a", "two acts proved wrong")])
     monkeypatch.setattr(opened.app.state, "list_acts", lambda ctx, cluster: acts)
 

@@ -6,12 +6,13 @@ from typing import Final
 
 from triage.domain.category import Category
 
-__all__ = ["MAX_PERSON", "NODE", "OWN_REASON", "over_link", "reason_of", "who"]
-
 NODE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 """A node's name that is handed to a scheduler; every other one is refused."""
-OWN_REASON: Final = re.compile(r"triage:(?P<incident>[A-Za-z0-9_-]{1,64}):", re.ASCII)
-"""How the reason of an act of ours begins; other tools write other words, and are left alone."""
+_REASON: Final = re.compile(r"triage:(?P<incident>[A-Za-z0-9_-]{1,64}):", re.ASCII)
+MAX_PERSON: Final = 100
+_LINK: Final = "link:"
+# Letters, their marks, digits and blanks of any script, and what stands in names and addresses.
+_IN_NAMES: Final = frozenset(".,'’@()_+&/")
 
 
 def reason_of(incident_id: str, category: Category, confidence: float) -> str:
@@ -19,10 +20,10 @@ def reason_of(incident_id: str, category: Category, confidence: float) -> str:
     return f"triage:{incident_id}:{category}:{confidence:.2f}"
 
 
-MAX_PERSON: Final = 100
-LINK: Final = "link:"
-# Letters, their marks, digits and blanks of any script, and what stands in names and addresses.
-IN_NAMES: Final = frozenset(".,'’@()_+&/")
+def incident_in(reason: str) -> str | None:
+    """The incident of a reason of ours; None for the words of others, who are left alone."""
+    match = _REASON.match(reason)
+    return match["incident"] if match else None
 
 
 def over_link(name: str) -> str | None:
@@ -32,14 +33,14 @@ def over_link(name: str) -> str | None:
     is not seen or that turns others round.
     """
     name = " ".join(unicodedata.normalize("NFC", name).split())
-    kinds = [unicodedata.category(char) for char in name if char not in IN_NAMES]
+    kinds = [unicodedata.category(char) for char in name if char not in _IN_NAMES]
     proper = all(kind[0] in "LMN" or kind in ("Zs", "Pd") for kind in kinds)
     named = any(kind[0] in "LN" for kind in kinds)
-    return f"{LINK}{name}" if proper and named and len(name) <= MAX_PERSON else None
+    return f"{_LINK}{name}" if proper and named and len(name) <= MAX_PERSON else None
 
 
 def who(by: str) -> str:
     """Who decided, for people: nobody checks the name that came over a link."""
-    if not by.startswith(LINK):
+    if not by.startswith(_LINK):
         return by
-    return f'somebody with the link, said to be "{by.removeprefix(LINK)}"'
+    return f'somebody with the link, said to be "{by.removeprefix(_LINK)}"'

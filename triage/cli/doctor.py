@@ -24,7 +24,7 @@ def doctor(
 ) -> int:
     """Examine; the help stands in ``HELP``."""
     with service_packages():
-        from triage.actions.services.actuator import ActingOnNodes
+        from triage.actions.services.hooks import ActingOnNodes
         from triage.logging import configure_logging
         from triage.services.doctor import Health, examine
         from triage.settings import load_settings

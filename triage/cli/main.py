@@ -24,7 +24,6 @@ from triage.cli import (
     export,
     incidents,
     live,
-    man,
     mcp,
     migrate,
     node,
@@ -123,7 +122,6 @@ app.add_typer(delete.app, name="delete", help=delete.HELP, short_help="Erase for
 app.add_typer(store.app, name="store", help=store.HELP, short_help="Whose the blob store is.")
 app.command(help=doctor.HELP)(doctor.doctor)
 app.command(help=completion.HELP)(completion.completion)
-app.command(help=man.HELP)(man.man)
 
 
 def _add_simulate() -> None:
@@ -151,6 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     error of ours came from.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    completion.prepare_completion()
     try:
         status = _run(arguments or ["--help"])
         sys.stdout.flush()

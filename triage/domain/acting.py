@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["ACTIVE", "ENDED", "ActMode", "ActionState", "Verb"]
+__all__ = ["ACTIVE", "ASKED_FOR", "ENDED", "ActMode", "ActionState", "Verb"]
 
 
 class Verb(StrEnum):
@@ -14,9 +14,12 @@ class Verb(StrEnum):
     UNDRAIN = "undrain"
     """New work may be placed again: takes a drain of ours back."""
     REBOOT = "reboot"
-    """A reboot is asked for, as soon as nothing runs on the node."""
+    """A reboot was asked for: by version 0.2, and not any more."""
     EXCLUDE = "exclude"
     """The next start of the job leaves the node out; the scheduler is not asked."""
+
+
+ASKED_FOR: Final = (Verb.DRAIN, Verb.UNDRAIN, Verb.EXCLUDE)
 
 
 class ActMode(StrEnum):
@@ -26,7 +29,7 @@ class ActMode(StrEnum):
     DRY_RUN = "dry_run"
     """It writes down what it would do, and does nothing."""
     APPROVE = "approve"
-    """It proposes, and a person approves through a signed link or the page."""
+    """It proposes, and a person approves, by a command or a signed link."""
     AUTO = "auto"
 
 

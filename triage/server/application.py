@@ -5,10 +5,9 @@ from typing import Final
 
 from fastapi import FastAPI
 
-from triage.actions.api import acts as node_acts
-from triage.actions.api import launch
-from triage.actions.api.metrics import ActGauges
-from triage.actions.web import acts as act_pages
+from triage.actions import api as node_acts
+from triage.actions import web as act_pages
+from triage.actions.api import ActGauges
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
     acts,
@@ -56,7 +55,7 @@ ROUTES: Final = (
     search.routes, signatures.routes,
     subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, hardware.routes, repairs.routes, plans.routes, lists.routes,
-    checks.routes, checks.reading, telemetry.routes, launch.routes,
+    checks.routes, checks.reading, telemetry.routes, node_acts.launching,
     node_acts.reading, node_acts.asking,
 )  # fmt: skip
 PAGES: Final = (

@@ -2,8 +2,8 @@
 
 from contextlib import suppress
 
-from triage.actions.schedulers.choice import check_settings
-from triage.actions.services.actuator import ActingOnNodes
+from triage.actions.services.hooks import ActingOnNodes
+from triage.actions.services.rules import check_settings
 from triage.fleet.services.hooks import RecordedFleet
 from triage.queue.wakeups import Wakeups
 from triage.sandbox.confinement.kernel import keep_private

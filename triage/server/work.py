@@ -9,8 +9,7 @@ from typing import Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.actions.schedulers.choice import scheduler_of
-from triage.actions.schedulers.interface import Scheduler
+from triage.actions.schedulers.interface import Scheduler, scheduler_of
 from triage.actions.services.carry_out import Hands
 from triage.clock import utc_now
 from triage.domain.states import WorkKind

@@ -6,7 +6,7 @@ from typing import Final
 from fastapi import FastAPI
 
 from triage.services.incidents.pictures import PictureStore
-from triage.web.act_rows import ActsOfIncident, ListActs, no_acts, none_of_incident
+from triage.web.act_rows import ActsOfIncident, ListActs
 from triage.web.assets import add_sheets, asset
 from triage.web.routers import (
     compare,
@@ -31,8 +31,8 @@ ROUTERS: Final = tuple(
 def add_to(
     app: FastAPI,
     sheets: Mapping[str, str],
-    list_acts: ListActs = no_acts,
-    acts_of_incident: ActsOfIncident = none_of_incident,
+    list_acts: ListActs,
+    acts_of_incident: ActsOfIncident,
 ) -> None:
     """Add what the routes of pages need: style sheets (``sheets`` too), scripts, pictures.
 

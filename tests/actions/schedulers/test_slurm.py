@@ -37,34 +37,34 @@ def record(state: str, end: str, alloc: int = 0, boot: str = "2026-01-02T03:04:0
 
 WATTS = "CapWatts=n/a CurrentWatts=0 AveWatts=0 ExtSensorsJoules=n/s ExtSensorsTemp=n/s "
 CASES = [
-    ("22.05 idle", record("IDLE", WATTS), False, "", "", False),
+    ("22.05 idle", record("IDLE", WATTS), False, "", ""),
     ("22.05 drained", record("IDLE+DRAIN", WATTS + f"Reason={OURS} [root@2026-01-02T04:00:00]"),
-     True, OURS, "root", False),
+     True, OURS, "root"),
     ("22.05 draining", record("MIXED+DRAIN", WATTS + "Reason=NHC: fan  [nhc@2026-01-02T04:00:00]",
-     alloc=3), True, "NHC: fan", "nhc", True),
+     alloc=3), True, "NHC: fan", "nhc"),
     ("23.02 silent", record("MIXED+DRAIN+NOT_RESPONDING", "Reason=x y [a@2026-01-02T04:00:00]"),
-     True, "x y", "a", True),
+     True, "x y", "a"),
     ("23.11 reserved", record("IDLE+DRAIN+MAINTENANCE+RESERVED",
      "Reason=Prolog error: xid 13 [root@2026-01-02T04:00:00] ReservationName=week"),
-     True, "Prolog error: xid 13", "root", False),
+     True, "Prolog error: xid 13", "root"),
     ("24.11 comment", record("DOWN+DRAIN+DYNAMIC_NORM", "Reason=a b [s@2026-01-02T04:00:00]"
-     " Comment=Reason=no State=IDLE Extra={}"), True, "a b", "s", False),
+     " Comment=Reason=no State=IDLE Extra={}"), True, "a b", "s"),
     ("25.11 gres", record("IDLE+DRAIN+DYNAMIC_NORM+INVALID_REG", "Reason=gres/gpu count reported"
      " lower than configured (0 < 8) [slurm@2026-01-02T04:00:00] Topology=default:s1"),
-     True, "gres/gpu count reported lower than configured (0 < 8)", "slurm", False),
-    ("marks of old", record("IDLE*+DRAIN", "Reason=z [root@Unknown]"), True, "z", "root", False),
-    ("powered down", record("IDLE~", ""), False, "", "", False),
-    ("powering up", record("ALLOCATED#", "", alloc=8), False, "", "", True),
-    ("completing", record("IDLE+COMPLETING", ""), False, "", "", True),
+     True, "gres/gpu count reported lower than configured (0 < 8)", "slurm"),
+    ("marks of old", record("IDLE*+DRAIN", "Reason=z [root@Unknown]"), True, "z", "root"),
+    ("powered down", record("IDLE~", ""), False, "", ""),
+    ("powering up", record("ALLOCATED#", "", alloc=8), False, "", ""),
+    ("completing", record("IDLE+COMPLETING", ""), False, "", ""),
     ("down only", record("DOWN*", "Reason=Not responding [slurm@2026-01-02T04:00:00]"),
-     False, "Not responding", "slurm", False),
-    ("power drain is no drain", record("IDLE+POWER_DRAIN", ""), False, "", "", False),
+     False, "Not responding", "slurm"),
+    ("power drain is no drain", record("IDLE+POWER_DRAIN", ""), False, "", ""),
     ("failing", record("MIXED+FAIL", "Reason=soon [op@2026-01-02T04:00:00]"),
-     True, "soon", "op", True),
+     True, "soon", "op"),
     ("a reason like a field", record("IDLE+DRAIN",
      "Reason=see State=IDLE BootTime=x [b@2026-01-02T04:00:00] [c@2026-01-03T04:00:00]"),
-     True, "see State=IDLE BootTime=x [b@2026-01-02T04:00:00]", "c", False),
-    ("no user", record("IDLE+DRAIN", "Reason=bare words"), True, "bare words", "", False),
+     True, "see State=IDLE BootTime=x [b@2026-01-02T04:00:00]", "c"),
+    ("no user", record("IDLE+DRAIN", "Reason=bare words"), True, "bare words", ""),
 ]  # fmt: skip
 
 
@@ -86,14 +86,14 @@ def asked(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "drained", "reason", "by", "busy"),
+    ("text", "drained", "reason", "by"),
     [pytest.param(*case[1:], id=case[0]) for case in CASES],
 )
 def test_reads_a_node_of_each_version(
-    tmp_path: Path, text: str, drained: bool, reason: str, by: str, busy: bool
+    tmp_path: Path, text: str, drained: bool, reason: str, by: str
 ) -> None:
     seen = printing(tmp_path, text).node("n1")
-    assert (seen.exists, seen.drained, seen.busy) == (True, drained, busy)
+    assert (seen.exists, seen.drained) == (True, drained)
     assert (seen.reason, seen.by) == (reason, by)
     assert seen.details["boot_time"] == "2026-01-02T03:04:05"
     assert asked(tmp_path) == ["-o show node n1"]
@@ -147,8 +147,7 @@ def test_is_away_while_slurm_does_not_answer(tmp_path: Path, words: str) -> None
 @pytest.mark.parametrize(
     ("words", "advice"),
     [("slurm_update error: Invalid user id", "AdminLevel=Operator"),
-     ("slurm_update error: Access/permission denied", "AdminLevel=Operator"),
-     ("scontrol: error: RebootProgram isn't defined", "RebootProgram")],
+     ("slurm_update error: Access/permission denied", "AdminLevel=Operator")],
 )  # fmt: skip
 def test_refuses_with_what_to_do(tmp_path: Path, words: str, advice: str) -> None:
     (tmp_path / "record").write_text(record("IDLE", ""))
@@ -183,7 +182,6 @@ def test_hands_no_list_and_no_option_to_slurm(tmp_path: Path, node: str) -> None
     scheduler = printing(tmp_path, record("IDLE", ""))
     for act in (
         scheduler.drain,
-        scheduler.reboot,
         lambda node, reason: scheduler.command("drain", node, reason),
     ):
         with pytest.raises(SchedulerRefused, match="no name of a node"):
@@ -223,8 +221,6 @@ def test_leaves_what_others_drained(tmp_path: Path, text: str) -> None:
         scheduler.drain("n1", OURS)
     with pytest.raises(SchedulerRefused, match="another reason"):
         scheduler.undrain("n1", OURS, None)
-    with pytest.raises(SchedulerRefused, match="drained already"):
-        scheduler.reboot("n1", OURS)
     assert set(asked(tmp_path)) == {"-o show node n1"}
 
 
@@ -237,15 +233,6 @@ def test_gives_an_earlier_drain_of_others_back(tmp_path: Path) -> None:
     before = NodeView("n1", exists=True, drained=True, reason="fan; tray 3", by="op")
     printing(tmp_path, DRAINED_BY_US).undrain("n1", OURS, before)
     assert asked(tmp_path)[1:] == ["update nodename=n1 state=drain reason=fan; tray 3"]
-
-
-def test_asks_for_a_reboot_once(tmp_path: Path) -> None:
-    printing(tmp_path, record("IDLE", "")).reboot("n1", OURS)
-    assert asked(tmp_path)[1:] == [f"reboot ASAP nextstate=RESUME reason={OURS} n1"]
-    again = record("IDLE+DRAIN+REBOOT_REQUESTED", f"Reason={OURS} [root@2026-01-02T04:00:00]")
-    (tmp_path / "asked").unlink()
-    printing(tmp_path, again).reboot("n1", OURS)
-    assert asked(tmp_path) == ["-o show node n1"]
 
 
 def test_counts_each_node_once(tmp_path: Path) -> None:
@@ -263,4 +250,3 @@ def test_prints_what_a_person_can_paste() -> None:
     drain = scheduler.command("drain", "n1", OURS)
     assert drain == f"scontrol update nodename=n1 state=drain reason={OURS}"
     assert scheduler.command("undrain", "n1", OURS) == "scontrol update nodename=n1 state=undrain"
-    assert scheduler.command("reboot", "n1", OURS).startswith("scontrol reboot ASAP ")

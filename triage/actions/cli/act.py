@@ -15,8 +15,6 @@ from triage.render.words.clean import one_line
 if TYPE_CHECKING:
     from triage.client import Client
 
-__all__ = ["HELP", "app"]
-
 HELP = """
 Act on the nodes that an incident convicts, where settings allow it.
 
@@ -35,9 +33,19 @@ Exit status:
   2  refused
   3  not done: left alone, failed, or refused by the scheduler
 """
-NOT_DONE: Final = 3
-LEFT: Final = ("left_alone", "failed", "refused", "expired")
-EVERY_S: Final = 0.5
+_NOT_DONE: Final = 3
+_LEFT: Final = ("left_alone", "failed", "refused", "expired")
+_EVERY_S: Final = 0.5
+_VERBS: Final = {
+    "drain": "Let no new work be placed on the convicted nodes; what runs there goes on.",
+    "exclude": "Leave the convicted nodes out of new starts; the scheduler is not asked.",
+    "undrain": "Take the drains of an incident back, where their reason is still ours.",
+}
+_DECISIONS: Final = {
+    "approve": "Approve a proposal, and wait for what becomes of it.",
+    "refuse": "Say no to a proposal.",
+    "undo": "Take back what was done: an exclusion at once, a drain where it is still ours.",
+}
 
 app = typer.Typer(
     help=HELP,
@@ -45,60 +53,96 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-IncidentId = Annotated[str, typer.Argument(metavar="INCIDENT", help="Its id.", show_default=False)]
-ActionId = Annotated[str, typer.Argument(metavar="ACTION", help="Its id.", show_default=False)]
-Node = Annotated[
-    str | None, typer.Option(metavar="NAME", help="One of the convicted nodes; else all.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")]
-Approve = Annotated[bool, typer.Option("--approve", help="Also where the budget is spent.")]
-WaitS = Annotated[
+_Wait = Annotated[
     float,
     typer.Option("--wait", min=0, max=600, metavar="SECONDS", help="Wait so long for the end."),
 ]
 
 
-def asked(
-    verb: str,
-    incident_id: str,
-    node: str | None,
-    flags: Mapping[str, bool],
-    wait_s: float,
-    service: tuple[str, str | None, str | None],
-) -> int:
-    """Ask for an act and print what becomes of it."""
-    with asking(*service) as client:
-        found = refusable(client.acts.ask, incident_id, verb, node=node, **flags)
-        for one in found["would"]:
-            command = f": {one['command']}" if one["command"] else ""
-            typer.echo(one_line(f"would {one['verb']} {one['node']} ({one['why']}){command}"))
-        return shown_at_end(client, found["actions"], wait_s)
+def _add_verb(verb: str) -> None:
+    """Add the command of an act: all have the same options."""
+
+    def command(
+        incident_id: Annotated[
+            str, typer.Argument(metavar="INCIDENT", help="Its id.", show_default=False)
+        ],
+        node: Annotated[
+            str | None, typer.Option(metavar="NAME", help="One of the convicted nodes; else all.")
+        ] = None,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+        approve: Annotated[
+            bool, typer.Option("--approve", help="Also where the budget is spent.")
+        ] = False,
+        wait: _Wait = 30.0,
+        url: Url = "",
+        token_file: TokenFile = None,
+        ca_file: CaFile = None,
+    ) -> int:
+        with asking(url, token_file, ca_file) as client:
+            flags = {"dry_run": dry_run, "approve": approve}
+            found = _refusable(client.acts.ask, incident_id, verb, node=node, **flags)
+            for one in found["would"]:
+                shell = f": {one['command']}" if one["command"] else ""
+                typer.echo(one_line(f"would {one['verb']} {one['node']} ({one['why']}){shell}"))
+            return _shown_at_end(client, found["actions"], wait)
+
+    app.command(verb, help=_VERBS[verb])(command)
 
 
-def refusable(call: Any, *arguments: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
+def _add_decision(decision: str) -> None:
+    """Add the command that decides about one act, or undoes all of an incident."""
+
+    def command(
+        subject: Annotated[
+            str,
+            typer.Argument(
+                metavar="ACTION|INCIDENT" if decision == "undo" else "ACTION",
+                help="Its id; undo also takes that of an incident: all of its acts.",
+                show_default=False,
+            ),
+        ],
+        wait: _Wait = 30.0,
+        url: Url = "",
+        token_file: TokenFile = None,
+        ca_file: CaFile = None,
+    ) -> int:
+        with asking(url, token_file, ca_file) as client:
+            ids = [subject]
+            if decision == "undo" and not subject.startswith("act_"):
+                done = client.acts.listing(most=None, incident=subject, state="done")
+                ids = [one["id"] for one in done if one["verb"] in ("drain", "exclude")]
+                if not ids:
+                    raise UsageError(f"nothing that was done for {subject} can be undone")
+            acts = [_refusable(client.acts.decide, one, decision) for one in ids]
+            status = _shown_at_end(client, acts, wait)
+        return 0 if decision == "refuse" else status
+
+    app.command(decision, help=_DECISIONS[decision])(command)
+
+
+def _refusable(call: Callable[..., dict[str, Any]], *wanted: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
     """What the service answers; a rule in the way is a sentence with the next step."""
     try:
-        found: dict[str, Any] = call(*arguments, **named)
+        return call(*wanted, **named)
     except Conflict as error:
         raise UsageError(f"{error.detail}; {error.hint}" if error.hint else error.detail) from error
-    return found
 
 
-def shown_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: float) -> int:
+def _shown_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: float) -> int:
     """Each act once it has ended, or as it stands when the time is up; the exit status."""
     end = time.monotonic() + wait_s
     status = 0
     for one in acts:
         now = one
         while now["state"] in ("approved", "acting") and time.monotonic() < end:
-            time.sleep(EVERY_S)
+            time.sleep(_EVERY_S)
             now = client.acts.find(one["id"])
-        typer.echo(one_line(sentence(now)))
-        status = NOT_DONE if now["state"] in LEFT else status
+        typer.echo(one_line(_sentence(now)))
+        status = _NOT_DONE if now["state"] in _LEFT else status
     return status
 
 
-def sentence(one: Mapping[str, Any]) -> str:
+def _sentence(one: Mapping[str, Any]) -> str:
     """How an act stands, in one line."""
     state = one["state"].replace("_", " ")
     by = who(one["decided_by"] or one["asked_by"])
@@ -112,93 +156,10 @@ def sentence(one: Mapping[str, Any]) -> str:
     return text
 
 
-def asking_for(verb: str) -> Callable[..., int]:
-    """The command of an act: all have the same options."""
-
-    def command(
-        incident_id: IncidentId,
-        node: Node = None,
-        dry_run: DryRun = False,
-        approve: Approve = False,
-        wait: WaitS = 30.0,
-        url: Url = "",
-        token_file: TokenFile = None,
-        ca_file: CaFile = None,
-    ) -> int:
-        flags = {"dry_run": dry_run, "approve": approve}
-        return asked(verb, incident_id, node, flags, wait, (url, token_file, ca_file))
-
-    return command
-
-
-for verb, help_text in {
-    "drain": "Let no new work be placed on the convicted nodes; what runs there goes on.",
-    "exclude": "Leave the convicted nodes out of new starts; the scheduler is not asked.",
-    "reboot": "Ask for a reboot of the convicted nodes, as soon as nothing runs there.",
-}.items():
-    app.command(verb, help=help_text)(asking_for(verb))
-
-
-@app.command()
-def undrain(
-    incident_id: IncidentId,
-    node: Node = None,
-    dry_run: DryRun = False,
-    wait: WaitS = 30.0,
-    url: Url = "",
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-) -> int:
-    """Take the drains of an incident back, where their reason is still ours."""
-    flags = {"dry_run": dry_run}
-    return asked("undrain", incident_id, node, flags, wait, (url, token_file, ca_file))
-
-
-@app.command()
-def approve(
-    action_id: ActionId,
-    wait: WaitS = 30.0,
-    url: Url = "",
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-) -> int:
-    """Approve a proposal, and wait for what becomes of it."""
-    with asking(url, token_file, ca_file) as client:
-        return shown_at_end(client, [refusable(client.acts.decide, action_id, "approve")], wait)
-
-
-@app.command()
-def refuse(
-    action_id: ActionId, url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None
-) -> int:
-    """Say no to a proposal."""
-    with asking(url, token_file, ca_file) as client:
-        typer.echo(one_line(sentence(refusable(client.acts.decide, action_id, "refuse"))))
-    return 0
-
-
-@app.command()
-def undo(
-    subject: Annotated[
-        str,
-        typer.Argument(metavar="ACTION|INCIDENT", help="One act, or all of an incident.",
-                       show_default=False),
-    ],
-    wait: WaitS = 30.0,
-    url: Url = "",
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-) -> int:  # fmt: skip
-    """Take back what was done: an exclusion at once, a drain where it is still ours."""
-    with asking(url, token_file, ca_file) as client:
-        ids = [subject]
-        if not subject.startswith("act_"):
-            done = client.acts.listing(most=None, incident=subject, state="done")
-            ids = [one["id"] for one in done if one["verb"] in ("drain", "exclude")]
-            if not ids:
-                raise UsageError(f"nothing that was done for {subject} can be undone")
-        acts = [refusable(client.acts.decide, one, "undo") for one in ids]
-        return shown_at_end(client, acts, wait)
+for _verb in _VERBS:
+    _add_verb(_verb)
+for _decision in _DECISIONS:
+    _add_decision(_decision)
 
 
 @app.command("list")
@@ -219,9 +180,9 @@ def list_acts(
     """Show how acting stands, then what waits and what was done, newest first."""
     with asking(url, token_file, ca_file) as client:
         if not as_json:
-            typer.echo(one_line(standing(client.acts.actuator())))
+            typer.echo(one_line(_standing(client.acts.actuator())))
         for one in client.acts.listing(most=limit, incident=incident, node=node, state=state):
-            typer.echo(json.dumps(one) if as_json else one_line(sentence(one)))
+            typer.echo(json.dumps(one) if as_json else one_line(_sentence(one)))
     return 0
 
 
@@ -234,7 +195,7 @@ def halt(
 ) -> int:
     """Stop: nothing more is done to nodes until it is resumed."""
     with asking(url, token_file, ca_file) as client:
-        typer.echo(one_line(standing(client.acts.halt(reason))))
+        typer.echo(one_line(_standing(client.acts.halt(reason))))
     return 0
 
 
@@ -242,11 +203,11 @@ def halt(
 def resume(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> int:
     """Go on; acts that proved wrong before are not counted again."""
     with asking(url, token_file, ca_file) as client:
-        typer.echo(one_line(standing(client.acts.resume())))
+        typer.echo(one_line(_standing(client.acts.resume())))
     return 0
 
 
-def standing(found: Mapping[str, Any]) -> str:
+def _standing(found: Mapping[str, Any]) -> str:
     """How the actuator stands, in one line."""
     if halted := found["halted"]:
         return f"halted since {halted['at']} by {halted['by']}: {halted['reason']}"

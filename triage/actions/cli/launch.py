@@ -13,8 +13,6 @@ from triage.errors import TooMany, Unavailable, UsageError
 from triage.render.words.clean import one_line
 from triage.render.words.launchers import deepspeed_exclude, leave_out, slurm_exclude
 
-__all__ = ["HELP", "launch"]
-
 HELP = """
 Say whether a job may start now, and without which nodes.
 
@@ -33,9 +31,10 @@ Exit status:
   3  do not start: it is to be fixed first, or waits, or --node is left out
   4  the service does not answer, with --strict
 """
-NOT_NOW: Final = 3
-NO_ANSWER: Final = 4
-LARGEST: Final = 64 << 20
+_REFUSED: Final = 3
+_NO_ANSWER: Final = 4
+_LARGEST: Final = 64 << 20
+_NOT_NOW: Final = ("stop", "wait")
 
 
 class Form(StrEnum):
@@ -89,7 +88,7 @@ def launch(
     ca_file: CaFile = None,
 ) -> int:
     """Ask; the help stands in ``HELP``."""
-    pods = None if manifest is None else manifest_in(manifest)
+    pods = None if manifest is None else _manifest_in(manifest)
     with asking(url, token_file, ca_file, timeout_s=deadline, tries=1) as client:
         try:
             found = client.launch(job_id, cluster=cluster, node=node, wait_s=wait)
@@ -101,23 +100,20 @@ def launch(
     if found is None:
         if not strict and pods is not None:
             typer.echo(json.dumps(pods))
-        return NO_ANSWER if strict else 0
-    status = NOT_NOW if is_not_now(found, node) else 0
+        return _NO_ANSWER if strict else 0
+    refused = found["decision"] in _NOT_NOW or (node is not None and not found["may_join"])
+    status = _REFUSED if refused else 0
     if pods is not None:
         if status == 0:
-            typer.echo(json.dumps(kept_off(pods, found["exclude"], manifest or "")))
-    elif text := shown(found, form, node):
+            typer.echo(json.dumps(_kept_off(pods, found["exclude"], manifest or "")))
+    elif text := _shown(found, form, node):
         typer.echo(text)
     if status and form is not Form.TEXT:
-        typer.echo(f"triage: {one_line(sentence(found, node))}", err=True)
+        typer.echo(f"triage: {one_line(_sentence(found, node))}", err=True)
     return status
 
 
-def is_not_now(found: dict[str, Any], node: str | None) -> bool:
-    return found["decision"] in ("stop", "wait") or (node is not None and not found["may_join"])
-
-
-def shown(found: dict[str, Any], form: Form, node: str | None) -> str:
+def _shown(found: dict[str, Any], form: Form, node: str | None) -> str:
     nodes: list[str] = found["exclude"]
     if form is Form.JSON:
         return json.dumps(found, indent=2)
@@ -127,14 +123,14 @@ def shown(found: dict[str, Any], form: Form, node: str | None) -> str:
         return deepspeed_exclude(nodes)
     if form is Form.HOSTS:
         return "\n".join(nodes)
-    lines = [one_line(sentence(found, node))]
+    lines = [one_line(_sentence(found, node))]
     lines += [f"  {one['node']}: {one['why']} ({one['incident_id']})" for one in found["excluded"]]
     return "\n".join(lines)
 
 
-def sentence(found: dict[str, Any], node: str | None) -> str:
+def _sentence(found: dict[str, Any], node: str | None) -> str:
     """The decision in words, and why."""
-    if node is not None and found["decision"] not in ("stop", "wait"):
+    if node is not None and found["decision"] not in _NOT_NOW:
         head = f"{node} may take part" if found["may_join"] else f"{node} is left out"
     else:
         head = {
@@ -146,10 +142,10 @@ def sentence(found: dict[str, Any], node: str | None) -> str:
     return f"{head}: {found['why']}"
 
 
-def manifest_in(name: str) -> object:
+def _manifest_in(name: str) -> object:
     """The manifest. Raises :class:`UsageError` for what is no JSON."""
     try:
-        data = sys.stdin.buffer.read(LARGEST) if name == "-" else Path(name).read_bytes()
+        data = sys.stdin.buffer.read(_LARGEST) if name == "-" else Path(name).read_bytes()
         return json.loads(data)
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
@@ -160,7 +156,7 @@ def manifest_in(name: str) -> object:
         ) from error
 
 
-def kept_off(pods: object, nodes: list[str], name: str) -> object:
+def _kept_off(pods: object, nodes: list[str], name: str) -> object:
     """The manifest with its pods kept off. Raises :class:`UsageError` where it has none."""
     try:
         num_templates = leave_out(pods, nodes)

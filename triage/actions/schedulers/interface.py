@@ -1,4 +1,4 @@
-"""What the actuator asks of a scheduler, and what it is told.
+"""What the actuator asks of a scheduler, what it is told, and which one the settings name.
 
 Every act can be repeated: one that finds the node as it would leave it changes nothing. So a
 process that was killed between decision and act looks first, and acts at most once.
@@ -7,11 +7,13 @@ process that was killed between decision and act looks first, and acts at most o
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, cast
 
-from triage.errors import TriageError
-
-__all__ = ["NodeView", "PoolView", "Scheduler", "SchedulerAway", "SchedulerRefused", "time_in"]
+from triage.actions.names import NODE, incident_in
+from triage.errors import TriageError, UsageError
+from triage.render.words.clean import one_line
+from triage.settings import Settings
 
 
 class SchedulerAway(TriageError):
@@ -30,8 +32,8 @@ class NodeView:
     """A node as its scheduler sees it.
 
     ``drained`` is whether no new work is placed on it, ``reason`` why, in the words that stand
-    there, and ``by`` who wrote them (empty where the scheduler does not say). ``busy`` is
-    whether work still runs. ``details`` is what an undo needs besides, as plain JSON values.
+    there, and ``by`` who wrote them (empty where the scheduler does not say). ``details`` is what
+    else it tells, as plain JSON values; ``boot_time`` is when the node was started.
     """
 
     name: str
@@ -39,8 +41,26 @@ class NodeView:
     drained: bool = False
     reason: str = ""
     by: str = ""
-    busy: bool = False
     details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def incident(self) -> str | None:
+        """The incident for which we drained it; None where it is not drained, or not by us."""
+        return incident_in(self.reason) if self.drained else None
+
+    @property
+    def why(self) -> str:
+        """The reason and who wrote it, for people."""
+        return f"{self.reason or 'no reason'}{f' (by {self.by})' if self.by else ''}"
+
+    @property
+    def booted_at(self) -> datetime | None:
+        """When the node was started, where that is told."""
+        return time_in(self.details.get("boot_time"))
+
+    def is_drained_for(self, reason: str) -> bool:
+        """Whether it is drained for the incident of this reason of ours."""
+        return self.incident is not None and self.incident == incident_in(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +68,22 @@ class PoolView:
     """All nodes of a cluster, as its scheduler sees them.
 
     ``size`` is how many there are. ``out`` names those that are out of service with a reason of
-    ours, whichever service wrote it, with the time since when where the scheduler tells it;
-    ``num_out`` counts them where the scheduler names none.
+    ours, whichever service wrote it, with the time since when where the scheduler tells it.
     """
 
     size: int
     out: Mapping[str, datetime | None] = field(default_factory=dict)
-    num_out: int = 0
 
     def out_since(self, moment: datetime) -> set[str]:
         """The nodes that were taken out after ``moment``."""
         return {node for node, since in self.out.items() if since is not None and since > moment}
 
 
-def time_in(text: object) -> datetime | None:
-    """A scheduler's time in ISO 8601; UTC where it has no zone. None for what is no time."""
-    try:
-        found = datetime.fromisoformat(str(text).strip())
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
 class Scheduler(Protocol):
     """One cluster's scheduler.
 
-    Node names are checked by the caller against :data:`triage.actions.names.NODE`. ``reason`` is
-    one line without blanks, ``triage:INCIDENT:CATEGORY:CONFIDENCE``, by which our acts are known.
-
-    Each method raises :class:`SchedulerAway` or :class:`SchedulerRefused`.
+    ``reason`` is one line without blanks, ``triage:INCIDENT:CATEGORY:CONFIDENCE``, by which our
+    acts are known. Each method raises :class:`SchedulerAway` or :class:`SchedulerRefused`.
     """
 
     name: str
@@ -93,8 +100,40 @@ class Scheduler(Protocol):
     def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
         """Take a drain back that has this reason, and leave what ``before`` says was there."""
 
-    def reboot(self, node: str, reason: str) -> None:
-        """Ask for a reboot as soon as nothing runs on the node."""
-
     def command(self, verb: str, node: str, reason: str) -> str:
         """The act as a command that a person can paste, for the record and for dry runs."""
+
+
+def time_in(text: object) -> datetime | None:
+    """A scheduler's time in ISO 8601; UTC where it has no zone. None for what is no time."""
+    try:
+        found = datetime.fromisoformat(str(text).strip())
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def checked(node: str) -> str:
+    """The name of one node. Raises :class:`SchedulerRefused` for a list of hosts (``n[1-900]``),
+    an option, ``ALL``, and whatever else names no single node.
+    """
+    if not NODE.fullmatch(node) or node.upper() == "ALL":
+        raise SchedulerRefused(f"{one_line(node)[:80]!r} is no name of a node")
+    return node
+
+
+def scheduler_of(settings: Settings) -> Scheduler | None:
+    """The scheduler of the settings; None where none is named. It is not asked anything yet.
+
+    Its module is imported when it is first asked for: the client of Kubernetes takes longer to
+    import than most commands take. Raises :class:`TriageError` where it cannot be set up here.
+    """
+    if settings.act_system == "none":
+        return None
+    try:
+        module = import_module(f"triage.actions.schedulers.{settings.act_system}")
+    except ImportError as error:
+        raise UsageError(
+            f"TRIAGE_ACT_SYSTEM={settings.act_system} cannot be used here: {error}"
+        ) from error
+    return cast("Scheduler", module.scheduler_from(settings))

@@ -9,127 +9,124 @@ there before: by it, and by nothing else, a drain is known as ours. Domains that
 Cordon, taint and annotation are one change, which holds only for the version of the node that
 was looked at. So of two actuators one acts, and the other finds it done.
 
-A reboot is asked of NVSentinel's janitor, whose resource ``RebootNode`` it is. kured's
-annotations are no way to ask: it writes them itself, and looks for a file on the node.
+It is asked by the official client, as plain JSON. Each request has a time limit and is sent once:
+an act that may have been done is looked at before it is asked for again.
 """
 
-import hashlib
 import json
+import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from typing import Any, Final
 
-from triage.actions.names import NODE, OWN_REASON
+from triage.actions.names import incident_in
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
+    checked,
     time_in,
-)
-from triage.actions.schedulers.kubernetes_api import (
-    Conflicted,
-    Json,
-    KubernetesApi,
-    NotThere,
-    api_from,
-    child,
-    objects,
 )
 from triage.clock import utc_now
 from triage.domain.own_events import CHECK
 from triage.domain.report import iso_utc
+from triage.errors import UsageError
 from triage.render.words.clean import one_line
 from triage.settings import Settings
-
-__all__ = ["CONDITION", "DRAIN", "TAINT", "KubernetesScheduler", "others_of", "scheduler_from"]
 
 TAINT: Final = "nccl-triage.internal/suspect"
 DRAIN: Final = "nccl-triage.internal/drain"
 CONDITION: Final = CHECK
-TRIES: Final = 5
-"""How often a change is tried that a writer of the same moment overtook."""
 GPUS: Final = ("nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "huawei.com/Ascend910")
 # https://github.com/NVIDIA/NVSentinel: what its quarantine leaves on a node that it cordoned.
 SENTINEL: Final = "quarantineHealthEvent"
 SENTINEL_CORDONED: Final = "quarantineHealthEventIsCordoned"
+# How often a change is tried that a writer of the same moment overtook.
+TRIES: Final = 5
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+MAX_ANSWER: Final = 64 * 1024 * 1024
+MAX_MARKS: Final = 2000
+PAGE: Final = 250
+MAX_PAGES: Final = 200
+# 401: a token that is just renewed; 410: a list that changed while it was paged.
+LATER: Final = frozenset({401, 408, 410, 425, 429})
+# What a request that is cut in the middle raises varies by where; each is an OSError, an error
+# of urllib3 or of http.client. They are told by their module, for the client is imported late.
+TRANSPORT: Final = re.compile(r"(?:urllib3|http\.client|kubernetes)(?:\.|$)")
+
+Json = Mapping[str, Any]
+
+
+class Conflicted(Exception):
+    """The node is another than the one that was looked at (409)."""
+
+
+class NotThere(Exception):
+    """No such node (404)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
+class _Ours:
     """A drain of ours as the annotation tells it."""
 
     reason: str
     cordoned_before: bool
 
-    @property
-    def incident(self) -> str:
-        """The incident it was for."""
-        match = OWN_REASON.match(self.reason)
-        return match["incident"] if match else ""
-
 
 class KubernetesScheduler:
-    """:class:`triage.actions.schedulers.interface.Scheduler` over one API server."""
+    """:class:`triage.actions.schedulers.interface.Scheduler` over one API server.
+
+    ``core`` is the client's ``CoreV1Api``.
+    """
 
     name = "kubernetes"
 
-    def __init__(self, api: KubernetesApi) -> None:
-        self.api = api
+    def __init__(self, core: Any, timeout_s: float) -> None:  # noqa: ANN401 - imported late
+        self.core = core
+        self.timeout_s = timeout_s
 
     def node(self, node: str) -> NodeView:
-        """How the node stands. ``busy``: pods run there that are no node's daemons."""
+        """How the node stands."""
         try:
-            found = self.api.node(checked(node))
+            found = self._ask("read_node", checked(node))
         except NotThere:
             return NodeView(node, exists=False)
         except Conflicted as error:
             raise SchedulerAway(str(error)) from error
-        ours = ours_of(found)
-        cordoned = is_cordoned(found)
-        busy, details = self._work_on(node)
-        info = child(child(found, "status"), "nodeInfo")
-        if isinstance(info.get("bootID"), str):
-            # Another one after each boot, which is all that is asked of a time of booting.
-            details["boot_time"] = info["bootID"]
+        ours, cordoned = _ours_of(found), _is_cordoned(found)
         reason, by = (ours.reason, "triage") if ours else others_of(found) if cordoned else ("", "")
-        return NodeView(
-            node,
-            exists=True,
-            drained=cordoned or drained_by_us(found),
-            reason=reason,
-            by=by,
-            busy=busy,
-            details=details,
-        )
+        drained = cordoned or _is_drained_by_us(found)
+        return NodeView(node, exists=True, drained=drained, reason=reason, by=by)
 
     def pool(self) -> PoolView:
         """The nodes that have GPUs; where none says that it has, all."""
         total = with_gpus = 0
         out = {}
-        for one in self.api.nodes():
+        for one in self._nodes():
             total += 1
-            capacity = child(child(one, "status"), "capacity")
+            capacity = _child(one, "status", "capacity")
             with_gpus += any(str(capacity.get(key, "0")) != "0" for key in GPUS)
-            if drained_by_us(one):
-                out[str(child(one, "metadata").get("name"))] = suspected_since(one)
+            if _is_drained_by_us(one):
+                out[str(_child(one, "metadata").get("name"))] = _suspected_since(one)
         return PoolView(with_gpus or total, out)
 
     def drain(self, node: str, reason: str) -> None:
         """Cordon, taint, say why. What runs there goes on; a cordon of others is kept in mind."""
         found = self._ours_or_free(node, reason)
-        self._change(node, found, lambda seen: drained_by(seen, reason))
-        if any(is_ours_condition(one, reason) for one in conditions(found)):
+        self._change(node, found, lambda seen: _drained(seen, reason))
+        if _has_condition(found, reason):
             return
         try:
-            self._tell(node, condition_of(reason))
+            self._set_condition(node, _condition_of(reason))
         except SchedulerRefused:
             # No half of a drain stays for which nobody answers.
-            self._change(
-                node, self._again(node), lambda seen: undrained(seen, reason, keep_cordon=False)
-            )
+            again = self._look(node)
+            self._change(node, again, lambda seen: _undrained(seen, reason, keep_cordon=False))
             raise
 
     def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
@@ -137,61 +134,31 @@ class KubernetesScheduler:
         found = self._ours_or_free(node, reason)
         keep = before is not None and before.drained
         # While the annotation stands the condition is that of no other incident.
-        if any(is_ours_condition(one, reason) for one in conditions(found)):
-            self._tell(node, {"type": CONDITION, "$patch": "delete"})
-            found = self._again(node)
-        self._change(node, found, lambda seen: undrained(seen, reason, keep_cordon=keep))
-
-    def reboot(self, node: str, reason: str) -> None:
-        """Ask NVSentinel's janitor, once nothing runs on the node. The same ask again is one."""
-        self._ours_or_free(node, reason)
-        busy, details = self._work_on(node)
-        if "pods" in details:
-            raise SchedulerRefused(f"whether work runs on the node is not known: {details['pods']}")
-        if busy:
-            raise SchedulerAway("pods still run on the node: the reboot waits for their end")
-        try:
-            self.api.ask_for_reboot(reboot_of(node, reason))
-        except Conflicted:
-            return
-        except NotThere as error:
-            raise SchedulerRefused(
-                "this cluster has no RebootNode resource: install NVSentinel's janitor, or reboot"
-                " the node by hand"
-            ) from error
+        if _has_condition(found, reason):
+            self._set_condition(node, {"type": CONDITION, "$patch": "delete"})
+            found = self._look(node)
+        self._change(node, found, lambda seen: _undrained(seen, reason, keep_cordon=keep))
 
     def command(self, verb: str, node: str, reason: str) -> str:
         """The act by ``kubectl``; its marks are what this service knows a drain of its own by."""
         node = shlex.quote(node)
-        category = reason.split(":")[2] if reason.count(":") > 1 else "unknown"
-        if verb == "drain":
-            marks = shlex.quote(f"{DRAIN}={marks_of(reason, cordoned_before=False)}")
-            return (
-                f"kubectl cordon {node} && kubectl taint --overwrite node {node}"
-                f" {shlex.quote(f'{TAINT}={category}:NoSchedule')} && kubectl annotate --overwrite"
-                f" node {node} {marks}"
-            )
         if verb == "undrain":
             return (
                 f"kubectl uncordon {node} && kubectl taint node {node} {TAINT}-"
                 f" && kubectl annotate node {node} {DRAIN}-"
             )
-        if verb == "reboot":
-            body = shlex.quote(json.dumps(reboot_of(node, reason)))
-            return f"echo {body} | kubectl create -f -"
-        return f"# {verb} {node}: Kubernetes is not asked"
+        taint = shlex.quote(f"{TAINT}={_category_of(reason)}:NoSchedule")
+        marks = shlex.quote(f"{DRAIN}={_marks_of(reason, cordoned_before=False)}")
+        return (
+            f"kubectl cordon {node} && kubectl taint --overwrite node {node} {taint}"
+            f" && kubectl annotate --overwrite node {node} {marks}"
+        )
 
     def _ours_or_free(self, node: str, reason: str) -> Json:
         """The node, where no other incident of ours holds it."""
-        found = self._again(checked(node))
-        check_ours(found, reason)
+        found = self._look(checked(node))
+        _check_ours(found, reason)
         return found
-
-    def _work_on(self, node: str) -> tuple[bool, dict[str, Any]]:
-        try:
-            return any(is_work(pod) for pod in self.api.pods_of(node)), {}
-        except (SchedulerRefused, NotThere, Conflicted) as error:
-            return False, {"pods": f"not listed: {error}"}
 
     def _change(self, node: str, found: Json, changed: Callable[[Json], Json | None]) -> None:
         """Make the change on the version that was looked at; look again where it is another."""
@@ -199,199 +166,273 @@ class KubernetesScheduler:
             change = changed(found)
             if change is None:
                 return
-            version = str(child(found, "metadata").get("resourceVersion") or "")
+            version = str(_child(found, "metadata").get("resourceVersion") or "")
             try:
-                self.api.change_node(node, version, change)
+                self._change_node(node, version, change)
             except NotThere as error:
-                raise SchedulerRefused(f"Kubernetes knows no node {node}") from error
+                raise _no_node(node) from error
             except Conflicted:
-                found = self._again(node)
+                found = self._look(node)
             else:
                 return
         raise SchedulerAway("others change the node at the same time")
 
-    def _again(self, node: str) -> Json:
+    def _change_node(self, node: str, version: str, change: Json) -> None:
+        """Merge ``change`` into the node, if it still has this resource version."""
+        metadata = {**change.get("metadata", {}), "resourceVersion": version}
+        body = {**change, "metadata": metadata}
+        self._ask("patch_node", node, body, _content_type=MERGE)
+
+    def _look(self, node: str) -> Json:
+        return self._ask_of_node("read_node", node)
+
+    def _set_condition(self, node: str, condition: Json) -> None:
+        """Set the one condition of this type; the others are other writers'."""
+        body = {"status": {"conditions": [condition]}}
+        self._ask_of_node("patch_node_status", node, body, _content_type=STRATEGIC)
+
+    def _ask_of_node(self, method: str, node: str, *args: object, **options: object) -> Json:
         try:
-            return self.api.node(node)
+            return self._ask(method, node, *args, **options)
         except NotThere as error:
-            raise SchedulerRefused(f"Kubernetes knows no node {node}") from error
+            raise _no_node(node) from error
         except Conflicted as error:
             raise SchedulerAway(str(error)) from error
 
-    def _tell(self, node: str, condition: Json) -> None:
+    def _nodes(self) -> Iterator[Json]:
+        """All nodes, page by page."""
+        more: dict[str, object] = {}
+        for _ in range(MAX_PAGES):
+            page = self._ask("list_node", limit=PAGE, **more)
+            yield from _objects(page.get("items"))
+            token = _child(page, "metadata").get("continue")
+            if not token:
+                return
+            more = {"_continue": token}
+        raise SchedulerRefused(f"the list of nodes has more than {MAX_PAGES * PAGE:,} entries")
+
+    def _ask(self, method: str, *args: object, **options: object) -> Json:
+        """What the server answers.
+
+        Raises :class:`SchedulerAway`, :class:`SchedulerRefused`, :class:`Conflicted` or
+        :class:`NotThere`.
+        """
         try:
-            self.api.set_condition(node, condition)
-        except Conflicted as error:
-            raise SchedulerAway(str(error)) from error
-        except NotThere as error:
-            raise SchedulerRefused(f"Kubernetes knows no node {node}") from error
+            response = getattr(self.core, method)(
+                *args, _preload_content=False, _request_timeout=self.timeout_s, **options
+            )
+            try:
+                raw = response.read(MAX_ANSWER + 1)
+            finally:
+                response.release_conn()
+        except Exception as error:
+            raise self._meaning(error) from error
+        if len(raw) > MAX_ANSWER:
+            raise SchedulerRefused(f"the answer is larger than {MAX_ANSWER:,} bytes")
+        answer = _json_in(raw)
+        if not isinstance(answer, dict):
+            raise SchedulerAway("the answer is no JSON object: is this an API server?")
+        return answer
+
+    def _meaning(self, error: Exception) -> Exception:
+        """What an error of the client says of the act. Raises it when it is a bug of ours."""
+        status = getattr(error, "status", None)
+        if isinstance(status, int) and status:
+            why = f"{status}: {_said_in(getattr(error, 'body', None)) or 'no words'}"
+            later = status in LATER or status >= 500
+            kinds = {404: NotThere, 409: Conflicted}
+            return kinds.get(status, SchedulerAway if later else SchedulerRefused)(why)
+        if isinstance(error, OSError) or TRANSPORT.match(type(error).__module__):
+            words = one_line(str(error))[:200] or type(error).__name__
+            return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")
+        raise error
 
 
-def drained_by(seen: Json, reason: str) -> Json | None:
+def _drained(seen: Json, reason: str) -> Json | None:
     """What drains this node; None when it is drained so already."""
-    check_ours(seen, reason)
-    ours = ours_of(seen)
-    if ours is not None and is_cordoned(seen) and tainted(seen):
+    _check_ours(seen, reason)
+    ours = _ours_of(seen)
+    if ours is not None and _is_cordoned(seen) and _is_tainted(seen):
         return None
-    before = ours.cordoned_before if ours else is_cordoned(seen)
-    taint = {"key": TAINT, "value": category_of(reason), "effect": "NoSchedule"}
-    marks = marks_of(ours.reason if ours else reason, cordoned_before=before)
+    before = ours.cordoned_before if ours else _is_cordoned(seen)
+    taint = {"key": TAINT, "value": _category_of(reason), "effect": "NoSchedule"}
+    marks = _marks_of(ours.reason if ours else reason, cordoned_before=before)
     return {
         "metadata": {"annotations": {DRAIN: marks}},
-        "spec": {"unschedulable": True, "taints": [*other_taints(seen), taint]},
+        "spec": {"unschedulable": True, "taints": [*_other_taints(seen), taint]},
     }
 
 
-def undrained(seen: Json, reason: str, *, keep_cordon: bool) -> Json | None:
+def _undrained(seen: Json, reason: str, *, keep_cordon: bool) -> Json | None:
     """What takes our drain back; None where our annotation does not stand."""
-    check_ours(seen, reason)
-    ours = ours_of(seen)
+    _check_ours(seen, reason)
+    ours = _ours_of(seen)
     if ours is None:
         return None
-    spec: dict[str, Any] = {"taints": other_taints(seen) or None}
-    annotations = child(child(seen, "metadata"), "annotations")
+    spec: dict[str, Any] = {"taints": _other_taints(seen) or None}
+    annotations = _child(seen, "metadata", "annotations")
     if not (keep_cordon or ours.cordoned_before or annotations.get(SENTINEL_CORDONED) == "True"):
         spec["unschedulable"] = None
     return {"metadata": {"annotations": {DRAIN: None}}, "spec": spec}
 
 
-def check_ours(seen: Json, reason: str) -> None:
+def _check_ours(seen: Json, reason: str) -> None:
     """Raises :class:`SchedulerRefused` where another incident of ours holds the node."""
-    match = OWN_REASON.match(reason)
-    if match is None:
+    incident, ours = incident_in(reason), _ours_of(seen)
+    if incident is None:
         raise SchedulerRefused(f"{one_line(reason)[:80]!r} is no reason of ours")
-    ours = ours_of(seen)
-    if ours is not None and ours.incident != match["incident"]:
+    if ours is not None and incident_in(ours.reason) != incident:
         raise SchedulerRefused(f"the node is drained for another incident: {ours.reason}")
 
 
-def ours_of(seen: Json) -> Ours | None:
+def _ours_of(seen: Json) -> _Ours | None:
     """Our drain of the node, by the annotation; None for one that is not there or not ours."""
-    text = child(child(seen, "metadata"), "annotations").get(DRAIN)
-    if not isinstance(text, str) or len(text) > 2000:
+    text = _child(seen, "metadata", "annotations").get(DRAIN)
+    marks = _json_in(text) if isinstance(text, str) and len(text) <= MAX_MARKS else None
+    reason = marks.get("reason") if isinstance(marks, dict) else None
+    if not isinstance(marks, dict) or not isinstance(reason, str) or incident_in(reason) is None:
         return None
-    try:
-        marks = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(marks, dict) or not isinstance(marks.get("reason"), str):
-        return None
-    if OWN_REASON.match(marks["reason"]) is None:
-        return None
-    before = child(marks, "before").get("unschedulable") is True
-    return Ours(one_line(marks["reason"])[:300], cordoned_before=before)
+    before = _child(marks, "before").get("unschedulable") is True
+    return _Ours(one_line(reason)[:300], cordoned_before=before)
 
 
-def marks_of(reason: str, *, cordoned_before: bool) -> str:
+def _marks_of(reason: str, *, cordoned_before: bool) -> str:
     marks = {"reason": reason, "before": {"unschedulable": cordoned_before}}
     return json.dumps(marks, separators=(",", ":"))
 
 
 def others_of(seen: Json) -> tuple[str, str]:
     """Why a node is cordoned that is not drained by us, and by whom, as far as it says so."""
-    metadata = child(seen, "metadata")
-    if SENTINEL in child(metadata, "annotations"):
+    metadata = _child(seen, "metadata")
+    if SENTINEL in _child(metadata, "annotations"):
         return "quarantined for a health event", "NVSentinel"
     writers = [
         one
-        for one in objects(metadata.get("managedFields"))
-        if "f:unschedulable" in child(child(one, "fieldsV1"), "f:spec")
+        for one in _objects(metadata.get("managedFields"))
+        if "f:unschedulable" in _child(one, "fieldsV1", "f:spec")
     ]
-    if not writers:
-        return "cordoned", ""
-    last = max(writers, key=lambda one: str(one.get("time") or ""))
+    last = max(writers, key=lambda one: str(one.get("time") or ""), default={})
     at = f" at {one_line(str(last['time']))[:40]}" if last.get("time") else ""
     return f"cordoned{at}", one_line(str(last.get("manager") or ""))[:100]
 
 
-def condition_of(reason: str) -> Json:
-    category = category_of(reason)
+def _condition_of(reason: str) -> Json:
     now = iso_utc(utc_now().replace(microsecond=0))
     return {
         "type": CONDITION,
         "status": "True",
-        "reason": "".join(word.capitalize() for word in category.split("_")),
+        "reason": "".join(word.capitalize() for word in _category_of(reason).split("_")),
         "message": reason,
         "lastHeartbeatTime": now,
         "lastTransitionTime": now,
     }
 
 
-def reboot_of(node: str, reason: str) -> dict[str, Any]:
-    """The ask for one reboot; its name is the same for the same incident and node."""
-    match = OWN_REASON.match(reason)
-    said = json.dumps([node, match["incident"] if match else reason]).encode()
-    return {
-        "apiVersion": "janitor.dgxc.nvidia.com/v1alpha1",
-        "kind": "RebootNode",
-        "metadata": {
-            "name": f"nccl-triage-{hashlib.sha256(said).hexdigest()[:20]}",
-            "annotations": {"nccl-triage.internal/reason": reason},
-        },
-        "spec": {"nodeName": node},
-    }
+def _has_condition(seen: Json, reason: str) -> bool:
+    """Whether the condition of this incident's drain stands at the node."""
+    incident = incident_in(reason)
+    return any(incident_in(str(one.get("message"))) == incident for one in _conditions(seen))
 
 
-def category_of(reason: str) -> str:
-    parts = reason.split(":")
-    return parts[2] if len(parts) > 2 else "unknown"
-
-
-def is_cordoned(seen: Json) -> bool:
-    return child(seen, "spec").get("unschedulable") is True
-
-
-def drained_by_us(seen: Json) -> bool:
-    """Whether a drain with our annotation holds new pods off, by the cordon or by the taint."""
-    return ours_of(seen) is not None and (is_cordoned(seen) or tainted(seen))
-
-
-def suspected_since(seen: Json) -> datetime | None:
-    """Since when our condition stands at the node."""
+def _suspected_since(seen: Json) -> datetime | None:
+    """Since when our condition stands at the node; None where it does not."""
     times = (
         time_in(one.get("lastTransitionTime"))
-        for one in conditions(seen)
-        if one.get("type") == CONDITION and OWN_REASON.match(str(one.get("message")))
+        for one in _conditions(seen)
+        if incident_in(str(one.get("message"))) is not None
     )
     return next(times, None)
 
 
-def tainted(seen: Json) -> bool:
-    return len(other_taints(seen)) < len(list(objects(child(seen, "spec").get("taints"))))
+def _conditions(seen: Json) -> Iterator[Json]:
+    """The conditions of our type."""
+    every = _objects(_child(seen, "status").get("conditions"))
+    return (one for one in every if one.get("type") == CONDITION)
 
 
-def other_taints(seen: Json) -> list[Json]:
-    return [one for one in objects(child(seen, "spec").get("taints")) if one.get("key") != TAINT]
+def _category_of(reason: str) -> str:
+    parts = reason.split(":")
+    return parts[2] if len(parts) > 2 else "unknown"
 
 
-def conditions(seen: Json) -> list[Json]:
-    return list(objects(child(seen, "status").get("conditions")))
+def _is_cordoned(seen: Json) -> bool:
+    return _child(seen, "spec").get("unschedulable") is True
 
 
-def is_ours_condition(condition: Json, reason: str) -> bool:
-    """Whether it is the condition of this incident's drain."""
-    told, asked = (OWN_REASON.match(text) for text in (str(condition.get("message")), reason))
-    return condition.get("type") == CONDITION and bool(
-        told and asked and told["incident"] == asked["incident"]
-    )
+def _is_drained_by_us(seen: Json) -> bool:
+    """Whether a drain with our annotation holds new pods off, by the cordon or by the taint."""
+    return _ours_of(seen) is not None and (_is_cordoned(seen) or _is_tainted(seen))
 
 
-def is_work(pod: Json) -> bool:
-    """Whether the pod is work, and none of those that every node has."""
-    metadata = child(pod, "metadata")
-    if "kubernetes.io/config.mirror" in child(metadata, "annotations"):
-        return False
-    owners = objects(metadata.get("ownerReferences"))
-    return not any(one.get("kind") in ("DaemonSet", "Node") for one in owners)
+def _is_tainted(seen: Json) -> bool:
+    return len(_other_taints(seen)) < len(list(_objects(_child(seen, "spec").get("taints"))))
 
 
-def checked(node: str) -> str:
-    """Raises :class:`SchedulerRefused` for a name that no node has."""
-    if NODE.fullmatch(node) is None:
-        raise SchedulerRefused(f"{one_line(node)[:80]!r} is no node's name")
-    return node
+def _other_taints(seen: Json) -> list[Json]:
+    return [one for one in _objects(_child(seen, "spec").get("taints")) if one.get("key") != TAINT]
+
+
+def _json_in(text: object) -> Any:  # noqa: ANN401 - what JSON can hold
+    """The value of a JSON text; None for what is none."""
+    try:
+        return json.loads(text) if isinstance(text, str | bytes) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _said_in(body: object) -> str:
+    """The message of a ``Status`` object, or the beginning of other words."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body or "")
+    status = _json_in(text)
+    if isinstance(status, dict) and isinstance(status.get("message"), str):
+        text = status["message"]
+    return one_line(text)[:300]
+
+
+def _objects(value: object) -> Iterator[Json]:
+    """The objects of a list; nothing for what is no list."""
+    return (one for one in (value if isinstance(value, list) else ()) if isinstance(one, dict))
+
+
+def _child(parent: Json, *keys: str) -> Json:
+    """The object under the keys; an empty one where there is none."""
+    for key in keys:
+        value = parent.get(key)
+        parent = value if isinstance(value, dict) else {}
+    return parent
+
+
+def _no_node(node: str) -> SchedulerRefused:
+    return SchedulerRefused(f"Kubernetes knows no node {node}")
 
 
 def scheduler_from(settings: Settings) -> KubernetesScheduler:
-    """By ``TRIAGE_ACT_KUBECONFIG``, or the pod's own service account."""
-    return KubernetesScheduler(api_from(settings.act_kubeconfig, timeout_s=settings.act_timeout_s))
+    """By ``TRIAGE_ACT_KUBECONFIG``, or the pod's own service account where none is named.
+
+    Raises :class:`UsageError` without the client, the file or the account.
+    """
+    try:
+        client = import_module("kubernetes.client")
+        config = import_module("kubernetes.config")
+    except ImportError as error:
+        raise UsageError(
+            "TRIAGE_ACT_SYSTEM=kubernetes needs the Kubernetes client:"
+            " pip install 'nccl-triage[kubernetes]'"
+        ) from error
+    configuration = client.Configuration()
+    configuration.retries = False
+    try:
+        if settings.act_kubeconfig:
+            config.load_kube_config(settings.act_kubeconfig, client_configuration=configuration)
+        else:
+            config.load_incluster_config(client_configuration=configuration)
+    except Exception as error:
+        # A file of any content raises what its reader happens to.
+        why = one_line(str(error))[:200] or type(error).__name__
+        where = settings.act_kubeconfig or "the service account of this pod"
+        raise UsageError(
+            f"Kubernetes cannot be reached by {where}: {why}; TRIAGE_ACT_KUBECONFIG names a"
+            " kubeconfig"
+        ) from error
+    core = client.CoreV1Api(client.ApiClient(configuration))
+    return KubernetesScheduler(core, settings.act_timeout_s)

@@ -21,19 +21,18 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Final
 
-from triage.actions.names import NODE, OWN_REASON
+from triage.actions.names import incident_in
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
+    checked,
     time_in,
 )
 from triage.errors import UsageError
 from triage.render.words.clean import one_line
 from triage.settings import Settings
-
-__all__ = ["SlurmScheduler", "scheduler_from"]
 
 # What a client of Slurm needs of our environment; tokens and secrets of the service stay here.
 KEPT: Final = (
@@ -45,7 +44,7 @@ MOST_WORDS: Final = 300
 # A node has some two thousand.
 MOST_CHARS: Final = 1 << 16
 
-FIELD: Final = re.compile(r"(?:^|\s)(State|BootTime|CPUAlloc)=(\S*)", re.ASCII)
+FIELD: Final = re.compile(r"(?:^|\s)(State|BootTime)=(\S*)", re.ASCII)
 # Reason=NHC: check_hw_gpu failed [root@2026-11-20T22:00:00]; later versions add fields behind it.
 REASON: Final = re.compile(
     r"\sReason=(?P<reason>.*?)"
@@ -59,22 +58,14 @@ MARKS: Final = "*~#!%$@^-"
 DRAINED: Final = frozenset(
     {"DRAIN", "DRAINED", "DRAINING", "DRNG", "FAIL", "FAILED", "FAILING", "FAILG"}
 )
-BUSY: Final = frozenset({"ALLOCATED", "ALLOC", "MIXED", "MIX", "COMPLETING", "COMP", "DRAINING"})
-REBOOTING: Final = frozenset({"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"})
 
 UNKNOWN_NODE: Final = re.compile(r"Node \S+ not found|Invalid node name", re.IGNORECASE)
-# Words that asking again does not change, and what a person can do. "Invalid node state" is none:
-# Slurm says so of each node that has not registered since slurmctld was started.
-REFUSALS: Final = (
-    (
-        re.compile(r"Invalid user id|Access(?:/permission)? denied", re.IGNORECASE),
-        "run the service as SlurmUser, or give its user the rights:"
-        " sacctmgr modify user NAME set AdminLevel=Operator",
-    ),
-    (
-        re.compile(r"RebootProgram isn't defined", re.IGNORECASE),
-        "set RebootProgram in slurm.conf, or leave reboot out of TRIAGE_ACT_VERBS",
-    ),
+# Asking again does not change it. "Invalid node state" is no such word: Slurm says so of each node
+# that has not registered since slurmctld was started.
+NO_RIGHTS: Final = re.compile(r"Invalid user id|Access(?:/permission)? denied", re.IGNORECASE)
+RIGHTS: Final = (
+    "run the service as SlurmUser, or give its user the rights:"
+    " sacctmgr modify user NAME set AdminLevel=Operator"
 )
 
 
@@ -114,7 +105,7 @@ class SlurmScheduler:
             node, _, rest = line.partition("|")
             since, _, reason = rest.partition("|")
             nodes.add(node.strip())
-            if OWN_REASON.match(reason):
+            if incident_in(reason) is not None:
                 out[node.strip()] = time_in(since)
         return PoolView(len(nodes - {""}), out)
 
@@ -122,8 +113,8 @@ class SlurmScheduler:
         """Drain the node, unless it is drained for this incident already."""
         seen = self._known(node)
         if seen.drained:
-            if not same_incident(seen.reason, reason):
-                raise SchedulerRefused(f"{node} is drained already: {reason_and_user(seen)}")
+            if not seen.is_drained_for(reason):
+                raise SchedulerRefused(f"{node} is drained already: {seen.why}")
             return
         self._update(node, "state=drain", f"reason={reason}")
 
@@ -136,8 +127,8 @@ class SlurmScheduler:
         seen = self._known(node)
         if not seen.drained:
             return
-        if not same_incident(seen.reason, reason):
-            raise SchedulerRefused(f"{node} is drained for another reason: {reason_and_user(seen)}")
+        if not seen.is_drained_for(reason):
+            raise SchedulerRefused(f"{node} is drained for another reason: {seen.why}")
         earlier = one_line(before.reason)[:MOST_WORDS] if before is not None else ""
         if before is not None and before.drained:
             self._update(node, "state=drain", f"reason={earlier or 'drained before triage'}")
@@ -147,20 +138,8 @@ class SlurmScheduler:
         if earlier or "DOWN" in words_of(str(seen.details.get("state", ""))):
             self._update(node, f"reason={earlier or 'DOWN; the drain of triage was taken back'}")
 
-    def reboot(self, node: str, reason: str) -> None:
-        """Ask for a reboot once its jobs have ended; Slurm resumes the node after it."""
-        seen = self._known(node)
-        ours = same_incident(seen.reason, reason)
-        if ours and words_of(str(seen.details.get("state", ""))) & REBOOTING:
-            return
-        if seen.drained and not ours:
-            raise SchedulerRefused(f"{node} is drained already: {reason_and_user(seen)}")
-        self._run(*reboot_of(node, reason))
-
     def command(self, verb: str, node: str, reason: str) -> str:
         """The act as a line for a shell."""
-        if verb == "reboot":
-            return shlex.join(reboot_of(node, reason))
         update = ("scontrol", "update", f"nodename={checked(node)}")
         if verb == "undrain":
             return shlex.join((*update, "state=undrain"))
@@ -188,9 +167,8 @@ class SlurmScheduler:
         complaint = one_line(f"{complaint} {printed}").strip()[:MOST_WORDS]
         if UNKNOWN_NODE.search(complaint):
             raise NoSuchNode(complaint)
-        for words, advice in REFUSALS:
-            if words.search(complaint):
-                raise SchedulerRefused(f"{complaint} ({advice})")
+        if NO_RIGHTS.search(complaint):
+            raise SchedulerRefused(f"{complaint} ({RIGHTS})")
         raise SchedulerAway(f"{program} ended with status {status}: {complaint or 'no words'}")
 
 
@@ -251,7 +229,6 @@ def view_of(node: str, printed: str) -> NodeView:
         drained=bool(words & DRAINED),
         reason="" if reason is None else one_line(reason["reason"]).strip(),
         by="" if reason is None else reason["by"] or "",
-        busy=bool(words & BUSY) or found.get("CPUAlloc", "0") != "0",
         details=details,
     )
 
@@ -259,29 +236,6 @@ def view_of(node: str, printed: str) -> NodeView:
 def words_of(state: str) -> frozenset[str]:
     """The base and the flags of a state, without marks: ``IDLE*+DRAIN`` is IDLE and DRAIN."""
     return frozenset(word.strip(MARKS) for word in PARTED.split(state.upper())) - {""}
-
-
-def same_incident(stands: str, reason: str) -> bool:
-    """Whether the reason that stands at a node is ours, and of the incident of ``reason``."""
-    theirs, ours = OWN_REASON.match(stands), OWN_REASON.match(reason)
-    return theirs is not None and ours is not None and theirs["incident"] == ours["incident"]
-
-
-def reason_and_user(seen: NodeView) -> str:
-    by = f" (by {seen.by})" if seen.by else ""
-    return f"{seen.reason or 'no reason'}{by}"
-
-
-def reboot_of(node: str, reason: str) -> tuple[str, ...]:
-    why = f"reason={reason}"
-    return ("scontrol", "reboot", "ASAP", "nextstate=RESUME", why, checked(node))
-
-
-def checked(node: str) -> str:
-    """The name of one node; a list of hosts (``n[1-900]``) or ``ALL`` never goes to Slurm."""
-    if not NODE.fullmatch(node) or node.upper() == "ALL":
-        raise SchedulerRefused(f"{node!r} is no name of a node")
-    return node
 
 
 def scheduler_from(settings: Settings) -> SlurmScheduler:

@@ -6,13 +6,13 @@ leaves a node that is drained for this incident: the next one only writes that d
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy.orm import Session
 
-from triage.actions.names import OWN_REASON, reason_of
+from triage.actions.names import reason_of
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
@@ -20,34 +20,73 @@ from triage.actions.schedulers.interface import (
     SchedulerAway,
     SchedulerRefused,
 )
-from triage.actions.services import record
-from triage.actions.services.budget import Budget, budget_of
-from triage.actions.services.propose import look_back
+from triage.actions.services.acts import SERVICE, Acts
 from triage.actions.services.rules import (
+    Broken,
     Rule,
-    broken_by_boot,
     broken_by_incident,
     broken_by_mode,
     broken_by_node,
     convicted,
 )
-from triage.actions.store import actions, halts
-from triage.actions.store.actions import ON_NODES, NodeActView
-from triage.actions.store.standings import standing_of
+from triage.actions.store import acts
+from triage.actions.store.acts import NodeActView
+from triage.actions.store.evidence import standing_of
 from triage.clock import Jumps, steady_s, utc_now
 from triage.domain.acting import ENDED, ActionState, ActMode, Verb
 from triage.errors import Unavailable
 from triage.queue.claim import Claim
 from triage.services.context import Context
-from triage.store.database.clock import watch_clock
+from triage.settings import Settings
+from triage.store.database.clock import clock_doubt, watch_clock
 
-__all__ = ["SCHEDULER", "Hands"]
+_SCHEDULER: Final = "the scheduler"
+_HOUR: Final = timedelta(hours=1)
+_LOOK_AGAIN: Final = timedelta(minutes=15)
+_SOON: Final = timedelta(seconds=30)
+_EXCLUDED_FOR: Final = timedelta(days=7)
+_NOT_OURS: Final = frozenset({ActionState.DONE, *ENDED})
 
-SCHEDULER: Final = "the scheduler"
-"""What work waits for while the scheduler does not answer."""
-LOOK_AGAIN: Final = timedelta(minutes=15)
-SOON: Final = timedelta(seconds=30)
-NOT_OURS: Final = frozenset({ActionState.DONE, *ENDED})
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """How many nodes may be out because of us: within an hour, and at one time.
+
+    ``pool`` is how the scheduler shows the cluster just before, and ``num_acted`` how many acts
+    this process has done within an hour by a clock that nobody sets.
+    """
+
+    settings: Settings
+    pool: PoolView
+    num_acted: int
+
+    def beyond(self, session: Session, one: NodeActView, now: datetime) -> str | None:
+        """Why this node, too, is beyond the budget, in a clause; None where it is not.
+
+        Counted while the session holds the cluster: by the rows, which know what is about to be
+        done, and by the scheduler, which knows what services with other databases have done.
+        """
+        most_within_hour = self.settings.act_nodes_per_hour
+        most_out = max(1, int(self.settings.act_pool_share * self.pool.size))  # one always may be
+        doubt = clock_doubt(session, now)
+        if doubt is not None:
+            return f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
+        ours = acts.nodes_out(session, one.cluster_id, now)
+        acted = acts.nodes_since(session, one.cluster_id, now - _HOUR)
+        elsewhere = self.pool.out_since(now - _HOUR) - ours - set(acted) - {one.node}
+        within_hour = max(len(acted), self.num_acted) + len(elsewhere)
+        if within_hour >= most_within_hour:
+            return (
+                f"{within_hour} nodes were taken out within an hour, and"
+                f" TRIAGE_ACT_NODES_PER_HOUR is {most_within_hour}"
+            )
+        out = len((ours | set(self.pool.out)) - {one.node})
+        if out >= most_out:
+            return (
+                f"{out} of {self.pool.size} nodes are out because of triage, and"
+                f" TRIAGE_ACT_POOL_SHARE allows {most_out}"
+            )
+        return None
 
 
 class Hands:
@@ -69,15 +108,36 @@ class Hands:
             with self.ctx.database.writing() as session:
                 watch_clock(session, now, jump)
         with self.ctx.database.reading() as session:
-            one = actions.find(session, claim.rows[0].key)
-        if one is None or (one.state in NOT_OURS and not is_out(one)):
+            one = acts.find(session, claim.rows[0].key)
+        stands = one is not None and (one.verb, one.state) == (Verb.DRAIN, ActionState.DONE)
+        if one is None or (one.state in _NOT_OURS and not stands):
             return
         if one.state is ActionState.PROPOSED:
             self._wait_for_person(claim, one, now)
-        elif one.verb is Verb.EXCLUDE:
-            self._exclude(claim, one)
-        else:
-            self._at_scheduler(claim, one)
+            return
+        scheduler: Scheduler | None = None
+        try:
+            scheduler = self.scheduler_of()
+            if one.verb is Verb.EXCLUDE:
+                self._exclude(claim, one, scheduler)
+            elif one.verb is Verb.REBOOT:
+                self._end(claim, one, ActionState.FAILED, "no reboots are asked for any more")
+            elif scheduler is None:
+                why = "no scheduler is named: TRIAGE_ACT_SYSTEM"
+                self._end(claim, one, ActionState.FAILED, why)
+            elif stands:
+                self._watch(claim, one, scheduler)
+            else:
+                self._act(claim, one, scheduler)
+        except (SchedulerAway, SchedulerRefused) as error:
+            name = scheduler.name if scheduler else _SCHEDULER
+            if isinstance(error, SchedulerAway) or one.verb is Verb.EXCLUDE:
+                why = f"{name} does not answer: {error}"
+                raise Unavailable(why, part=_SCHEDULER) from error
+            if stands:
+                claim.finish(again_at=utc_now() + _LOOK_AGAIN)
+            else:
+                self._end(claim, one, ActionState.FAILED, f"{name} refused: {error}")
 
     def _wait_for_person(self, claim: Claim, one: NodeActView, now: datetime) -> None:
         if one.expires_at is not None and now < one.expires_at:
@@ -85,297 +145,190 @@ class Hands:
             return
         with claim.finishing() as session:
             why = "nobody approved it in time"
-            record.end(session, self.ctx.settings, one, ActionState.EXPIRED, now, why)
+            self._acts(session, now).end(one, ActionState.EXPIRED, why)
 
-    def _exclude(self, claim: Claim, one: NodeActView) -> None:
+    def _exclude(self, claim: Claim, one: NodeActView, scheduler: Scheduler | None) -> None:
         """Launchers are told by the row itself. It costs as much as a drain does."""
-        scheduler = self.scheduler_of()
-        try:
-            budget = self._budget(scheduler)
-        except (SchedulerAway, SchedulerRefused) as error:
-            name = scheduler.name if scheduler else SCHEDULER
-            raise Unavailable(f"{name} does not answer: {error}", part=SCHEDULER) from error
-        begun = self._begin(one, None, budget)
-        if begun is None or begun.state is not ActionState.ACTING:
-            wait(claim, begun)
-            return
-        self.acted_s.append(steady_s())
-        with claim.finishing() as session:
-            now = utc_now()
-            until = now + record.EXCLUDED_FOR
-            self._done(session, begun, now, expires_at=until)
-
-    def _at_scheduler(self, claim: Claim, one: NodeActView) -> None:
-        scheduler = self.scheduler_of()
-        if scheduler is None:
-            self._end(claim, one, ActionState.FAILED, "no scheduler is named: TRIAGE_ACT_SYSTEM")
-            return
-        try:
-            if one.state is ActionState.DONE:
-                self._watch(claim, one, scheduler)
-            else:
-                self._act(claim, one, scheduler)
-        except SchedulerAway as error:
-            raise Unavailable(
-                f"{scheduler.name} does not answer: {error}", part=SCHEDULER
-            ) from error
-        except SchedulerRefused as error:
-            if one.state is ActionState.DONE:
-                claim.finish(again_at=utc_now() + LOOK_AGAIN)
-                return
-            self._end(claim, one, ActionState.FAILED, f"{scheduler.name} refused: {error}")
+        begun = self._begin(claim, one, None, self._budget(scheduler))
+        if begun is not None:
+            self.acted_s.append(steady_s())
+            with claim.finishing() as session:
+                self._done(session, begun, expires_at=utc_now() + _EXCLUDED_FOR)
 
     def _act(self, claim: Claim, one: NodeActView, scheduler: Scheduler) -> None:
         seen = scheduler.node(one.node)
-        if one.state is ActionState.ACTING and was_done(one, seen):
+        if one.state is ActionState.ACTING and _was_done(one, seen):
             self._record(claim, one, seen, "found done after a process ended before it said so")
             return
-        ended = found_otherwise(one, seen)
+        ended = _found_otherwise(one, seen)
         if ended is not None:
             self._end(claim, one, *ended)
             return
+        drains = one.verb is Verb.DRAIN
         if one.state is ActionState.APPROVED:
-            budget = self._budget(scheduler) if one.verb in ON_NODES else None
-            begun = self._begin(one, seen, budget, claim.owner)
-            if begun is None or begun.state is not ActionState.ACTING:
-                wait(claim, begun)
+            budget = self._budget(scheduler) if drains else None
+            begun = self._begin(claim, one, seen, budget)
+            if begun is None:
                 return
             one = begun
         reason = reason_of(one.incident_id, one.category, one.confidence)
-        if one.verb is Verb.DRAIN:
+        if drains:
             scheduler.drain(one.node, reason)
-        elif one.verb is Verb.REBOOT:
-            scheduler.reboot(one.node, reason)
+            self.acted_s.append(steady_s())
         else:
             scheduler.undrain(one.node, reason, self._before(one))
-        if one.verb in ON_NODES:
-            self.acted_s.append(steady_s())
         self._record(claim, one, scheduler.node(one.node))
 
     def _record(
         self, claim: Claim, one: NodeActView, seen: NodeView, how: str | None = None
     ) -> None:
         """Write down what the node says of the act."""
-        if one.verb is not Verb.REBOOT and not was_done(one, seen):
+        if not _was_done(one, seen):
             stands = "is drained" if seen.drained else "is not drained"
             why = f"the scheduler took the act, and the node {stands}: {seen.reason or 'no reason'}"
             self._end(claim, one, ActionState.FAILED, why)
             return
-        again_at = utc_now() + LOOK_AGAIN if one.verb is Verb.DRAIN else None
+        again_at = utc_now() + _LOOK_AGAIN if one.verb is Verb.DRAIN else None
         with claim.finishing(again_at) as session:
-            self._done(session, one, utc_now(), how=how, after=wire(seen))
+            self._done(session, one, how=how, after=asdict(seen))
 
     def _done(
-        self,
-        session: Session,
-        one: NodeActView,
-        now: datetime,
-        *,
-        how: str | None = None,
-        **values: object,
+        self, session: Session, one: NodeActView, *, how: str | None = None, **values: object
     ) -> None:
-        settings = self.ctx.settings
-        record.end(session, settings, one, ActionState.DONE, now, how, **values)
+        writer = self._acts(session)
+        writer.end(one, ActionState.DONE, how, **values)
         if one.undoes is not None:
-            by = one.decided_by or one.asked_by
-            record.undone(session, record.found(session, one.undoes), by, now, {"by": one.id})
+            writer.undone(writer.find(one.undoes), one.decided_by or one.asked_by, by=one.id)
             return
         # What came while it was done may have taken back what it rests on.
         standing = standing_of(session, one.incident_id)
         if standing is not None:
-            look_back(session, settings, standing, now)
+            writer.look_back(standing)
 
     def _watch(self, claim: Claim, one: NodeActView, scheduler: Scheduler) -> None:
         """A drain that stands; somebody may have taken it back at the scheduler."""
-        seen = scheduler.node(one.node)
-        if is_ours(one, seen):
-            claim.finish(again_at=utc_now() + LOOK_AGAIN)
+        if scheduler.node(one.node).incident == one.incident_id:
+            claim.finish(again_at=utc_now() + _LOOK_AGAIN)
             return
         with claim.finishing() as session:
             why = "found taken back at the scheduler, not by this service"
-            record.undone(session, one, record.SERVICE, utc_now(), {"why": why})
+            self._acts(session).undone(one, SERVICE, why=why)
 
     def _end(self, claim: Claim, one: NodeActView, state: ActionState, why: str) -> None:
         with claim.finishing() as session:
-            now = utc_now()
-            one = actions.find(session, one.id) or one
-            if one.state not in NOT_OURS:
-                record.end(session, self.ctx.settings, one, state, now, why)
+            writer = self._acts(session)
+            one = acts.find(session, one.id) or one
+            if one.state not in _NOT_OURS:
+                writer.end(one, state, why)
             if one.undoes is not None and state is ActionState.LEFT_ALONE:
                 # The drain that it was to take back is gone already.
-                drain = record.found(session, one.undoes)
-                record.undone(session, drain, record.SERVICE, now, {"why": why})
+                writer.undone(writer.find(one.undoes), SERVICE, why=why)
 
     def _before(self, one: NodeActView) -> NodeView | None:
         """The node as it was before the drain that is taken back."""
         with self.ctx.database.reading() as session:
-            undone = None if one.undoes is None else actions.find(session, one.undoes)
-        return None if undone is None or undone.before is None else NodeView(**undone.before)
+            drain = None if one.undoes is None else acts.find(session, one.undoes)
+        if drain is None or drain.before is None:
+            return None
+        # Earlier versions have kept more of it.
+        names = {field.name for field in fields(NodeView)}
+        return NodeView(**{key: it for key, it in drain.before.items() if key in names})
 
-    def _budget(self, scheduler: Scheduler | None) -> Budget:
+    def _budget(self, scheduler: Scheduler | None) -> _Budget:
         """Without a scheduler, the nodes of the cluster are those that are on record."""
-        hour_ago = steady_s() - 3600.0
-        self.acted_s = [at for at in self.acted_s if at > hour_ago]
+        self.acted_s = [at for at in self.acted_s if at > steady_s() - _HOUR.total_seconds()]
         if scheduler is not None:
             pool = scheduler.pool()
         else:
             with self.ctx.database.reading() as session:
-                pool = PoolView(actions.num_nodes(session, self.ctx.settings.act_cluster), {})
-        return Budget(self.ctx.settings, pool, len(self.acted_s))
+                pool = PoolView(acts.num_nodes(session, self.ctx.settings.act_cluster))
+        return _Budget(self.ctx.settings, pool, len(self.acted_s))
 
     def _begin(
-        self,
-        one: NodeActView,
-        seen: NodeView | None,
-        budget: Budget | None,
-        owner: str | None = None,
+        self, claim: Claim, one: NodeActView, seen: NodeView | None, budget: _Budget | None
     ) -> NodeActView | None:
         """Claim the act, if it may be done now, with what it costs; as it stands then.
 
-        None: it waits. All rules are asked again, for much may have come since it was decided.
+        None: it waits, or has ended. All rules are asked again, for much may have come since it
+        was decided.
         """
-        settings, now = self.ctx.settings, utc_now()
         with self.ctx.database.writing() as session:
-            actions.hold_cluster(session, one.cluster_id)
-            fresh = actions.find(session, one.id, locked=True)
-            if fresh is None or fresh.state is not ActionState.APPROVED:
-                return fresh
-            if self._hindered(session, fresh, now, seen):
-                return None
-            current = record.found(session, fresh.id)
-            if current.state is not ActionState.APPROVED:
-                return current
-            over = None if budget is None or fresh.decided_by else budget_of(
-                session, budget, fresh.cluster_id, fresh.node, now
-            )  # fmt: skip
-            if over is not None:
-                until = now + timedelta(hours=settings.act_approval_hours)
-                why = f"{fresh.why}; {over}"
-                actions.change(session, fresh.id, fresh.state,
-                               state=ActionState.PROPOSED, why=why, expires_at=until)  # fmt: skip
-                waiting = record.found(session, fresh.id)
-                record.proposed(session, settings, waiting, now)
-                return waiting
-            actions.change(
-                session, fresh.id, fresh.state, state=ActionState.ACTING, acted_at=now,
-                owner=owner, before=None if seen is None else wire(seen),
-            )  # fmt: skip
-            record.note(session, record.SERVICE, "act began", fresh, now)
-            return record.found(session, fresh.id)
+            acts.hold_cluster(session, one.cluster_id)
+            writer = self._acts(session)
+            fresh = acts.find(session, one.id, locked=True)
+            again_at = None
+            if fresh is not None and fresh.state is ActionState.APPROVED:
+                if self._is_hindered(writer, fresh, seen):
+                    again_at = writer.now + _SOON
+                fresh = writer.find(one.id)
+            if fresh is not None and fresh.state is ActionState.APPROVED and again_at is None:
+                over = None if budget is None or fresh.decided_by else budget.beyond(
+                    session, fresh, writer.now
+                )  # fmt: skip
+                if over is None:
+                    acts.change(
+                        session, fresh.id, fresh.state, state=ActionState.ACTING,
+                        acted_at=writer.now, owner=claim.owner,
+                        before=None if seen is None else asdict(seen),
+                    )  # fmt: skip
+                    writer.note("act began", fresh)
+                    return writer.find(fresh.id)
+                fresh = writer.propose(fresh, f"{fresh.why}; {over}")
+            if fresh is not None and fresh.state is ActionState.PROPOSED:
+                again_at = fresh.expires_at
+        claim.finish(again_at=again_at)
+        return None
 
-    def _hindered(
-        self, session: Session, one: NodeActView, now: datetime, seen: NodeView | None
-    ) -> bool:
+    def _is_hindered(self, writer: Acts, one: NodeActView, seen: NodeView | None) -> bool:
         """Whether an approved act has to wait; one that may not be done at all is ended."""
-        settings = self.ctx.settings
-        halted = halts.present(session, one.cluster_id) is not None
+        halted = acts.halted(writer.session, one.cluster_id) is not None
         if one.verb is Verb.UNDRAIN:
             return halted and one.decided_by is None
         if halted:
             return True
-        mode = broken_by_mode(settings, one.verb)
-        if mode is not None or settings.act_mode is ActMode.DRY_RUN:
-            why = mode.why if mode else "the mode is dry_run"
-            record.end(session, settings, one, ActionState.LEFT_ALONE, now, why)
-            return False
-        standing = standing_of(session, one.incident_id)
+        broken = self._broken(writer, one, seen)
+        if broken is not None and broken.rule is not Rule.SETTLED:
+            writer.end(one, ActionState.LEFT_ALONE, broken.why)
+        return broken is not None and broken.rule is Rule.SETTLED
+
+    def _broken(self, writer: Acts, one: NodeActView, seen: NodeView | None) -> Broken | None:
+        """The first rule that the act does not keep by now."""
+        settings = self.ctx.settings
+        broken = broken_by_mode(settings, one.verb)
+        if broken is not None or settings.act_mode is ActMode.DRY_RUN:
+            return broken or Broken(Rule.MODE, "the mode is dry_run", "")
+        standing = standing_of(writer.session, one.incident_id)
         if standing is None:
-            record.end(session, settings, one, ActionState.LEFT_ALONE, now, "the incident is gone")
-            return False
+            return Broken(Rule.CONVICTED, "the incident is gone", "")
         broken = broken_by_incident(standing, settings)
-        if broken is not None and broken.rule is Rule.SETTLED:
-            return True
         node = next((it for it in convicted(standing) if it.node == one.node), None)
-        if broken is None and node is not None:
-            broken = broken_by_node(standing, node, settings, now) or broken_by_boot(
-                standing.failed_at, None if seen is None else booted_at(seen), one.node
-            )
         if broken is not None or node is None:
-            why = broken.why if broken else f"the newest answer does not convict {one.node}"
-            record.end(session, settings, one, ActionState.LEFT_ALONE, now, why)
-        return False
+            why = f"the newest answer does not convict {one.node}"
+            return broken or Broken(Rule.CONVICTED, why, "")
+        booted_at = None if seen is None else seen.booted_at
+        return broken_by_node(standing, node, settings, writer.now, booted_at)
+
+    def _acts(self, session: Session, now: datetime | None = None) -> Acts:
+        return Acts(session, self.ctx.settings, now)
 
 
-def wait(claim: Claim, one: NodeActView | None) -> None:
-    """Look again soon at an act that waits; a proposal when it expires."""
-    if one is None:
-        claim.finish(again_at=utc_now() + SOON)
-    elif one.state is ActionState.PROPOSED:
-        claim.finish(again_at=one.expires_at)
-    else:
-        claim.finish()
-
-
-def booted_at(seen: NodeView) -> datetime | None:
-    """When the node was started; None where the scheduler says none, or an id in its place.
-
-    Slurm prints no zone: it is that of this machine.
-    """
-    said = seen.details.get("boot_time")
-    try:
-        at = datetime.fromisoformat(said) if isinstance(said, str) else None
-    except ValueError:
-        return None
-    return at if at is None or at.tzinfo is not None else at.astimezone()
-
-
-def is_out(one: NodeActView) -> bool:
-    """Whether the act keeps its node out of service at the scheduler."""
-    return one.verb is Verb.DRAIN and one.state is ActionState.DONE
-
-
-def is_ours(one: NodeActView, seen: NodeView) -> bool:
-    """Whether the node is drained by the reason of this act's incident."""
-    match = OWN_REASON.match(seen.reason)
-    return seen.drained and match is not None and match["incident"] == one.incident_id
-
-
-def was_done(one: NodeActView, seen: NodeView) -> bool:
+def _was_done(one: NodeActView, seen: NodeView) -> bool:
     """Whether the node says that an act that was begun has been done."""
-    if one.verb is Verb.DRAIN:
-        return is_ours(one, seen)
-    if one.verb is Verb.UNDRAIN:
-        return not seen.drained
-    match = OWN_REASON.match(seen.reason)
-    before = (one.before or {}).get("details", {}).get("boot_time")
-    # A node that was given back says no time until it has registered again: that is no boot.
-    after = seen.details.get("boot_time")
-    booted = before is not None and after is not None and after != before
-    return booted or (match is not None and match["incident"] == one.incident_id)
+    return seen.incident == one.incident_id if one.verb is Verb.DRAIN else not seen.drained
 
 
-def found_otherwise(one: NodeActView, seen: NodeView) -> tuple[ActionState, str] | None:
+def _found_otherwise(one: NodeActView, seen: NodeView) -> tuple[ActionState, str] | None:
     """How an act ends that finds the node in a state that is not ours to change."""
     if not seen.exists:
         return ActionState.FAILED, f"the scheduler knows no node {one.node}"
     if one.verb is Verb.UNDRAIN:
         if not seen.drained:
             return ActionState.LEFT_ALONE, "the node is not drained any more"
-        if not is_ours(one, seen):
-            return ActionState.LEFT_ALONE, f"the node is drained for another reason: {of(seen)}"
-        return None
-    if one.verb is Verb.REBOOT:
-        if one.state is ActionState.ACTING and "boot_time" not in (one.before or {}).get(
-            "details", {}
-        ):
-            why = "a process ended while it asked for the reboot: it is not known whether it did"
-            return ActionState.FAILED, why
-        if not seen.drained or is_ours(one, seen):
-            return None
-    if not seen.drained:
-        return None
-    match = OWN_REASON.match(seen.reason)
-    if match is None:
-        return ActionState.LEFT_ALONE, f"the node is drained already by others: {of(seen)}"
-    whose = "this incident" if match["incident"] == one.incident_id else match["incident"]
-    return ActionState.LEFT_ALONE, f"the node is drained already by triage, for {whose}"
-
-
-def of(seen: NodeView) -> str:
-    by = f" (by {seen.by})" if seen.by else ""
-    return f"{seen.reason or 'no reason'}{by}"
-
-
-def wire(seen: NodeView) -> dict[str, Any]:
-    """The node as plain JSON values."""
-    return asdict(seen)
+        if seen.incident != one.incident_id:
+            return ActionState.LEFT_ALONE, f"the node is drained for another reason: {seen.why}"
+    elif seen.drained:
+        if seen.incident is None:
+            return ActionState.LEFT_ALONE, f"the node is drained already by others: {seen.why}"
+        whose = "this incident" if seen.incident == one.incident_id else seen.incident
+        return ActionState.LEFT_ALONE, f"the node is drained already by triage, for {whose}"
+    return None

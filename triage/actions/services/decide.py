@@ -1,38 +1,90 @@
-"""A person says yes or no to a proposal, takes an act back, stops the actuator, lets it go on."""
+"""What a person tells the actuator: act, yes, no, undo, stop, go on; and how acting stands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.actions.services import record
-from triage.actions.services.propose import take_back
-from triage.actions.services.rules import HALTED
-from triage.actions.store import actions, halts
-from triage.actions.store.actions import NodeActView
-from triage.actions.store.halts import HaltView
+from triage.actions.services.acts import Acts, why_of
+from triage.actions.services.rules import (
+    HALTED,
+    Broken,
+    Convicted,
+    Rule,
+    broken_by_incident,
+    broken_by_mode,
+    broken_by_node,
+    convicted,
+)
+from triage.actions.store import acts
+from triage.actions.store.acts import HaltView, NodeActView
+from triage.actions.store.evidence import Standing, standing_of
 from triage.clock import utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.states import WorkKind
+from triage.domain.wire import Count, Share, WireForm
 from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.services.context import Context
 from triage.store.access import audit
 from triage.store.jobs import cluster_key
 from triage.store.work import table as work
 
-__all__ = [
-    "MAX_REASON",
-    "Also",
-    "approve",
-    "approved",
-    "decided",
-    "halt",
-    "refuse",
-    "resume",
-    "undo",
-]
-
-MAX_REASON = 1000
+MAX_REASON: Final = 1000
+_HOUR: Final = timedelta(hours=1)
 Also = Callable[[Session, NodeActView], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ActWish:
+    """What a person asks for. ``node`` is one of those convicted; None: all of them.
+
+    ``approve``: also where the budget is spent.
+    """
+
+    verb: Verb
+    node: str | None = None
+    dry_run: bool = False
+    approve: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WouldAct(WireForm):
+    """An act that would be done."""
+
+    node: str
+    verb: Verb
+    why: str
+    command: Annotated[str | None, "The same for a shell; null where no scheduler is asked."]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedActs(WireForm):
+    """What became of a wish: acts that are carried out or wait, or those that would be."""
+
+    dry_run: bool
+    actions: tuple[NodeActView, ...] = ()
+    would: tuple[WouldAct, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActuatorView(WireForm):
+    """What the service does to nodes by itself, what it has done, and whether it is halted."""
+
+    mode: ActMode
+    system: str
+    cluster: Annotated[str | None, "The one that is acted on; null: incidents that name none."]
+    verbs: Sequence[str]
+    confidence: Share
+    nodes_per_hour: Count
+    acted_within_hour: Count
+    pool_share: Share
+    nodes_out: Annotated[int, "Drained or excluded by acts of this service, and not given back."]
+    waiting: Annotated[int, "Proposals that wait for a person."]
+    wrong_within_week: Annotated[int, "Since it was last resumed, at most a week."]
+    wrong_stop: Count
+    halted: HaltView | None
 
 
 def approve(ctx: Context, action_id: str, by: str, *, also: Also | None = None) -> NodeActView:
@@ -41,42 +93,12 @@ def approve(ctx: Context, action_id: str, by: str, *, also: Also | None = None) 
     ``also`` is called in the same transaction. Raises :class:`NotFound`, and :class:`Conflict`
     for one that is decided, or has expired, and while the actuator is halted.
     """
-    with ctx.database.writing() as session:
-        one = waiting(session, action_id)
-        if halts.present(session, one.cluster_id) is not None and one.verb is not Verb.UNDRAIN:
-            raise HALTED.conflict()
-        done = approved(session, one, by)
-        if also is not None:
-            also(session, done)
-    return done
-
-
-def approved(session: Session, one: NodeActView, by: str) -> NodeActView:
-    """Approve a proposal. Raises :class:`Conflict` where it is none any more."""
-    now = utc_now()
-    work.enqueue(session, WorkKind.ACT, one.id, now)
-    values = {"state": ActionState.APPROVED, "decided_by": by, "decided_at": now}
-    if not actions.change(session, one.id, ActionState.PROPOSED, expires_at=None, **values):
-        raise decided(record.found(session, one.id))
-    record.note(session, by, "act approved", one, now)
-    return record.found(session, one.id)
+    return _decided(ctx, action_id, also, lambda acts, one: acts.approve(one, by))
 
 
 def refuse(ctx: Context, action_id: str, by: str, *, also: Also | None = None) -> NodeActView:
     """Say no to a proposal. Raises as :func:`approve`."""
-    now = utc_now()
-    with ctx.database.writing() as session:
-        one = waiting(session, action_id)
-        values = {"decided_by": by, "decided_at": now, "ended_at": now}
-        if not actions.change(
-            session, one.id, ActionState.PROPOSED, state=ActionState.REFUSED, **values
-        ):
-            raise decided(record.found(session, one.id))
-        record.note(session, by, "act refused", one, now)
-        done = record.found(session, one.id)
-        if also is not None:
-            also(session, done)
-    return done
+    return _decided(ctx, action_id, also, lambda acts, one: acts.refuse(one, by))
 
 
 def undo(ctx: Context, action_id: str, by: str, *, also: Also | None = None) -> NodeActView:
@@ -84,28 +106,127 @@ def undo(ctx: Context, action_id: str, by: str, *, also: Also | None = None) -> 
 
     Raises :class:`NotFound`, and :class:`Conflict` for what is not done or cannot be undone.
     """
-    now = utc_now()
+    return _decided(ctx, action_id, also, lambda acts, one: acts.undo(one, by))
+
+
+def _decided(
+    ctx: Context,
+    action_id: str,
+    also: Also | None,
+    decide: Callable[[Acts, NodeActView], NodeActView],
+) -> NodeActView:
     with ctx.database.writing() as session:
-        one = there(session, action_id)
-        if ctx.settings.act_mode is ActMode.DRY_RUN:
-            raise Conflict(
-                "the mode is dry_run: nothing is changed anywhere",
-                hint="set TRIAGE_ACT_MODE=approve, or undo it at the scheduler",
-            )
-        if one.state is not ActionState.DONE:
-            raise Conflict(
-                f"the act is {str(one.state).replace('_', ' ')}: there is nothing to undo",
-                hint="`triage act list` shows what was done",
-            )
-        if one.verb not in (Verb.DRAIN, Verb.EXCLUDE):
-            raise Conflict(f"a {one.verb} cannot be undone", hint="act at the scheduler")
-        done = take_back(session, ctx.settings, one, now, f"{by} undoes it", by)
+        writer = Acts(session, ctx.settings)
+        done = decide(writer, writer.find(action_id))
         if also is not None:
             also(session, done)
     return done
 
 
-def halt(ctx: Context, by: str, reason: str) -> HaltView:
+def ask(
+    ctx: Context,
+    incident_id: str,
+    wish: ActWish,
+    by: str,
+    *,
+    also: Callable[[Session, AskedActs], None] | None = None,
+) -> AskedActs:
+    """Have an act done on the convicted nodes of an incident; the scheduler is asked by a worker.
+
+    It needs no approval; all other rules hold. ``also`` is called in the same transaction. Raises
+    :class:`NotFound`, and :class:`Conflict` that says which rule is in the way and how to go on.
+    """
+    with ctx.database.writing() as session:
+        asked = (_undrain if wish.verb is Verb.UNDRAIN else _act)(
+            Acts(session, ctx.settings), incident_id, wish, by
+        )
+        if also is not None:
+            also(session, asked)
+    return asked
+
+
+def _act(writer: Acts, incident_id: str, wish: ActWish, by: str) -> AskedActs:
+    settings = writer.settings
+    standing = standing_of(writer.session, incident_id)
+    if standing is None:
+        raise NotFound("there is no such incident", hint="GET /v1/incidents lists them")
+    _check(broken_by_mode(settings, wish.verb) or broken_by_incident(standing, settings))
+    nodes = _wanted(standing, wish)
+    for one in nodes:
+        _check(broken_by_node(standing, one, settings, writer.now))
+    if wish.dry_run or settings.act_mode is ActMode.DRY_RUN:
+        would = []
+        for one in nodes:
+            writer.would_have(standing, one, wish.verb, by)
+            command = writer.command_of(standing, one, wish.verb)
+            would.append(WouldAct(one.node, wish.verb, why_of(one, standing), command))
+        return AskedActs(dry_run=True, would=tuple(would))
+    if acts.halted(writer.session, standing.cluster_id) is not None:
+        raise HALTED.conflict()
+    done = [_begun(writer, standing, one, wish, by) for one in nodes]
+    return AskedActs(dry_run=False, actions=tuple(done))
+
+
+def _wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
+    """The convicted nodes that the wish names. Raises :class:`Conflict` where there is none."""
+    found = list(convicted(standing))
+    nodes = [one for one in found if wish.node in (None, one.node)]
+    if nodes:
+        return nodes
+    if not found:
+        why = "the answer convicts no node of a hardware cause"
+        step = "look at the suspects; act by hand at the scheduler"
+    else:
+        why = f"{wish.node} is not convicted by this answer"
+        step = f"those that are: {', '.join(one.node for one in found)}"
+    raise Broken(Rule.CONVICTED, why, step).conflict()
+
+
+def _begun(writer: Acts, standing: Standing, one: Convicted, wish: ActWish, by: str) -> NodeActView:
+    """The act of a person on one node: a new one, or one that is there and was not done."""
+    earlier = acts.of_incident(writer.session, standing.incident.id, node=one.node)
+    for it in earlier:
+        if it.state in (ActionState.DONE, ActionState.UNDONE) and it.verb in acts.TAKES_OUT:
+            raise Broken(
+                Rule.ONCE,
+                f"{one.node} was acted on for this incident already: {it.verb} is {it.state}"
+                f" ({it.id})",
+                f"`triage act undo {it.id}` takes it back; a second time, act at the scheduler",
+            ).conflict()
+    values = writer.act_on(standing, one, wish.verb, by)
+    decision = (by, writer.now) if wish.approve else (None, None)
+    values |= dict(zip(("decided_by", "decided_at"), decision, strict=True))
+    same = next((it for it in earlier if it.verb is wish.verb), None)
+    done = writer.add(**values) if same is None else writer.ask_again(same, **values)
+    if done is None:
+        raise Conflict("somebody else has just asked for the same", hint="`triage act list`")
+    return done
+
+
+def _undrain(writer: Acts, incident_id: str, wish: ActWish, by: str) -> AskedActs:
+    """Take back the drains of an incident, or of one of its nodes."""
+    drains = acts.of_incident(
+        writer.session, incident_id, node=wish.node, verb=Verb.DRAIN, state=ActionState.DONE
+    )
+    if not drains:
+        raise Conflict(
+            "no drain of this incident stands that could be taken back",
+            hint="`triage act list` shows what was done",
+        )
+    if wish.dry_run or writer.settings.act_mode is ActMode.DRY_RUN:
+        would = (WouldAct(one.node, Verb.UNDRAIN, f"takes {one.id} back", None) for one in drains)
+        return AskedActs(dry_run=True, would=tuple(would))
+    done = (writer.take_back(one, f"{by} undoes it", by) for one in drains)
+    return AskedActs(dry_run=False, actions=tuple(done))
+
+
+def _check(broken: Broken | None) -> None:
+    """Raises :class:`Conflict` for a rule that does not hold."""
+    if broken is not None:
+        raise broken.conflict()
+
+
+def halt(ctx: Context, by: str, reason: str) -> None:
     """Stop: nothing more is done to nodes until it is resumed. Halted already, it stays so.
 
     Raises :class:`Unprocessable` for a reason that is too long.
@@ -116,63 +237,60 @@ def halt(ctx: Context, by: str, reason: str) -> HaltView:
             hint="put the long story into a ticket",
             places=(Place("body/reason", "too long"),),
         )
-    now = utc_now()
+    now, why = utc_now(), reason.strip() or "a person stopped it"
     with ctx.database.writing() as session:
-        cluster_id = cluster_key(session, ctx.settings.act_cluster)
-        actions.hold_cluster(session, cluster_id)
-        why = reason.strip() or "a person stopped it"
-        if halts.begin(session, cluster_id, now, by, why):
-            audit.note(session, by, "actuator halted", subject_of(ctx), now, {"why": why})
-        found = halts.present(session, cluster_id)
-    assert found is not None
-    return found
+        cluster_id = _held_cluster(ctx, session)
+        if acts.begin_halt(session, cluster_id, now, by, why):
+            audit.note(session, by, "actuator halted", _subject_of(ctx), now, {"why": why})
 
 
 def resume(ctx: Context, by: str) -> bool:
     """Go on; False where it was not halted. Acts that were wrong before are not counted again."""
-    now = utc_now()
+    now, name = utc_now(), ctx.settings.act_cluster
     with ctx.database.writing() as session:
-        cluster_id = cluster_key(session, ctx.settings.act_cluster)
-        actions.hold_cluster(session, cluster_id)
-        ended = halts.end(session, cluster_id, now, by)
+        ended = acts.end_halt(session, _held_cluster(ctx, session), now, by)
         if ended:
-            audit.note(session, by, "actuator resumed", subject_of(ctx), now)
-        name = ctx.settings.act_cluster
-        for one in actions.listing(
-            session, cluster=name, state=str(ActionState.APPROVED), limit=500
-        ):
+            audit.note(session, by, "actuator resumed", _subject_of(ctx), now)
+        approved = acts.listing(session, cluster=name, state=ActionState.APPROVED, limit=500)
+        for one in approved:
             work.enqueue(session, WorkKind.ACT, one.id, now)
     return ended
 
 
-def subject_of(ctx: Context) -> str:
+def _held_cluster(ctx: Context, session: Session) -> int:
+    cluster_id = cluster_key(session, ctx.settings.act_cluster)
+    acts.hold_cluster(session, cluster_id)
+    return cluster_id
+
+
+def _subject_of(ctx: Context) -> str:
     return ctx.settings.act_cluster or "(no cluster)"
 
 
-def there(session: Session, action_id: str) -> NodeActView:
-    one = actions.find(session, action_id)
-    if one is None:
-        raise NotFound("there is no such act", hint="GET /v1/actions lists them")
-    return one
-
-
-def waiting(session: Session, action_id: str) -> NodeActView:
-    """A proposal that may be decided. Raises :class:`Conflict` for every other act."""
-    one = there(session, action_id)
-    if one.state is not ActionState.PROPOSED:
-        raise decided(one)
-    if one.expires_at is not None and one.expires_at <= utc_now():
-        raise Conflict(
-            f"the proposal expired at {one.expires_at:%Y-%m-%d %H:%M}Z, and nothing was done",
-            hint=f"`triage act {one.verb} {one.incident_id}` asks for it anew",
-        )
-    return one
-
-
-def decided(one: NodeActView) -> Conflict:
-    """Why a proposal that is none any more cannot be decided."""
-    by = f" by {one.decider}" if one.decided_by else ""
-    return Conflict(
-        f"the act is no proposal any more: it is {str(one.state).replace('_', ' ')}{by}",
-        hint="`triage act list` shows how each act stands",
+def how_it_stands(ctx: Context) -> ActuatorView:
+    """The actuator of the settings' cluster, as of now."""
+    settings, now = ctx.settings, utc_now()
+    counted: dict[str, Any] = {"halted": None}
+    counted |= dict.fromkeys(("acted_within_hour", "nodes_out", "wrong_within_week"), 0)
+    with ctx.database.reading() as session:
+        cluster_id = acts.cluster_id_of(session, settings.act_cluster)
+        if cluster_id is not None:
+            counted = {
+                "acted_within_hour": len(acts.nodes_since(session, cluster_id, now - _HOUR)),
+                "nodes_out": len(acts.nodes_out(session, cluster_id, now)),
+                "wrong_within_week": acts.num_wrong(session, cluster_id, now),
+                "halted": acts.halted(session, cluster_id),
+            }
+        states = acts.num_by_state(session)
+    return ActuatorView(
+        mode=settings.act_mode,
+        system=settings.act_system,
+        cluster=settings.act_cluster or None,
+        verbs=settings.act_verbs,
+        confidence=settings.act_confidence,
+        nodes_per_hour=settings.act_nodes_per_hour,
+        pool_share=settings.act_pool_share,
+        waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
+        wrong_stop=settings.act_wrong_stop,
+        **counted,
     )

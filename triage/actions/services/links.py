@@ -14,31 +14,26 @@ from urllib.parse import urlencode
 
 from sqlalchemy.orm import Session
 
-from triage.actions.store.actions import NodeActView
+from triage.actions.store.acts import NodeActView
 from triage.domain.acting import ActionState
 from triage.settings import Settings
 from triage.store.database.sealing import sealer_of
 
-__all__ = ["is_signed", "page_of", "query_of"]
-
-PURPOSE: Final = "triage approve act 1"
-DIGITS: Final = 12
+_PURPOSE: Final = "triage approve act 1"
+_DIGITS: Final = 12
 
 
 def page_of(session: Session, settings: Settings, one: NodeActView) -> str:
-    """The page of an act: with its signature while it waits, where the service has a key."""
+    """The page on which an act is decided while it waits, where the service has a key to sign
+    the link; else that of its incident.
+    """
     base = settings.public_url.rstrip("/")
-    query = query_of(session, one)
-    return f"{base}/actions/{one.id}" + (f"/decide?{query}" if query else "")
-
-
-def query_of(session: Session, one: NodeActView) -> str:
-    """What signs the link; empty for an act that is decided, and for a service without a key."""
-    keys = sealer_of(session).keys_for(PURPOSE)
+    keys = sealer_of(session).keys_for(_PURPOSE)
     if one.state is not ActionState.PROPOSED or one.expires_at is None or not keys:
-        return ""
-    until = end_of(one)
-    return urlencode({"until": until, "proof": signature(keys[0], one, until)})
+        return f"{base}/incidents/{one.incident_id}"
+    until = _end_of(one)
+    query = urlencode({"until": until, "proof": _signature(keys[0], one, until)})
+    return f"{base}/actions/{one.id}/decide?{query}"
 
 
 def is_signed(session: Session, one: NodeActView, until: str, proof: str, now: datetime) -> bool:
@@ -46,24 +41,24 @@ def is_signed(session: Session, one: NodeActView, until: str, proof: str, now: d
 
     A proposal that was made anew has a link of its own, and the one before is none any more.
     """
-    if not (until.isascii() and until.isdigit() and len(until) <= DIGITS):
+    if not (until.isascii() and until.isdigit() and len(until) <= _DIGITS):
         return False
-    if one.state is ActionState.PROPOSED and until != end_of(one):
+    if one.state is ActionState.PROPOSED and until != _end_of(one):
         return False
     if int(until) <= now.timestamp():  # as a number: digits may say a year that no date has
         return False
     offered = proof.encode("utf-8", "replace")
     found = [
-        hmac.compare_digest(signature(key, one, until).encode(), offered)
-        for key in sealer_of(session).keys_for(PURPOSE)
+        hmac.compare_digest(_signature(key, one, until).encode(), offered)
+        for key in sealer_of(session).keys_for(_PURPOSE)
     ]
     return any(found)
 
 
-def end_of(one: NodeActView) -> str:
+def _end_of(one: NodeActView) -> str:
     return "" if one.expires_at is None else str(int(one.expires_at.timestamp()))
 
 
-def signature(key: bytes, one: NodeActView, until: str) -> str:
+def _signature(key: bytes, one: NodeActView, until: str) -> str:
     said = json.dumps([one.id, str(one.verb), one.node, until]).encode()
     return base64.urlsafe_b64encode(hmac.digest(key, said, hashlib.sha256)).decode().rstrip("=")

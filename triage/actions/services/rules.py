@@ -10,28 +10,17 @@ from enum import StrEnum
 from typing import Final
 
 from triage.actions.names import NODE
-from triage.actions.store.actions import ON_NODES
-from triage.actions.store.standings import NOTHING_KNOWN, Standing
+from triage.actions.store.evidence import Source, Standing
 from triage.domain.acting import ActMode, Verb
-from triage.domain.category import HARDWARE, Action, Category, Role
+from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.states import IncidentState
-from triage.errors import Conflict
+from triage.errors import Conflict, UsageError
 from triage.settings import Settings
 from triage.store.views import ResolutionView
 
-__all__ = [
-    "HALTED",
-    "Broken",
-    "Convicted",
-    "Rule",
-    "broken_by_boot",
-    "broken_by_incident",
-    "broken_by_mode",
-    "broken_by_node",
-    "contradicts",
-    "convicted",
-    "verb_for",
-]
+OWN_VERBS: Final = (Verb.DRAIN, Verb.EXCLUDE)
+"""What the service does by itself, the first that the settings allow."""
+_BY_HAND: Final = "act by hand at the scheduler"
 
 
 class Rule(StrEnum):
@@ -76,12 +65,11 @@ HALTED: Final = Broken(
 
 @dataclass(frozen=True, slots=True)
 class Convicted:
-    """A node that the newest answer convicts and wants out; ``advice`` is its own action."""
+    """A node that the newest answer convicts and wants out."""
 
     node: str
     category: str
     confidence: float
-    advice: str
 
 
 def convicted(standing: Standing) -> Iterator[Convicted]:
@@ -90,7 +78,7 @@ def convicted(standing: Standing) -> Iterator[Convicted]:
     The confidence is the smaller one of the verdict's and the suspect's own.
     """
     verdict = standing.incident.verdict or {}
-    seen: set[str] = set()
+    seen: set[object] = set()
     for one in standing.suspects:
         node = one.get("node")
         if one.get("role") != Role.CULPRIT or node not in verdict.get("cordon", ()):
@@ -98,21 +86,24 @@ def convicted(standing: Standing) -> Iterator[Convicted]:
         if isinstance(node, str) and node not in seen:
             seen.add(node)
             belief = min(float(verdict.get("confidence", 0.0)), float(one.get("score", 0.0)))
-            yield Convicted(node, str(one["category"]), belief, str(one.get("action", "")))
+            yield Convicted(node, str(one["category"]), belief)
+
+
+def check_settings(settings: Settings) -> None:
+    """Raises :class:`UsageError` for settings of acting that cannot be; nothing is asked."""
+    for verb in settings.act_verbs if settings.act_mode is not ActMode.OFF else ():
+        if verb not in OWN_VERBS:
+            raise UsageError(f"TRIAGE_ACT_VERBS: {verb!r} is none of {', '.join(OWN_VERBS)}")
 
 
 def broken_by_mode(settings: Settings, verb: Verb | None = None) -> Broken | None:
     """Whether anything may be done at all, and whether the verb has a scheduler to ask."""
     if settings.act_mode is ActMode.OFF:
-        return Broken(
-            Rule.MODE, "acting is off", "set TRIAGE_ACT_MODE=dry_run to see what it would do"
-        )
-    if verb in ON_NODES and settings.act_system == "none":
-        return Broken(
-            Rule.SCHEDULER,
-            f"no scheduler is named that could {verb} a node",
-            "set TRIAGE_ACT_SYSTEM, or `triage act exclude`",
-        )
+        step = "set TRIAGE_ACT_MODE=dry_run to see what it would do"
+        return Broken(Rule.MODE, "acting is off", step)
+    if verb is Verb.DRAIN and settings.act_system == "none":
+        step = "set TRIAGE_ACT_SYSTEM, or `triage act exclude`"
+        return Broken(Rule.SCHEDULER, "no scheduler is named that could drain a node", step)
     return None
 
 
@@ -127,118 +118,88 @@ def broken_by_incident(standing: Standing, settings: Settings) -> Broken | None:
             "ask the service that acts on that cluster",
         )
     if incident.provisional or incident.state is not IncidentState.READY:
-        return Broken(
-            Rule.SETTLED,
-            f"the incident has not settled (it is {incident.state})",
-            "wait for its answer: `triage watch` shows it",
-        )
+        why = f"the incident has not settled (it is {incident.state})"
+        return Broken(Rule.SETTLED, why, "wait for its answer: `triage watch` shows it")
     if not standing.answered:
-        return Broken(
-            Rule.SETTLED, "something came that its answer does not know yet", "wait a moment"
-        )
+        why = "something came that its answer does not know yet"
+        return Broken(Rule.SETTLED, why, "wait a moment")
     if standing.doubted is not None:
-        return Broken(
-            Rule.EVIDENCE,
-            f"some of its evidence is of {standing.doubted}",
-            "look at the evidence, then act by hand at the scheduler",
-        )
+        why = f"some of its evidence is of {standing.doubted}"
+        return Broken(Rule.EVIDENCE, why, f"look at the evidence, then {_BY_HAND}")
     return None
 
 
 def broken_by_node(
-    standing: Standing, one: Convicted, settings: Settings, now: datetime
-) -> Broken | None:
-    """The first rule that a convicted node does not keep."""
-    said = standing.incident.resolution
-    if said is not None and contradicts(said, one.node, one.category):
-        return Broken(
-            Rule.RESOLVED,
-            f"a person said that it was {said.category}"
-            + (f" on {said.node}" if said.node else ""),
-            "resolve the incident again if that was a mistake",
-        )
+    standing: Standing, one: Convicted, settings: Settings, now: datetime,
+    booted_at: datetime | None = None,
+) -> Broken | None:  # fmt: skip
+    """The first rule that a convicted node does not keep; ``booted_at`` is its last start."""
+    return next(_broken_by_node(standing, one, settings, now, booted_at), None)
+
+
+def _broken_by_node(
+    standing: Standing, one: Convicted, settings: Settings, now: datetime,
+    booted_at: datetime | None,
+) -> Iterator[Broken]:  # fmt: skip
+    said, node, failed_at = standing.incident.resolution, one.node, standing.failed_at
+    if said is not None and contradicts(said, node, one.category):
+        why = f"a person said that it was {said.category}{f' on {said.node}' if said.node else ''}"
+        yield Broken(Rule.RESOLVED, why, "resolve the incident again if that was a mistake")
     if one.category not in HARDWARE:
-        return Broken(
-            Rule.CATEGORY, f"{one.category} is no cause in hardware", "nothing is to be taken out"
-        )
+        why = f"{one.category} is no cause in hardware"
+        yield Broken(Rule.CATEGORY, why, "nothing is to be taken out")
     if one.confidence < settings.act_confidence:
-        return Broken(
+        yield Broken(
             Rule.CONFIDENCE,
-            f"{one.node} is convicted at {one.confidence:.2f}, below TRIAGE_ACT_CONFIDENCE"
+            f"{node} is convicted at {one.confidence:.2f}, below TRIAGE_ACT_CONFIDENCE"
             f" ({settings.act_confidence:.2f})",
-            "look at the incident, then act by hand at the scheduler",
+            f"look at the incident, then {_BY_HAND}",
         )
-    if not NODE.fullmatch(one.node):
-        return Broken(
-            Rule.NAME,
-            "the node's name is not one that may go into a command",
-            "act by hand at the scheduler",
-        )
-    return broken_by_age(standing, one, settings, now) or broken_by_source(standing, one)
-
-
-def broken_by_age(
-    standing: Standing, one: Convicted, settings: Settings, now: datetime
-) -> Broken | None:
-    """Whether the failure is too long ago to say anything of the node as it is now."""
-    repaired = standing.repaired.get(one.node)
-    if repaired is not None and repaired >= standing.failed_at:
-        return Broken(
-            Rule.FRESH,
-            f"{one.node} was repaired at {repaired:%Y-%m-%d %H:%M} UTC, after this failure",
-            "if it was not, act by hand at the scheduler",
-        )
-    if now - standing.failed_at > timedelta(hours=settings.act_max_age):
-        return Broken(
-            Rule.FRESH,
-            f"the failure of {standing.failed_at:%Y-%m-%d %H:%M} UTC is longer ago than"
-            f" TRIAGE_ACT_MAX_AGE ({settings.act_max_age:g} h)",
-            "look at the node as it is now, then act by hand at the scheduler",
-        )
-    return None
-
-
-def broken_by_boot(failed_at: datetime, booted_at: datetime | None, node: str) -> Broken | None:
-    """Whether the node was started again since the failure."""
-    if booted_at is None or booted_at <= failed_at:
-        return None
-    return Broken(
-        Rule.FRESH,
-        f"{node} was started at {booted_at:%Y-%m-%d %H:%M} UTC, after this failure",
-        "look at the node as it is now, then act by hand at the scheduler",
+    if not NODE.fullmatch(node):
+        why = "the node's name is not one that may go into a command"
+        yield Broken(Rule.NAME, why, _BY_HAND)
+    # The failure may be too long ago to say anything of the node as it is now.
+    repaired, as_it_is = (
+        standing.repaired.get(node),
+        f"look at the node as it is now, then {_BY_HAND}",
     )
-
-
-def broken_by_source(standing: Standing, one: Convicted) -> Broken | None:
-    """Whether nobody who may speak of the node brought the evidence, or none of it names it."""
-    source = standing.sources.get(one.node, NOTHING_KNOWN)
+    if repaired is not None and repaired >= failed_at:
+        why = f"{node} was repaired at {_minute(repaired)}, after this failure"
+        yield Broken(Rule.FRESH, why, f"if it was not, {_BY_HAND}")
+    if booted_at is not None and booted_at > failed_at:
+        why = f"{node} was started at {_minute(booted_at)}, after this failure"
+        yield Broken(Rule.FRESH, why, as_it_is)
+    if now - failed_at > timedelta(hours=settings.act_max_age):
+        yield Broken(
+            Rule.FRESH,
+            f"the failure of {_minute(failed_at)} is longer ago than TRIAGE_ACT_MAX_AGE"
+            f" ({settings.act_max_age:g} h)",
+            as_it_is,
+        )
+    # Somebody who may speak of the node has to have brought what speaks against it.
+    source = standing.sources.get(node, Source())
     if source.foreign is not None:
-        return Broken(
+        yield Broken(
             Rule.BOUND,
-            f"what speaks against {one.node} was brought by {source.foreign}",
+            f"what speaks against {node} was brought by {source.foreign}",
             "have the scheduler's hook name the job's nodes with a token that is not bound to the"
-            " job, or act by hand at the scheduler",
+            f" job, or {_BY_HAND}",
         )
     if not source.by_name:
-        return Broken(
-            Rule.PLACED,
-            f"no line that was read names {one.node}: it is known by the number of a rank alone",
-            "look at the node, then act by hand at the scheduler",
-        )
-    return None
+        why = f"no line that was read names {node}: it is known by the number of a rank alone"
+        yield Broken(Rule.PLACED, why, f"look at the node, then {_BY_HAND}")
 
 
-def verb_for(one: Convicted, settings: Settings) -> Verb | None:
-    """What the service does by itself: a reboot where the answer asks for one, a drain, else an
-    exclusion; the first that the settings allow. One act for a node.
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def verb_for(settings: Settings) -> Verb | None:
+    """What the service does by itself: a drain where there is a scheduler, else an exclusion; the
+    first that the settings allow. One act for a node.
     """
-    allowed = set(settings.act_verbs)
-    if settings.act_system != "none":
-        if Verb.REBOOT in allowed and one.advice == Action.REBOOT_NODE:
-            return Verb.REBOOT
-        if Verb.DRAIN in allowed:
-            return Verb.DRAIN
-    return Verb.EXCLUDE if Verb.EXCLUDE in allowed else None
+    usable = OWN_VERBS if settings.act_system != "none" else (Verb.EXCLUDE,)
+    return next((verb for verb in usable if verb in settings.act_verbs), None)
 
 
 def contradicts(resolution: ResolutionView, node: str, category: str) -> bool:
@@ -247,12 +208,8 @@ def contradicts(resolution: ResolutionView, node: str, category: str) -> bool:
     It was no hardware, another node, or the network between nodes where a part of the node was
     blamed. Another part of the same node is still that node.
     """
-    if resolution.category not in HARDWARE or (
-        resolution.node is not None and resolution.node != node
-    ):
+    if resolution.category not in HARDWARE:
         return True
-    return (
-        resolution.category == Category.NETWORK
-        and resolution.node is None
-        and category != Category.NETWORK
-    )
+    if resolution.node is not None:
+        return resolution.node != node
+    return resolution.category == Category.NETWORK and category != Category.NETWORK

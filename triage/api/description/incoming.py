@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from triage.api.requests.values import NAME_SCHEMA
-from triage.domain.acting import Verb
+from triage.domain.acting import ASKED_FOR
 from triage.domain.category import Category
 from triage.notify.message import Event
 from triage.notify.request import Kind as ReceiverKind
@@ -143,7 +143,7 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "type": "object",
         "required": ["verb"],
         "properties": {
-            "verb": {"type": "string", "enum": list(Verb)},
+            "verb": {"type": "string", "enum": list(ASKED_FOR)},
             "node": may_be_null(NAME_SCHEMA),
             "dry_run": may_be_null({"type": "boolean"}),
             "approve": may_be_null({"type": "boolean"}),

@@ -1,4 +1,4 @@
-"""API servers that are away, silent, hostile or not to be asked; and reboots."""
+"""API servers that are away, silent, hostile or not to be asked."""
 
 import http.server
 import itertools
@@ -17,7 +17,6 @@ import yaml
 from tests.support.kube import InMemory, Kube, kube_in_memory, write_kubeconfig
 from triage.actions.schedulers.interface import PoolView, SchedulerAway, SchedulerRefused
 from triage.actions.schedulers.kubernetes import KubernetesScheduler, scheduler_from
-from triage.actions.schedulers.kubernetes_api import api_from
 from triage.errors import UsageError
 from triage.settings import Settings
 
@@ -37,7 +36,7 @@ def scheduler_for(
     kube: Kube, folder: Path, user: str = "actuator", timeout_s: float = 20.0
 ) -> KubernetesScheduler:
     file = write_kubeconfig(kube, folder / f"{user}.kubeconfig", user)
-    return KubernetesScheduler(api_from(str(file), timeout_s=timeout_s))
+    return scheduler_from(Settings(act_kubeconfig=str(file), act_timeout_s=timeout_s))
 
 
 def test_a_writer_that_never_rests_means_later(memory, tmp_path):
@@ -92,37 +91,11 @@ def test_a_refused_change_says_so(memory, tmp_path):
             act("gpu-n1")
 
 
-def test_pods_that_may_not_be_listed_are_no_idle_node(memory, tmp_path):
-    kube, inside = memory
-    inside.forbidden = {("actuator", "/api/v1/pods")}
-    scheduler = scheduler_for(kube, tmp_path)
-    assert "403" in scheduler.node("gpu-n1").details["pods"]
-    with pytest.raises(SchedulerRefused, match="is not known"):
-        scheduler.reboot("gpu-n1", REASON)
-
-
 def test_a_token_that_is_not_known_means_later(memory, tmp_path):
     kube, _ = memory
     stale = Kube(kube.url, False, {"actuator": "of-yesterday"})
     with pytest.raises(SchedulerAway, match="401"):
         scheduler_for(stale, tmp_path).node("gpu-n1")
-
-
-def test_reboots_are_asked_for_once_and_when_idle(memory, tmp_path):
-    kube, inside = memory
-    scheduler = scheduler_for(kube, tmp_path)
-    with pytest.raises(SchedulerRefused, match="no RebootNode resource"):
-        scheduler.reboot("gpu-n1", REASON)
-    place = "/apis/janitor.dgxc.nvidia.com/v1alpha1/rebootnodes"
-    inside.kinds.add(place)
-    kube.add_pod("trainer", "gpu-n1")
-    with pytest.raises(SchedulerAway, match="pods still run"):
-        scheduler.reboot("gpu-n1", REASON)
-    kube.remove_pod("trainer")
-    scheduler.reboot("gpu-n1", REASON)
-    scheduler.reboot("gpu-n1", "triage:inc_1:gpu_hbm:0.99")
-    asked = [one for path, one in inside.objects.items() if path.startswith(place)]
-    assert [one["spec"] for one in asked] == [{"nodeName": "gpu-n1"}]
 
 
 def test_budgets_count_the_nodes_with_gpus(memory, tmp_path):
@@ -193,7 +166,7 @@ def test_answers_of_all_kinds(tmp_path, status, body, raised):
 def test_nodes_of_odd_shapes(tmp_path, node):
     with answering(200, json.dumps(node).encode()) as url:
         seen = scheduler_for(Kube(url, False, {"actuator": "t"}), tmp_path).node("gpu-n1")
-    assert (seen.exists, seen.drained, seen.busy) == (True, False, False)
+    assert (seen.exists, seen.drained) == (True, False)
 
 
 def test_a_silent_server_costs_the_time_limit_and_no_more(tmp_path):
@@ -235,14 +208,14 @@ def test_without_the_client_its_extra_is_named(monkeypatch):
         scheduler_from(Settings())
 
 
-@pytest.mark.parametrize("verb", ["drain", "undrain", "reboot"])
+@pytest.mark.parametrize("verb", ["drain", "undrain"])
 def test_commands_can_be_pasted(memory, tmp_path, verb):
     scheduler = scheduler_for(memory[0], tmp_path)
     said = scheduler.command(verb, "gpu-n1", REASON)
     assert "gpu-n1" in said
     assert "kubectl" in said
     assert "\n" not in said
-    assert "'a; rm -rf /'" in scheduler.command(verb, "a; rm -rf /", REASON) or verb == "reboot"
+    assert "'a; rm -rf /'" in scheduler.command(verb, "a; rm -rf /", REASON)
 
 
 @pytest.mark.parametrize("kube", ["recorded", "real"], indirect=True)
@@ -261,12 +234,10 @@ def test_the_rights_of_the_manifest_suffice_and_are_no_more(kube, tmp_path):
     kube.add_node("rbac-n1")
     scheduler = scheduler_for(kube, tmp_path)
     scheduler.drain("rbac-n1", REASON)
-    assert scheduler.node("rbac-n1").details.get("pods") is None
+    assert scheduler.node("rbac-n1").drained
     scheduler.undrain("rbac-n1", REASON, None)
     assert scheduler.pool().size == 1
-    with pytest.raises(SchedulerRefused, match="no RebootNode resource"):
-        scheduler.reboot("rbac-n1", REASON)
-    core = scheduler.api.core
+    core = scheduler.core
     for forbidden in (
         lambda: core.delete_node("rbac-n1"),
         core.list_secret_for_all_namespaces,

@@ -9,16 +9,27 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import ApiKey, Artifact, Evidence, Incident, IncidentFacts, Job, Suspect, Upload
-from triage.actions.store.convictions import last_repairs, time_of_failure
+from models import (
+    ApiKey,
+    Artifact,
+    Evidence,
+    Incident,
+    IncidentFacts,
+    Job,
+    Node,
+    Repair,
+    Suspect,
+    Upload,
+)
 from triage.domain.category import Role
 from triage.domain.facts import FactsState
 from triage.domain.hosts import expand
 from triage.domain.states import ArtifactState
 from triage.store.incidents import incidents
+from triage.store.incidents.matching import failed_at_of
 from triage.store.views import IncidentView
 
-__all__ = ["NOTHING_KNOWN", "Source", "Standing", "standing_of"]
+_FACTS_USED: Final = IncidentFacts.state.in_([FactsState.USED, FactsState.LATE])
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +41,8 @@ class Source:
     number of a rank does not.
     """
 
-    foreign: str | None
-    by_name: bool
-
-
-NOTHING_KNOWN: Final = Source(None, by_name=False)
+    foreign: str | None = None
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +79,40 @@ def standing_of(session: Session, incident_id: str) -> Standing | None:
     suspects = session.scalars(
         select(Suspect.row).where(Suspect.incident_id == incident_id).order_by(Suspect.position)
     ).all()
-    named = [one for one in suspects if one.get("role") == Role.CULPRIT and one.get("node")]
+    named = {str(one["node"]): one for one in suspects
+             if one.get("role") == Role.CULPRIT and one.get("node")}  # fmt: skip
     unread = incidents.stored(session, incident_id) > 0
     return Standing(
         incident,
         row.cluster_id,
         suspects,
         answered=row.answered_inputs >= row.inputs and not unread,
-        doubted=doubted(session, incident_id, incident.cluster),
+        doubted=_doubted(session, incident_id, incident.cluster),
         failed_at=time_of_failure(incident.verdict, row.key, incident.created_at),
-        repaired=last_repairs(session, row.cluster_id, [str(one["node"]) for one in named]),
-        sources={str(one["node"]): source_of(session, incident_id, one) for one in named},
+        repaired=last_repairs(session, row.cluster_id, list(named)),
+        sources={node: _source_of(session, incident_id, one) for node, one in named.items()},
     )
 
 
-def source_of(session: Session, incident_id: str, suspect: Mapping[str, Any]) -> Source:
+def time_of_failure(verdict: Mapping[str, Any] | None, key: str, created_at: datetime) -> datetime:
+    """When a job failed: the earlier one of what was reported and what was read."""
+    said = str((verdict or {}).get("at") or "")
+    read = datetime.fromisoformat(said) if said.endswith("Z") else None
+    return min((at for at in (failed_at_of(key), read) if at is not None), default=created_at)
+
+
+def last_repairs(session: Session, cluster_id: int, nodes: Sequence[str]) -> dict[str, datetime]:
+    """When each node was last repaired."""
+    rows = session.execute(
+        select(Node.name, Repair.at)
+        .join(Repair, Repair.node_id == Node.id)
+        .where(Node.cluster_id == cluster_id, Node.name.in_(nodes))
+        .order_by(Repair.at)
+    )
+    return {row.name: row.at for row in rows}
+
+
+def _source_of(session: Session, incident_id: str, suspect: Mapping[str, Any]) -> Source:
     """Who brought what speaks against the node of a suspect, and whether it names the node."""
     node = str(suspect["node"])
     places = {(one.get("artifact"), one.get("line")) for one in suspect.get("because") or ()}
@@ -105,42 +132,37 @@ def source_of(session: Session, incident_id: str, suspect: Mapping[str, Any]) ->
     rows = [one for one in rows if (one.artifact, one.line) in places]
     good = [
         one for one in rows
-        if may_speak(one.node_pattern, node)
-        and (one.job_id is None or node in nodes_said(session, incident_id))
+        if _may_speak(one.node_pattern, node)
+        and (one.job_id is None or node in _nodes_said(session, incident_id))
     ]  # fmt: skip
-    foreign = next((str(one.key_id) for one in rows), None) if not good else None
+    foreign = f"the token {rows[0].key_id}, which is bound elsewhere" if rows and not good else None
     by_name = any(one.of == node or (one.node == node and one.rank is None) for one in good or rows)
-    return Source(None if foreign is None else f"the token {foreign}, which is bound elsewhere",
-                  by_name)  # fmt: skip
+    return Source(foreign, by_name)
 
 
-def may_speak(pattern: str | None, node: str) -> bool:
+def _may_speak(pattern: str | None, node: str) -> bool:
     return pattern is None or fnmatchcase(node, pattern)
 
 
-def nodes_said(session: Session, incident_id: str) -> set[str]:
+def _nodes_said(session: Session, incident_id: str) -> set[str]:
     """The nodes that somebody else than a token of the job itself says the job was on."""
     rows = session.execute(
         select(IncidentFacts.facts, ApiKey.node_pattern)
         .outerjoin(ApiKey, ApiKey.id == IncidentFacts.key_id)
-        .where(
-            IncidentFacts.incident_id == incident_id,
-            IncidentFacts.state.in_([FactsState.USED, FactsState.LATE]),
-            ApiKey.job_id.is_(None),
-        )
+        .where(IncidentFacts.incident_id == incident_id, _FACTS_USED, ApiKey.job_id.is_(None))
     )
-    return {node for facts, pattern in rows for node in nodes_in(facts) if may_speak(pattern, node)}
+    return {node for facts, pattern in rows for node in _nodes_in(facts.get("nodes"))
+            if _may_speak(pattern, node)}  # fmt: skip
 
 
-def nodes_in(facts: Mapping[str, Any]) -> list[str]:
-    """The names of nodes in facts as they came."""
-    nodes = facts.get("nodes")
-    if isinstance(nodes, str):
-        return expand(nodes)
-    return [one for one in nodes if isinstance(one, str)] if isinstance(nodes, list) else []
+def _nodes_in(said: object) -> list[str]:
+    """The names of nodes as they came: a list, or in the words of Slurm."""
+    if isinstance(said, str):
+        return expand(said)
+    return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
 
 
-def doubted(session: Session, incident_id: str, cluster: str | None) -> str | None:
+def _doubted(session: Session, incident_id: str, cluster: str | None) -> str | None:
     """A token whose word or files still count in the incident, and must not; why not."""
     files = (
         select(Upload.key_id)
@@ -151,8 +173,7 @@ def doubted(session: Session, incident_id: str, cluster: str | None) -> str | No
         )
     )
     words = select(IncidentFacts.key_id).where(
-        IncidentFacts.incident_id == incident_id,
-        IncidentFacts.state.in_([FactsState.USED, FactsState.LATE]),
+        IncidentFacts.incident_id == incident_id, _FACTS_USED
     )
     keys = session.execute(
         select(ApiKey.id, ApiKey.tainted_at, ApiKey.cluster)

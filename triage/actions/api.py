@@ -1,0 +1,289 @@
+"""Routes and gauges of acts on nodes, and of the start of a job."""
+
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+from time import monotonic
+from typing import Annotated, Final
+
+from anyio import to_thread
+from fastapi import Query, Request
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from triage.actions.services import decide
+from triage.actions.services.decide import ActuatorView, ActWish, AskedActs, how_it_stands
+from triage.actions.services.launch import on_launch
+from triage.actions.store import acts
+from triage.actions.store.acts import NodeActView
+from triage.api.access import Scope, actor_of, caller_of
+from triage.api.answers.json import as_json, page_of_rows
+from triage.api.description.described import json_body
+from triage.api.description.shapes import page
+from triage.api.requests.body import read_whole
+from triage.api.requests.cursors import after_time, time_cursor
+from triage.api.requests.idempotency import Keeper, once
+from triage.api.requests.paths import name_in_path
+from triage.api.requests.shapes import flag_in, only, text_in
+from triage.api.requests.strict_json import object_from
+from triage.api.requests.values import (
+    Cursor,
+    IncidentRef,
+    Limit,
+    Name,
+    PathName,
+    Wait,
+    listed,
+    one_id,
+    one_name,
+    one_of,
+)
+from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
+from triage.api.routers.incidents import incident_of
+from triage.api.routes import Routes
+from triage.api.state import state_of
+from triage.domain.acting import ASKED_FOR, ActionState, ActMode, Verb
+from triage.domain.launch import Launch, LaunchStatus
+from triage.errors import NotFound, Place, TriageError, Unprocessable
+from triage.services.context import Context
+
+_LISTED: Final = "GET /v1/actions lists them"
+_KEEP_S: Final = 5.0
+_State = Annotated[str, one_of(*ActionState), listed(*ActionState)]
+
+reading = Routes("/v1", "actions", Scope.READ)
+asking = Routes("/v1", "actions", Scope.ADMIN)
+launching = Routes("/v1/jobs", "launch", Scope.READ)
+
+
+@reading.get(
+    "/actions", "List acts on nodes", ("Newest first.", page(NodeActView, "acts")), refuses=(404,)
+)
+def list_actions(
+    request: Request,
+    cluster: Annotated[Name | None, Query(description="Left out: that of the token.")] = None,
+    incident: Annotated[IncidentRef | None, Query(description="Of this incident.")] = None,
+    node: Annotated[Name | None, Query(description="On this node.")] = None,
+    state: Annotated[_State | None, Query(description="That stand so.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """What waits for a person, what was done, and what became of it."""
+    of_cluster, before = caller_of(request).asks(cluster), after_time("actions", cursor)
+    with state_of(request).context.database.reading() as session:
+        rows = acts.listing(
+            session, before=before, limit=limit + 1, cluster=of_cluster, incident_id=incident,
+            node=node, state=state,
+        )  # fmt: skip
+
+    def cursor_of(row: NodeActView) -> str:
+        return time_cursor("actions", row.created_at, row.id)
+
+    return page_of_rows(request, rows, limit, cursor_of, NodeActView.to_dict)
+
+
+@reading.get("/actions/{id}", "One act on a node", ("The act.", NodeActView), refuses=(404,))
+def one_action(request: Request, id: str) -> Response:  # noqa: A002
+    """How it stands, with the node before and after."""
+    action_id = one_id(id, "act", _LISTED)
+    with state_of(request).context.database.reading() as session:
+        found = acts.find(session, action_id)
+    if found is None or not caller_of(request).sees(found.cluster):
+        raise NotFound("there is no such act", hint=_LISTED)
+    return as_json(found.to_dict())
+
+
+@reading.get("/actuator", "How acting stands", ("The actuator.", ActuatorView), refuses=(404,))
+def actuator(request: Request) -> Response:
+    """Mode, budget, what waits, and whether it is halted."""
+    ctx = state_of(request).context
+    if not caller_of(request).sees(ctx.settings.act_cluster or None):
+        raise NotFound("no actuator acts on the token's cluster", hint="ask without a bound token")
+    return as_json(how_it_stands(ctx).to_dict())
+
+
+@asking.post(
+    "/incidents/{id}/actions",
+    "Act on the convicted nodes of an incident",
+    {202: ("What is carried out, or would be.", AskedActs)},
+    body=json_body("NewAction"),
+    repeatable=True,
+    refuses=(404,),
+)
+async def act(request: Request, id: str) -> Response:  # noqa: A002
+    """A person's own act needs no approval; all other rules hold. `node` chooses among those
+    convicted; `dry_run` says what would be done; `approve` also goes beyond the budget.
+    """
+    ctx = state_of(request).context
+    incident_id = one_id(id, "incident", INCIDENTS_LISTED)
+    body = await read_whole(request, ctx.settings.max_hook_bytes)
+
+    def run(keeper: Keeper) -> Response:
+        with ctx.database.reading() as session:
+            incident_of(request, session, incident_id)
+        wish = _wish_in(object_from(body))
+
+        def keep(session: Session, asked: AskedActs) -> None:
+            keeper.answer(session, as_json(asked.to_dict(), 202))
+
+        asked = decide.ask(ctx, incident_id, wish, actor_of(request), also=keep)
+        return as_json(asked.to_dict(), 202)
+
+    return await to_thread.run_sync(once, request, body, run)
+
+
+def _wish_in(body: dict[str, object]) -> ActWish:
+    """Raises :class:`Unprocessable` for a body that is no wish."""
+    only(body, ("verb", "node", "dry_run", "approve"), ("verb",))
+    verb, node = text_in(body, "verb"), text_in(body, "node")
+    if verb not in ASKED_FOR:
+        raise Unprocessable(
+            "the verb is not known",
+            hint=f"give one of {', '.join(ASKED_FOR)}",
+            places=(Place("body/verb", "not a verb"),),
+        )
+    named = None if node is None else one_name(node, "body/node")
+    dry_run, approve = flag_in(body, "dry_run"), flag_in(body, "approve")
+    return ActWish(Verb(verb), named, dry_run=dry_run, approve=approve)
+
+
+def _add_decision(
+    word: str, summary: str, answer: str, about: str, do: Callable[..., NodeActView]
+) -> None:
+    """Add the route by which a person decides about one act."""
+
+    def decided(request: Request, id: str) -> Response:  # noqa: A002
+        ctx: Context = state_of(request).context
+        action_id = one_id(id, "act", _LISTED)
+
+        def run(keeper: Keeper) -> Response:
+            def keep(session: Session, one: NodeActView) -> None:
+                keeper.answer(session, as_json(one.to_dict()))
+
+            return as_json(do(ctx, action_id, actor_of(request), also=keep).to_dict())
+
+        return once(request, b"", run)
+
+    decided.__name__, decided.__doc__ = word, about
+    asking.post(
+        f"/actions/{{id}}/{word}", summary, {200: (answer, NodeActView)},
+        repeatable=True, refuses=(404, 409, 507),
+    )(decided)  # fmt: skip
+
+
+_add_decision(
+    "approve", "Approve a proposal", "It will be carried out.",
+    "Also beyond the budget; all rules are asked again before it is done.", decide.approve,
+)  # fmt: skip
+_add_decision(
+    "refuse", "Refuse a proposal", "Nothing is done.",
+    "It is not proposed again for this incident.", decide.refuse,
+)  # fmt: skip
+_add_decision(
+    "undo", "Take an act back", "The act that takes it back; an exclusion itself.",
+    "A drain is taken back where its reason at the scheduler is still ours.", decide.undo,
+)  # fmt: skip
+
+
+@asking.post(
+    "/actuator/halt",
+    "Stop acting on nodes",
+    {200: ("The actuator, halted.", ActuatorView)},
+    body=json_body("HaltRequest"),
+)
+async def halt(request: Request) -> Response:
+    """Nothing more is done to nodes until it is resumed."""
+    ctx = state_of(request).context
+    body = await read_whole(request, ctx.settings.max_hook_bytes)
+
+    def run() -> Response:
+        asked = object_from(body)
+        only(asked, ("reason",), ())
+        decide.halt(ctx, actor_of(request), text_in(asked, "reason") or "")
+        return as_json(how_it_stands(ctx).to_dict())
+
+    return await to_thread.run_sync(run)
+
+
+@asking.post(
+    "/actuator/resume",
+    "Act on nodes again",
+    {200: ("The actuator.", ActuatorView)},
+    refuses=(507,),
+)
+def resume(request: Request) -> Response:
+    """Acts that proved wrong before are not counted again."""
+    ctx = state_of(request).context
+    decide.resume(ctx, actor_of(request))
+    return as_json(how_it_stands(ctx).to_dict())
+
+
+@launching.get(
+    "/{job_id}/launch",
+    "May the job start, and without which nodes",
+    ("What the record says of a start now.", Launch),
+    refuses=(404, 409),
+)
+async def launch(
+    request: Request,
+    job_id: PathName,
+    cluster: Annotated[Name | None, Query(description="Left out: that of the token.")] = None,
+    node: Annotated[Name | None, Query(description="A node that wants to take part.")] = None,
+    wait_s: Wait = 0.0,
+) -> Response:
+    """For launchers, between attempts. From the record alone: nothing is analysed for it.
+
+    With `wait_s`, answers as soon as the newest failure of the job has settled. A job that
+    nobody knows may start, without the nodes that are out. `recommendation.action` and
+    `status` are in the words of NVRx's attribution service.
+    """
+    state = state_of(request)
+    asked = (state.context, caller_of(request), name_in_path("job_id", job_id), cluster, node)
+    found = await to_thread.run_sync(on_launch, *asked)
+    if wait_s > 0 and found.status is LaunchStatus.IN_FLIGHT and found.incident_id is not None:
+        await state.watch.settled(found.incident_id, wait_s)
+        found = await to_thread.run_sync(on_launch, *asked)
+    return as_json(found.to_dict())
+
+
+class ActGauges(Collector):
+    """Acts by verb and state, and whether the actuator is halted; asked every few seconds."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.lock = Lock()
+        self.until = 0.0
+        self.halted = False
+        self.acts: Mapping[tuple[str, str], int] = {}
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: what there is depends on the database."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Nothing where acting is off; what was last read where the database is away."""
+        if self.ctx.settings.act_mode is ActMode.OFF:
+            return
+        with self.lock:
+            if monotonic() >= self.until:
+                self.until = monotonic() + _KEEP_S
+                self._read()
+            halted, counted = self.halted, dict(self.acts)
+        yield GaugeMetricFamily(
+            "triage_actuator_halted", "Whether acts on nodes are halted.", value=float(halted)
+        )
+        family = GaugeMetricFamily(
+            "triage_acts", "Acts on nodes by verb and state.", labels=["verb", "state"]
+        )
+        for labels, number in counted.items():
+            family.add_metric(list(labels), number)
+        yield family
+
+    def _read(self) -> None:
+        try:
+            with self.ctx.database.reading() as session:
+                self.acts = acts.num_by_state(session)
+                self.halted = self.ctx.acting.halted(session, self.ctx.settings) is not None
+        except TriageError:
+            return

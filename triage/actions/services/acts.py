@@ -1,0 +1,387 @@
+"""What happens to acts within one transaction: proposed, decided, ended, taken back.
+
+Each step is written down in the audit trail, makes what is due of it due, and is told to those
+who want to know. It is called in the transaction that keeps the answer or the word that an act
+rests on, so that neither is there without the other.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from sqlalchemy.orm import Session
+
+from triage.actions.names import reason_of
+from triage.actions.schedulers.interface import scheduler_of
+from triage.actions.services.links import page_of
+from triage.actions.services.rules import (
+    HALTED,
+    Convicted,
+    broken_by_incident,
+    broken_by_node,
+    contradicts,
+    convicted,
+    verb_for,
+)
+from triage.actions.store import acts
+from triage.actions.store.acts import NodeActView
+from triage.actions.store.evidence import Standing, standing_of
+from triage.clock import utc_now
+from triage.domain.acting import ActionState, ActMode, Verb
+from triage.domain.category import Category
+from triage.domain.states import WorkKind
+from triage.errors import Conflict, NotFound, TriageError
+from triage.notify.act import ActNotice, render_act
+from triage.notify.message import Event, message_id
+from triage.notify.registry import Target
+from triage.notify.request import Kind
+from triage.settings import Settings
+from triage.store.access import audit
+from triage.store.database.ids import new_id
+from triage.store.incidents import incidents
+from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.deliveries import NewDelivery
+from triage.store.work import table as work
+
+log = structlog.get_logger(__name__)
+
+SERVICE: Final = "triage"
+"""Who acts where no person does."""
+_TOLD: Final = {
+    ActionState.PROPOSED: Event.ACTION_PROPOSED,
+    ActionState.DONE: Event.ACTION_DONE,
+    ActionState.FAILED: Event.ACTION_FAILED,
+    ActionState.LEFT_ALONE: Event.ACTION_FAILED,
+}
+_FACTS: Final = ("id", "incident_id", "cluster", "node", "verb", "state", "category",
+                 "confidence", "why", "error", "expires_at")  # fmt: skip
+_DONE_IN_WORDS: Final = {Verb.DRAIN: "drained", Verb.UNDRAIN: "given back"}
+
+
+class Acts:
+    """The acts of a service, in one transaction and at one time."""
+
+    def __init__(self, session: Session, settings: Settings, now: datetime | None = None) -> None:
+        self.session = session
+        self.settings = settings
+        self.now = now or utc_now()
+
+    # --- an incident is answered, or a person says what it was
+
+    def answered(self, incident_id: str) -> None:
+        """A settled incident has an answer: look back at what was done, propose what it wants."""
+        if self.settings.act_mode is ActMode.OFF:
+            return
+        standing = standing_of(self.session, incident_id)
+        if standing is None or broken_by_incident(standing, self.settings):
+            return
+        self.look_back(standing)
+        verb = verb_for(self.settings)
+        for one in convicted(standing):
+            broken = broken_by_node(standing, one, self.settings, self.now)
+            if verb is None or broken is not None:
+                log.info("not acted on", node=one.node, why=None if broken is None else broken.why)
+            elif not acts.of_incident(self.session, incident_id, node=one.node):
+                self._propose(standing, one, verb)
+
+    def _propose(self, standing: Standing, one: Convicted, verb: Verb) -> None:
+        """Write down what would be done, propose it, or have it done: as the mode says."""
+        mode = self.settings.act_mode
+        if mode is ActMode.DRY_RUN:
+            self.would_have(standing, one, verb, SERVICE)
+        else:
+            self.add(**self.act_on(standing, one, verb, SERVICE, waits=mode is not ActMode.AUTO))
+
+    def act_on(
+        self, standing: Standing, one: Convicted, verb: Verb, by: str, *, waits: bool = False
+    ) -> dict[str, Any]:
+        """The columns of an act on a convicted node; ``waits``: for a person."""
+        return {
+            "cluster_id": standing.cluster_id,
+            "incident_id": standing.incident.id,
+            "node": one.node,
+            "verb": verb,
+            "system": self.settings.act_system,
+            "category": one.category,
+            "confidence": one.confidence,
+            "revision": standing.incident.revision,
+            "why": why_of(one, standing),
+            "command": self.command_of(standing, one, verb),
+            **self._due(by, waits=waits),
+        }
+
+    def _due(self, by: str, *, waits: bool) -> dict[str, Any]:
+        until = self.now + timedelta(hours=self.settings.act_approval_hours)
+        state = ActionState.PROPOSED if waits else ActionState.APPROVED
+        return {"state": state, "asked_by": by, "expires_at": until if waits else None}
+
+    def command_of(self, standing: Standing, one: Convicted, verb: Verb) -> str | None:
+        """The act as a command to paste; None for an exclusion, or where no scheduler can be set
+        up.
+        """
+        if verb is Verb.EXCLUDE:
+            return None
+        reason = reason_of(standing.incident.id, Category(one.category), one.confidence)
+        try:
+            scheduler = scheduler_of(self.settings)
+            return None if scheduler is None else scheduler.command(str(verb), one.node, reason)
+        except (TriageError, OSError):
+            return None
+
+    def would_have(self, standing: Standing, one: Convicted, verb: Verb, by: str) -> None:
+        """An act that is not done, into the audit trail; each once for an answer."""
+        detail = {
+            "node": one.node,
+            "verb": str(verb),
+            "system": self.settings.act_system,
+            "revision": standing.incident.revision,
+            "confidence": round(one.confidence, 3),
+            "why": why_of(one, standing),
+            "command": self.command_of(standing, one, verb),
+        }
+        step, subject = "act would have been", standing.incident.id
+        same = audit.listing(self.session, 100, actor=by, action=step, subject=subject)
+        if not any({**row.detail, **detail} == row.detail for row in same):
+            audit.note(self.session, by, step, subject, self.now, detail)
+
+    def look_back(self, standing: Standing) -> None:
+        """Find acts that the newest answer, or what a person says, no longer bears out."""
+        if self.settings.act_mode in (ActMode.OFF, ActMode.DRY_RUN):
+            return
+        still = {one.node for one in convicted(standing)}
+        said = standing.incident.resolution
+        for one in acts.of_incident(self.session, standing.incident.id):
+            if one.verb is Verb.UNDRAIN:
+                continue
+            if said is not None and contradicts(said, one.node, str(one.category)):
+                where = f" on {said.node}" if said.node else ""
+                self._refute(one, f"a person said that it was {said.category}{where}")
+            elif one.node not in still and not broken_by_incident(standing, self.settings):
+                why = f"revision {standing.incident.revision} no longer convicts {one.node}"
+                self._refute(one, why)
+
+    def _refute(self, one: NodeActView, why: str) -> None:
+        """An act has nothing to rest on any more: it is not begun, or it is taken back."""
+        if one.state in (ActionState.PROPOSED, ActionState.APPROVED):
+            self.end(one, ActionState.LEFT_ALONE, why)
+        elif one.state in (ActionState.DONE, ActionState.UNDONE) and not acts.is_wrong(
+            self.session, one.id
+        ):
+            self._count_wrong(one, why)
+            if one.state is ActionState.DONE:
+                self.take_back(one, why, SERVICE)
+
+    def _count_wrong(self, one: NodeActView, why: str) -> None:
+        """Count an act that was wrong; too many of them within a week stop the actuator."""
+        acts.hold_cluster(self.session, one.cluster_id)
+        self.note(acts.WRONG, one, why=why)
+        self.session.flush()
+        number = acts.num_wrong(self.session, one.cluster_id, self.now)
+        if number < self.settings.act_wrong_stop:
+            return
+        reason = (
+            f"{number} acts proved wrong within a week, the last one {one.id} ({one.node}): {why}"
+        )
+        if acts.begin_halt(self.session, one.cluster_id, self.now, SERVICE, reason, one.id):
+            audit.note(self.session, SERVICE, "actuator halted", one.id, self.now, {"why": reason})
+            self._tell(one, f"The actuator stopped itself: {reason}")
+            log.error("the actuator stopped itself", why=reason)
+
+    # --- acts, step by step
+
+    def find(self, action_id: str) -> NodeActView:
+        """An act. Raises :class:`NotFound`."""
+        one = acts.find(self.session, action_id)
+        if one is None:
+            raise NotFound("there is no such act", hint="GET /v1/actions lists them")
+        return one
+
+    def add(self, **values: Any) -> NodeActView | None:  # noqa: ANN401 - by the names of columns
+        """Keep a new act, and have it done or approved; None where the incident has one of this
+        verb on this node.
+        """
+        action_id = new_id("act", self.now)
+        if not acts.add(self.session, id=action_id, created_at=self.now, **values):
+            return None
+        return self.begin(self.find(action_id))
+
+    def begin(self, one: NodeActView) -> NodeActView:
+        """An act was asked for: a proposal waits until it expires, every other one is due."""
+        due = one.expires_at if one.state is ActionState.PROPOSED else None
+        work.enqueue(self.session, WorkKind.ACT, one.id, self.now, not_before=due)
+        if one.state is ActionState.PROPOSED:
+            self.note("act proposed", one, why=one.why)
+            self._tell(one)
+        else:
+            self.note("act asked for", one, one.asked_by, why=one.why)
+        return one
+
+    def propose(self, one: NodeActView, why: str) -> NodeActView:
+        """Have an approved act wait for a person after all."""
+        until = self.now + timedelta(hours=self.settings.act_approval_hours)
+        values = {"state": ActionState.PROPOSED, "why": why, "expires_at": until}
+        acts.change(self.session, one.id, one.state, **values)
+        return self.begin(self.find(one.id))
+
+    def ask_again(self, one: NodeActView, **values: object) -> NodeActView:
+        """An act that waits, or was not done before, once more; one that is being done stays."""
+        if one.state in (ActionState.APPROVED, ActionState.ACTING):
+            return one
+        clean = dict.fromkeys(("ended_at", "error", "acted_at", "owner"))
+        # A worker that does the act holds its work first, then the act: so does everybody.
+        work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
+        asked = acts.change(self.session, one.id, one.state, **clean, **values)
+        again = self.find(one.id)
+        return self.begin(again) if asked else again
+
+    def approve(self, one: NodeActView, by: str) -> NodeActView:
+        """Have a proposal carried out, also beyond the budget: a person has decided."""
+        self._check_waiting(one)
+        if one.verb is not Verb.UNDRAIN and acts.halted(self.session, one.cluster_id):
+            raise HALTED.conflict()
+        work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
+        return self._decide(one, by, "act approved", state=ActionState.APPROVED, expires_at=None)
+
+    def refuse(self, one: NodeActView, by: str) -> NodeActView:
+        """Say no to a proposal."""
+        self._check_waiting(one)
+        return self._decide(one, by, "act refused", state=ActionState.REFUSED, ended_at=self.now)
+
+    def _decide(self, one: NodeActView, by: str, step: str, **values: object) -> NodeActView:
+        values |= {"decided_by": by, "decided_at": self.now}
+        if not acts.change(self.session, one.id, ActionState.PROPOSED, **values):
+            raise decided(self.find(one.id))
+        self.note(step, one, by)
+        return self.find(one.id)
+
+    def _check_waiting(self, one: NodeActView) -> None:
+        """Raises :class:`Conflict` for an act that is no proposal, or has expired."""
+        if one.state is not ActionState.PROPOSED:
+            raise decided(one)
+        if one.expires_at is not None and one.expires_at <= self.now:
+            raise Conflict(
+                f"the proposal expired at {one.expires_at:%Y-%m-%d %H:%M}Z, and nothing was done",
+                hint=f"`triage act {one.verb} {one.incident_id}` asks for it anew",
+            )
+
+    def undo(self, one: NodeActView, by: str) -> NodeActView:
+        """Take back what was done. Raises :class:`Conflict` for what is not done."""
+        if self.settings.act_mode is ActMode.DRY_RUN:
+            raise Conflict(
+                "the mode is dry_run: nothing is changed anywhere",
+                hint="set TRIAGE_ACT_MODE=approve, or undo it at the scheduler",
+            )
+        if one.state is not ActionState.DONE or one.verb not in (Verb.DRAIN, Verb.EXCLUDE):
+            raise Conflict(
+                f"the {one.verb} is {str(one.state).replace('_', ' ')}: there is nothing to undo",
+                hint="`triage act list` shows what was done",
+            )
+        return self.take_back(one, f"{by} undoes it", by)
+
+    def take_back(self, one: NodeActView, why: str, by: str) -> NodeActView:
+        """Undo an act that was done: an exclusion at once, a drain by another act, which is
+        returned.
+
+        By itself the service undoes in mode ``auto`` alone, and not while it is halted; else the
+        undoing waits for a person.
+        """
+        if one.verb is Verb.EXCLUDE:
+            self.undone(one, by, why=why)
+            return self.find(one.id)
+        if one.verb is not Verb.DRAIN:
+            return one
+        by_person = by != SERVICE
+        halted = acts.halted(self.session, one.cluster_id) is not None
+        waits = not by_person and (self.settings.act_mode is not ActMode.AUTO or halted)
+        decision = {"decided_by": by, "decided_at": self.now} if by_person else {
+            "decided_by": None, "decided_at": None}  # fmt: skip
+        values = {"why": why, **decision, **self._due(by, waits=waits)}
+        same = {name: getattr(one, name) for name in (
+            "cluster_id", "incident_id", "node", "system", "category", "confidence", "revision",
+        )}  # fmt: skip
+        earlier = acts.of_incident(self.session, one.incident_id, node=one.node, verb=Verb.UNDRAIN)
+        if earlier:
+            return self.ask_again(earlier[0], **values)
+        made = self.add(verb=Verb.UNDRAIN, undoes=one.id, **same, **values)
+        assert made is not None
+        return made
+
+    def undone(self, one: NodeActView, actor: str, **detail: object) -> None:
+        """An act that was done has been taken back; nothing where it stands otherwise."""
+        values = {"state": ActionState.UNDONE, "ended_at": self.now}
+        if acts.change(self.session, one.id, ActionState.DONE, **values):
+            self.note("act undone", one, actor, **detail)
+
+    def end(
+        self, one: NodeActView, state: ActionState, why: str | None = None, **values: object
+    ) -> None:
+        """An act that stands as ``one`` does has ended in ``state``.
+
+        What was not done to the node counts against no budget.
+        """
+        if state in (ActionState.LEFT_ALONE, ActionState.FAILED):
+            values.setdefault("acted_at", None)
+        values |= {"state": state, "ended_at": self.now}
+        values["error"] = None if state is ActionState.DONE else why
+        if acts.change(self.session, one.id, one.state, **values):
+            self.note(f"act {state.replace('_', ' ')}", one, **({"why": why} if why else {}))
+            self._tell(self.find(one.id))
+
+    def note(self, step: str, one: NodeActView, actor: str = SERVICE, **detail: object) -> None:
+        """One step of an act into the audit trail, such as ``act done``."""
+        facts = {"incident_id": one.incident_id, "node": one.node, "verb": str(one.verb)}
+        audit.note(self.session, actor, step, one.id, self.now, {**facts, **detail})
+
+    def _tell(self, one: NodeActView, headline: str = "") -> None:
+        """Write a message to who wants to know of acts; ``headline`` is other news than its
+        state.
+        """
+        event = Event.ACTION_FAILED if headline else _TOLD.get(one.state)
+        if event is None:
+            return
+        wire = one.to_dict()
+        notice = ActNotice(
+            event, self.now, headline or _headline_of(one), {key: wire[key] for key in _FACTS},
+            page_of(self.session, self.settings, one),
+        )  # fmt: skip
+        there = incidents.find(self.session, one.incident_id) is not None
+        step = (
+            f"{one.state}/{self.now.isoformat()}" if one.state is not ActionState.DONE else "done"
+        )
+        # Not those that the hook of an incident named: whoever holds the link may approve.
+        for receiving in subscriptions.of_event(self.session, str(event)):
+            request = render_act(notice, Target(Kind(receiving.kind), receiving.url))
+            if request is None:
+                continue
+            new = NewDelivery(
+                message_id(one.id, step, event, receiving.id),
+                receiving.id, one.incident_id if there else None, one.revision, str(event),
+                request.method, request.url, request.headers, request.body,
+            )  # fmt: skip
+            deliveries.add(self.session, new, self.now)
+            work.enqueue(self.session, WorkKind.NOTIFY, receiving.id, self.now)
+
+
+def why_of(one: Convicted, standing: Standing) -> str:
+    """Why the node is to be taken out, in a clause."""
+    job = standing.incident.job_id
+    return f"convicted of {one.category} at {one.confidence:.2f} in the job {job}"
+
+
+def decided(one: NodeActView) -> Conflict:
+    """Why a proposal that is none any more cannot be decided."""
+    by = f" by {one.decider}" if one.decided_by else ""
+    return Conflict(
+        f"the act is no proposal any more: it is {str(one.state).replace('_', ' ')}{by}",
+        hint="`triage act list` shows how each act stands",
+    )
+
+
+def _headline_of(one: NodeActView) -> str:
+    """One line: what is asked or was done, to which node, and why."""
+    what = f"{one.verb} {one.node}"
+    if one.state is ActionState.PROPOSED:
+        return f"Approve? {what}: {one.why}"
+    if one.state is ActionState.DONE:
+        return f"{one.node} was {_DONE_IN_WORDS.get(one.verb, 'excluded')}: {one.why}"
+    return f"Not done: {what}: {one.error or one.why}"

@@ -1,0 +1,262 @@
+"""Rows of acts: what was asked to be done to nodes, what became of it, and when acting halted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Any, Final, cast
+
+from sqlalchemy import CursorResult, Select, func, or_, select, tuple_, update
+from sqlalchemy.orm import Session
+
+from models import Action, ActuatorHalt, Audit, Cluster, Node, Work
+from triage.actions.names import who
+from triage.domain.acting import ActionState, Verb
+from triage.domain.category import Category
+from triage.domain.states import WorkKind
+from triage.domain.wire import UNSENT, Share, WireForm
+from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import insert_or_none
+from triage.store.views import view_of
+
+WRONG: Final = "act proved wrong"
+"""What the audit trail calls it; each act once."""
+STANDING: Final = (ActionState.ACTING, ActionState.DONE)
+TAKES_OUT: Final = (Verb.DRAIN, Verb.REBOOT, Verb.EXCLUDE)
+"""What a budget counts. Reboots are of earlier versions."""
+_WEEK: Final = timedelta(days=7)
+# Acts in one answer that nobody pages through.
+_MOST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NodeActView(WireForm):
+    """One act on one node for one incident, and how it stands."""
+
+    id: str
+    cluster_id: Annotated[int, UNSENT]
+    cluster: Annotated[str | None, "Null where nobody named one."]
+    incident_id: str
+    node: str
+    verb: Verb
+    system: Annotated[str, "The scheduler that is asked."]
+    state: ActionState
+    category: Category
+    confidence: Share
+    revision: Annotated[int, "Of the answer that it rests on."]
+    why: str
+    asked_by: Annotated[str, "`triage`, or the id of a token."]
+    decided_by: Annotated[
+        str | None, "Token that said yes or no; `link:NAME` is what somebody typed."
+    ]
+    created_at: datetime
+    expires_at: Annotated[datetime | None, "When a proposal, or an exclusion, ends by itself."]
+    decided_at: datetime | None
+    acted_at: datetime | None
+    ended_at: datetime | None
+    undoes: Annotated[str | None, "The act that this one takes back."]
+    owner: Annotated[str | None, UNSENT]
+    command: Annotated[str | None, "The same for a shell."]
+    error: str | None
+    before: Annotated[dict[str, Any] | None, "The node as it was found."]
+    after: Annotated[dict[str, Any] | None, "The node as it was left."]
+    waits_since: Annotated[datetime | None, "Since when it waits for the scheduler."]
+
+    @property
+    def at(self) -> datetime:
+        """When it came to stand as it does."""
+        return self.ended_at or self.decided_at or self.created_at
+
+    @property
+    def decider(self) -> str:
+        """Who said yes or no, else who asked for it, for people."""
+        return who(self.decided_by or self.asked_by)
+
+
+@dataclass(frozen=True, slots=True)
+class HaltView(WireForm):
+    """Since when nothing is done to nodes of the cluster, and why."""
+
+    id: Annotated[int, UNSENT]
+    at: datetime
+    by: Annotated[str, "`triage` where it stopped itself, else the id of a token."]
+    reason: str
+    action_id: Annotated[str | None, "The act that proved wrong last."]
+
+
+def cluster_id_of(session: Session, name: str) -> int | None:
+    """The number of a cluster (empty: that of jobs of no cluster); None before its first job."""
+    return session.scalar(select(Cluster.id).where(Cluster.name == name))
+
+
+def hold_cluster(session: Session, cluster_id: int) -> None:
+    """From now on nobody else begins, proposes or stops acts of the cluster, until the end of the
+    session: budgets and halts are counted by one at a time.
+    """
+    lock_rows(session, select(Cluster).where(Cluster.id == cluster_id)).one()
+
+
+def add(session: Session, **values: Any) -> bool:  # noqa: ANN401 - by the names of columns
+    """Keep an act; False where the incident has one of this verb on this node already."""
+    return insert_or_none(session, Action, _stored(values), Action.id) is not None
+
+
+def change(session: Session, action_id: str, was: ActionState, **values: object) -> bool:
+    """Set columns of an act that stands as it ``was``; False where it stands otherwise."""
+    done = session.execute(
+        update(Action)
+        .where(Action.id == action_id, Action.state == str(was))
+        .values(**_stored(values))
+        .execution_options(synchronize_session=False)
+    )
+    return cast("CursorResult[Any]", done).rowcount > 0
+
+
+def _stored(values: Mapping[str, object]) -> dict[str, object]:
+    return {key: str(one) if isinstance(one, StrEnum) else one for key, one in values.items()}
+
+
+def find(session: Session, action_id: str, *, locked: bool = False) -> NodeActView | None:
+    """One act; ``locked``: nobody else changes it before the session ends."""
+    if locked:
+        lock_rows(session, select(Action).where(Action.id == action_id)).one_or_none()
+    return next(iter(listing(session, id=action_id)), None)
+
+
+def of_incident(
+    session: Session,
+    incident_id: str,
+    *,
+    node: str | None = None,
+    verb: Verb | None = None,
+    state: ActionState | None = None,
+) -> list[NodeActView]:
+    """Acts of an incident, the first first."""
+    wanted = {"incident_id": incident_id, "node": node, "verb": verb, "state": state}
+    return listing(session, limit=_MOST, before=None, cluster=None, **wanted)[::-1]
+
+
+def listing(
+    session: Session,
+    *,
+    before: tuple[datetime, str] | None = None,
+    limit: int = 50,
+    cluster: str | None = None,
+    **wanted: str | None,
+) -> list[NodeActView]:
+    """Newest first; ``before`` is the last row already seen.
+
+    ``wanted`` are values of ``id``, ``incident_id``, ``node``, ``state`` and ``verb``; None is any.
+    """
+    conditions = [
+        getattr(Action, name) == str(value) for name, value in wanted.items() if value is not None
+    ]
+    if cluster is not None:
+        conditions.append(Cluster.name == cluster)
+    if before is not None:
+        conditions.append(tuple_(Action.created_at, Action.id) < before)
+    query = (
+        select(Action, Cluster.name, Work.waiting_since)
+        .join(Cluster, Cluster.id == Action.cluster_id)
+        .outerjoin(Work, (Work.key == Action.id) & (Work.kind == WorkKind.ACT))
+        .where(*conditions)
+        .order_by(Action.created_at.desc(), Action.id.desc())
+        .limit(limit)
+        .execution_options(populate_existing=True)
+    )
+    return [
+        view_of(
+            NodeActView, row, cluster=name or None, verb=Verb(row.verb),
+            state=ActionState(row.state), category=Category(row.category), waits_since=waits_since,
+        )
+        for row, name, waits_since in session.execute(query)
+    ]  # fmt: skip
+
+
+def nodes_since(session: Session, cluster_id: int, since: datetime) -> list[str]:
+    """Nodes that were drained or excluded since then, once for each time; also those of a time
+    that has not come: a clock may have gone back.
+    """
+    query = select(Action.node).where(
+        Action.cluster_id == cluster_id, Action.acted_at > since, Action.verb.in_(TAKES_OUT)
+    )
+    return list(session.scalars(query))
+
+
+def nodes_out(session: Session, cluster_id: int, now: datetime) -> set[str]:
+    """Nodes that acts on record took out of service or keep from launchers, or are about to."""
+    return set(session.scalars(_standing(select(Action.node), cluster_id, now)))
+
+
+def _standing(query: Select[Any], cluster_id: int, now: datetime) -> Select[Any]:
+    return query.where(
+        Action.cluster_id == cluster_id,
+        Action.verb.in_([Verb.DRAIN, Verb.EXCLUDE]),
+        Action.state.in_(STANDING),
+        or_(Action.expires_at.is_(None), Action.expires_at > now),
+    )
+
+
+def num_nodes(session: Session, cluster: str) -> int:
+    """How many nodes of a cluster are on record."""
+    query = select(func.count(Node.id)).join(Cluster, Node.cluster_id == Cluster.id)
+    return session.scalar(query.where(Cluster.name == cluster)) or 0
+
+
+def num_by_state(session: Session) -> Mapping[tuple[str, str], int]:
+    """How many acts there are, by verb and state."""
+    query = select(Action.verb, Action.state, func.count()).group_by(Action.verb, Action.state)
+    return {(verb, state): number for verb, state, number in session.execute(query)}
+
+
+def halted(session: Session, cluster_id: int) -> HaltView | None:
+    """The halt that stands; None where acts are done."""
+    row = session.scalar(_halts_of(cluster_id).order_by(ActuatorHalt.id).limit(1))
+    return None if row is None else view_of(HaltView, row)
+
+
+def begin_halt(
+    session: Session, cluster_id: int, now: datetime, by: str, reason: str, act: str | None = None
+) -> bool:
+    """Stop; False where it is stopped already. The cluster is held."""
+    if halted(session, cluster_id) is not None:
+        return False
+    session.add(ActuatorHalt(cluster_id=cluster_id, at=now, by=by, reason=reason, action_id=act))
+    session.flush()
+    return True
+
+
+def end_halt(session: Session, cluster_id: int, now: datetime, by: str) -> bool:
+    """Go on; False where nothing was stopped."""
+    rows: Sequence[ActuatorHalt] = lock_rows(session, _halts_of(cluster_id)).all()
+    for row in rows:
+        row.ended_at, row.ended_by = now, by
+    session.flush()
+    return bool(rows)
+
+
+def _halts_of(cluster_id: int) -> Select[ActuatorHalt]:
+    return select(ActuatorHalt).where(
+        ActuatorHalt.cluster_id == cluster_id, ActuatorHalt.ended_at.is_(None)
+    )
+
+
+def is_wrong(session: Session, action_id: str) -> bool:
+    """Whether this act has proved wrong."""
+    query = select(Audit.id).where(Audit.subject == action_id, Audit.action == WRONG).limit(1)
+    return session.scalar(query) is not None
+
+
+def num_wrong(session: Session, cluster_id: int, now: datetime) -> int:
+    """How many acts of the cluster have proved wrong within a week, since a person last let it
+    go on.
+    """
+    halts = select(func.max(ActuatorHalt.ended_at)).where(ActuatorHalt.cluster_id == cluster_id)
+    resumed: datetime | None = session.scalar(halts)
+    since = now - _WEEK if resumed is None else max(now - _WEEK, resumed)
+    query = (
+        select(func.count(Action.id.distinct()))
+        .join(Audit, Audit.subject == Action.id)
+        .where(Action.cluster_id == cluster_id, Audit.action == WRONG, Audit.at > since)
+    )
+    return session.scalar(query) or 0

@@ -1,0 +1,116 @@
+"""Nodes that a start should not get: convicted lately and not mended, or taken out by our acts."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from models import Action, Incident, Job, Node, Repair, Resolution, Suspect
+from triage.actions.store.acts import STANDING
+from triage.actions.store.evidence import time_of_failure
+from triage.domain.acting import ActionState, Verb
+from triage.domain.category import HARDWARE, OF_THE_NODE, Role
+from triage.domain.launch import LeftOut
+from triage.store.incidents.repeats import accused
+from triage.store.views import IncidentView
+
+# Convictions that are looked at, the newest, and of each node: verdicts are long.
+MOST_READ = 2000
+MOST_OF_NODE = 3
+
+
+def convicted_since(
+    session: Session, cluster_id: int, since: datetime, held: timedelta
+) -> Iterator[LeftOut]:
+    """The newest conviction of each node of a cluster, until ``held`` after the failure.
+
+    Those alone that the verdict names to be taken out, that no person has set right, and of
+    whose node no repair is recorded since. Times are those of the failures: what is told late is
+    as old as it is.
+    """
+    age = func.row_number().over(partition_by=Suspect.node, order_by=Incident.created_at.desc())
+    newest = (
+        select(Suspect.node, Suspect.incident_id, age.label("age"))
+        .join(Incident, Incident.id == Suspect.incident_id)
+        .join(Job, Job.id == Incident.job_fk)
+        .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+        .where(
+            Job.cluster_id == cluster_id,
+            Incident.created_at >= since,
+            Incident.provisional.is_(False),
+            Suspect.role == Role.CULPRIT,
+            Suspect.category.in_(OF_THE_NODE),
+            Suspect.node.is_not(None),
+            accused(),
+        )
+        .subquery()
+    )
+    mended = (
+        select(func.max(Repair.at))
+        .join(Node, Node.id == Repair.node_id)
+        .where(Node.cluster_id == cluster_id, Node.name == newest.c.node)
+        .scalar_subquery()
+    )
+    rows = session.execute(
+        select(
+            newest.c.node, Incident.id, Incident.verdict, Incident.key, Incident.created_at,
+            mended.label("mended"),
+        )
+        .join(Incident, Incident.id == newest.c.incident_id)
+        .where(newest.c.age <= MOST_OF_NODE)
+        .order_by(Incident.created_at.desc())
+        .limit(MOST_READ)
+    )  # fmt: skip
+    found: dict[str, tuple[datetime, LeftOut]] = {}
+    for row in rows:
+        at = time_of_failure(row.verdict, row.key, row.created_at)
+        wanted = row.node in (row.verdict or {}).get("cordon", ()) and at >= since
+        known = found.get(row.node)
+        if not wanted or (row.mended is not None and row.mended > at) or (known and known[0] >= at):
+            continue
+        why = f"convicted of {row.verdict['category']}; nobody is known to have mended it"
+        found[row.node] = at, LeftOut(row.node, why, row.id, at + held)
+    return (one for _, one in found.values())
+
+
+def acted_on(
+    session: Session, cluster_id: int, since: datetime, now: datetime
+) -> tuple[list[LeftOut], set[tuple[str, str]]]:
+    """Nodes that our acts keep out, each once, and (incident, node) of what was taken back since.
+
+    An exclusion or a drain that is done counts until it is undone, until its end, or until a
+    person says that the incident was no hardware, or another node.
+    """
+    stands = (
+        Action.state.in_(STANDING)
+        & Action.verb.in_([Verb.EXCLUDE, Verb.DRAIN])
+        & or_(Action.expires_at.is_(None), Action.expires_at > now)
+        & or_(
+            Resolution.incident_id.is_(None),
+            Resolution.category.in_(HARDWARE)
+            & or_(Resolution.node.is_(None), Resolution.node == Action.node),
+        )
+    )
+    taken_back = (Action.state == ActionState.UNDONE) & (Action.created_at >= since)
+    rows = session.scalars(
+        select(Action)
+        .outerjoin(Resolution, Resolution.incident_id == Action.incident_id)
+        .where(Action.cluster_id == cluster_id, or_(stands, taken_back))
+        .order_by(Action.node, Action.created_at)
+    )
+    out, back = {}, set()
+    for row in rows:
+        if row.state == ActionState.UNDONE:
+            back.add((row.incident_id, row.node))
+            continue
+        done = "drained" if row.verb == Verb.DRAIN else "excluded"
+        why = f"{done} for {row.category} ({row.id}); `triage act undo {row.id}` takes it back"
+        out[row.node] = LeftOut(row.node, why, row.incident_id, row.expires_at)
+    return list(out.values()), back
+
+
+def failure_of(session: Session, incident: IncidentView) -> datetime:
+    """When the job of an incident failed."""
+    key = session.scalar(select(Incident.key).where(Incident.id == incident.id))
+    return time_of_failure(incident.verdict, key or "", incident.created_at)

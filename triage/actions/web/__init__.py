@@ -1,1 +1,0 @@
-"""Pages on which a person approves, refuses and undoes."""
