@@ -194,7 +194,7 @@ def _read_table(first: tuple[int, str], lines: Iterator[Line], options: Options)
     raise UnknownFormat(
         f"line {number}: {short(header)} is no header that we know: sacct --parsable2 with JobID,"
         " State, Start and End; a table with job_id and started_at, with node and rack, with"
-        " node and gpu_uuid, with node and from, or of tickets with a title and a time;"
+        " node, kind and identity, with node and from, or of tickets with a title and a time;"
         " slurmctld.log; scontrol show node; or kubectl get -o json"
     )
 
