@@ -14,8 +14,7 @@ from triage.client.exports import tables as exported
 from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
 from triage.fleet.render import frames as frames_of_fleet
-from triage.fleet.render.notebook import FleetView
-from triage.fleet.render.pictures import FleetPictures
+from triage.fleet.render.notebook import FleetPictures, FleetView
 from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
 from triage.render.data import frames, tables
 from triage.render.pictures.alone import ReportPictures

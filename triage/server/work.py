@@ -15,7 +15,7 @@ from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
 from triage.fleet.services.telemetry.retention import prune_telemetry
-from triage.fleet.services.weekly.due import DIGEST, enqueue_digest
+from triage.fleet.services.weekly.digest import DIGEST, enqueue_digest
 from triage.notify.guard import Guard
 from triage.queue.claim import Claim
 from triage.queue.runner import GivenUp, Handler, Runner, new_owner

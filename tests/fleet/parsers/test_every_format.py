@@ -19,7 +19,7 @@ EXAMPLES = {
     "sacct": table(SACCT_HEADER, f"4711|a|NODE_FAIL|{AT}|{END}|16|gres/gpu=128|gpu[001-016]"),
     "csv": table(CSV_HEADER, f"4711,{AT}Z,{END}Z,failed,2,16,n[1-2],a,gpu"),
     "inventory": table("node,generation,rack", "n[1-2],H100,r12"),
-    "hardware": table("node,slot,gpu_serial", "n12,0,1655023014410"),
+    "hardware": table("node,kind,identity", "n12,gpu_board,1655023014410"),
     "outages": table("node,from,to,reason", f"n1,{AT},{END},HBM"),
     "tickets": table("number,created,closed,title", f'7,{AT},{END},"gpu003: GPU 3\nreplaced"'),
     "kubernetes": json.dumps({"kind": "List", "items": [

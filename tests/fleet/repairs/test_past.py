@@ -5,7 +5,7 @@ import pytest
 
 from tests.fleet.repairs.planted import ANY, NIC_REBOOTED, fleet, returns
 from triage.fleet.repairs.curve import EDGES, USUAL
-from triage.fleet.repairs.past import EARLY, LATE, WHOLE, by_group, by_node, ratios
+from triage.fleet.repairs.features import EARLY, LATE, WHOLE, by_group, by_node, ratios
 from triage.fleet.repairs.returns import Returns, returns_of
 
 

@@ -10,8 +10,7 @@ from tests.fleet.repairs.planted import record
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import FleetRecord, RepairNotes
 from triage.fleet.record.faults import faults_of
-from triage.fleet.repairs.answer import fleet_repairs
-from triage.fleet.repairs.visits import with_notes
+from triage.fleet.repairs.answer import fleet_repairs, with_notes
 from triage.reliability import record_from_frames
 
 DAY_NS = 86_400 * 10**9

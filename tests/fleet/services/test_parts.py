@@ -18,8 +18,8 @@ from tests.fleet.services.fleets import (
 from triage.domain.standing import FleetStandings, Grade, PartKind
 from triage.errors import Unprocessable
 from triage.fleet.services.answers import standings_of
+from triage.fleet.services.hooks import priors_among
 from triage.fleet.services.parts import hardware_of
-from triage.fleet.services.standings.priors import priors_among
 from triage.services.context import Context
 from triage.store import nodes
 

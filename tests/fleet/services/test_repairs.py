@@ -15,8 +15,8 @@ from triage.fleet.render.terminal.standings import standing_lines
 from triage.fleet.render.weekly import probation as weekly_sentence
 from triage.fleet.services.answers import fleet_of, standings_of
 from triage.fleet.services.health.due_list import checks_of
+from triage.fleet.services.hooks import priors_among
 from triage.fleet.services.repairs import repairs_of
-from triage.fleet.services.standings.priors import priors_among
 from triage.fleet.store import checks
 from triage.services.context import Context
 from triage.store import jobs

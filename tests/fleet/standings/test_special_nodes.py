@@ -6,7 +6,7 @@ import pytest
 
 from tests.fleet.standings.outages import at_random, in_bursts, record_of
 from triage.domain.standing import Grade
-from triage.fleet.standings.special_nodes import by_inventory
+from triage.fleet.standings.measures import by_inventory
 from triage.fleet.standings.standing import fleet_standings
 
 

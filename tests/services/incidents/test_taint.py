@@ -16,7 +16,8 @@ from triage.fleet.services.exposure.imports import import_exposure
 from triage.fleet.services.exposure.job_ended import end_from, ended
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
-from triage.fleet.store import checks, record, run_list
+from triage.fleet.store import checks, record
+from triage.fleet.store.runs import list_runs
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
@@ -213,7 +214,7 @@ def test_what_it_brought_to_the_record_of_the_fleet_is_removed(ctx: Context) -> 
     after = brought_by(ctx, liar.key_id or "").counts
     assert not any(after[kind] for kind in kinds)
     with ctx.database.reading() as session:
-        assert [run.job_id for run in run_list.listing(session)] == ["mine"]
+        assert [run.job_id for run in list_runs(session)] == ["mine"]
         [kept] = checks.newest(session)
     assert (kept.outcome, len(kept.history)) == ("pass", 1)
 

@@ -83,8 +83,7 @@ def taking(
             )
         return
     with service_packages():
-        from triage.fleet.services.exposure.import_values import day_of, names_of, zone_of
-        from triage.fleet.services.exposure.imports import import_upload
+        from triage.fleet.services.exposure.imports import day_of, import_upload, names_of, zone_of
 
         zone, day_zero = zone_of(asked["zone"]), day_of(asked["day_zero"])
         nodes = names_of(asked["nodes"])

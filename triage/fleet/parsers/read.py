@@ -12,8 +12,7 @@ from typing import Final, Protocol
 
 from triage.errors import UnknownFormat
 from triage.fleet.parsers.columns import Columns
-from triage.fleet.parsers.hardware import HardwareReader
-from triage.fleet.parsers.inventory import InventoryReader
+from triage.fleet.parsers.hardware import HardwareReader, InventoryReader
 from triage.fleet.parsers.json_document import read_document
 from triage.fleet.parsers.kubernetes import object_list
 from triage.fleet.parsers.lines import (
@@ -29,8 +28,46 @@ from triage.fleet.parsers.rows import Options, Row, RowError, Unread, short
 from triage.fleet.parsers.run_table import RunReader
 from triage.fleet.parsers.sacct import SacctReader
 from triage.fleet.parsers.slurm import controller_log, node_list
-from triage.fleet.parsers.slurm.padded import PaddedTable, is_padded_header
 from triage.fleet.parsers.tickets import TicketReader
+
+_MOST_CHARS: Final = 2000
+_HEADER: Final = re.compile(r"(?=.*\bNode ?Name\b)(?=.*\b(?:Time)?Start\b)[A-Za-z ]+")
+_RULE: Final = re.compile(r"\s*-+(?: +-+)+\s*")
+
+
+def is_padded_header(line: str) -> bool:
+    """Whether a first line names the columns of events."""
+    return len(line) <= _MOST_CHARS and _HEADER.fullmatch(line.strip()) is not None
+
+
+class PaddedTable:
+    """The columns of a padded table by place; ``names`` is empty where its rule is missing.
+
+    ``sacctmgr show event`` prints one of its own accord: names, a line of dashes that says how
+    wide each column is, and rows cut to it.
+    """
+
+    def __init__(self, header: str, rule: str) -> None:
+        self.spans = (
+            [slice(*match.span()) for match in re.finditer("-+", rule)]
+            if len(rule) <= _MOST_CHARS and _RULE.fullmatch(rule)
+            else []
+        )
+        self.names = self.fields(header)
+
+    def fields(self, text: str) -> list[str]:
+        """The fields of a row; the last one may be wider than its column."""
+        fields = [text[span].strip() for span in self.spans]
+        if fields:
+            fields[-1] = text[self.spans[-1].start :].strip()
+        return fields
+
+    def rows(self, lines: Iterable[Line]) -> Iterator[tuple[int, list[str] | None]]:
+        """Rows with their lines; None for a line that is too long."""
+        for number, text in lines:
+            if text is None or text.strip():
+                yield number, None if text is None else self.fields(text)
+
 
 _HEAD: Final = 4096
 # A list of objects; a log's first line begins with a bracket as well.
@@ -157,7 +194,7 @@ def _read_table(first: tuple[int, str], lines: Iterator[Line], options: Options)
     raise UnknownFormat(
         f"line {number}: {short(header)} is no header that we know: sacct --parsable2 with JobID,"
         " State, Start and End; a table with job_id and started_at, with node and rack, with"
-        " node and gpu_uuid, with node and from, or of tickets with a title and a time;"
+        " node, kind and identity, with node and from, or of tickets with a title and a time;"
         " slurmctld.log; scontrol show node; or kubectl get -o json"
     )
 

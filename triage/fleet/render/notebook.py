@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from triage.errors import UsageError
 from triage.fleet.render import frames
-from triage.fleet.render.pictures import FleetPictures
+from triage.fleet.render.charts import causes, leaves, over_time, projection
+from triage.fleet.render.page.style import FLEET_CSS
 from triage.fleet.render.sentences import EMPTY, STANDS_OUT, answers, is_empty, period_text
 from triage.fleet.render.words import Wire
 from triage.render.page.notebook import html_table
+from triage.render.pictures.alone import Picture, make_picture
 from triage.render.pictures.markup import el
 
 if TYPE_CHECKING:
@@ -18,6 +20,38 @@ if TYPE_CHECKING:
     from triage.domain.standing import FleetStandings
     from triage.fleet.repairs.answer import FleetRepairs
     from triage.fleet.report.report import FleetReport
+
+
+class FleetPictures:
+    """The four pictures of one fleet, as its page draws them."""
+
+    def __init__(
+        self, read: Callable[[], dict[str, Any]], read_nodes: Callable[[], Sequence[Wire]]
+    ) -> None:
+        self._read = read
+        self._read_nodes = read_nodes
+
+    def causes(self) -> Picture:
+        """Shares of the causes beside those of the Llama 3 run."""
+        return _make("causes", causes.as_svg(self._read()))
+
+    def mtti(self) -> Picture:
+        """The mean time between interruptions over the period, each with its interval."""
+        return _make("time between interruptions", over_time.as_svg(self._read()))
+
+    def projection(self) -> Picture:
+        """The mean time between interruptions by GPUs of the job, both in powers of ten."""
+        return _make("projection", projection.as_svg(self._read()))
+
+    def nodes(self) -> Picture:
+        """All nodes by their standing, each under its leaf switch."""
+        standings = {**self._read()["standings"], "nodes": self._read_nodes()}
+        return _make("nodes under leaf switches", leaves.as_svg(leaves.leaves_of(standings)))
+
+
+def _make(of: str, drawn: str) -> Picture:
+    return make_picture(of, drawn, FLEET_CSS)
+
 
 _HEAD: Final = ("node", "standing", "strikes", "why")
 _MOST_NODES: Final = 10

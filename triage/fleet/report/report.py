@@ -5,6 +5,7 @@ question (``standing``). What the record lacks is said in ``notes``, and the ans
 it are empty.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -16,7 +17,6 @@ from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed, exposed
 from triage.fleet.report.away import NextPeriod, NodesAway, next_period, nodes_away
 from triage.fleet.report.causes import CauseCount, OriginCount, by_cause, by_origin
-from triage.fleet.report.notes import notes_of, runs_without_nodes
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.plan import (
     EttrPlan,
@@ -61,6 +61,43 @@ from triage.statistics.hours_of_day import HoursOfDay, rayleigh
 from triage.statistics.lifetimes import Survival, WeibullShape, kaplan_meier, weibull_shape
 from triage.statistics.projection import Projection
 from triage.statistics.silent_days import SilentDays, silent_days
+
+
+def notes_of(record: FleetRecord, seen: Exposed) -> Iterator[str]:
+    """One sentence for each kind of gap in the record."""
+    if seen.by_calendar:
+        yield (
+            "no run is known: rates count the hours of the record, as if one job ran through; "
+            "import runs (triage fleet import) for rates per GPU and by size"
+        )
+    elif (without := int((seen.run < 0).sum())) > 0:
+        yield (
+            f"{without:,} of {len(seen.index):,} interruptions have no run: they are among the "
+            "causes, and in no rate; import what the scheduler knows of their jobs"
+        )
+    if not seen.by_calendar and not seen.gpu_hours:
+        yield "no run says how many GPUs it had: nothing can be projected"
+    if nameless := runs_without_nodes(record, seen):
+        yield (
+            f"{_many(nameless, 'run does', 'runs do')} not say on which nodes:"
+            " they count for the fleet, and for no node"
+        )
+    causes = record.interruptions.cause
+    if unknown := sum(causes[i] is None for i in seen.index):
+        yield (
+            f"{_many(unknown, 'interruption was', 'interruptions were')} not triaged, of "
+            f"{len(seen.index):,}: no cause is known"
+        )
+
+
+def runs_without_nodes(record: FleetRecord, seen: Exposed) -> int:
+    """How many runs within the record do not name their nodes."""
+    return int(((np.diff(record.runs.node_at) == 0) & (seen.hours > 0)).sum())
+
+
+def _many(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
+
 
 SCHEMA: Final = "triage.fleet/1"
 # Steps of the curve of gaps that are kept for a picture.

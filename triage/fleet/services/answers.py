@@ -3,31 +3,86 @@
 Reads only. The same database and the same times give the same answer.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
+from triage.domain.health import CheckResult
+from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings, Grade
 from triage.errors import Place, Unprocessable
-from triage.fleet.record.columns import FleetRecord
+from triage.fleet.record.columns import CounterDays, FleetRecord, NodeSignals
+from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import newest_results, open_checks
 from triage.fleet.services.record.record import record_of
-from triage.fleet.services.record.signals import with_signals
 from triage.fleet.services.repairs import probations_at
-from triage.fleet.services.telemetry.counter_days import with_counters
 from triage.fleet.services.telemetry.overview import FleetTelemetry, telemetry_of
 from triage.fleet.services.telemetry.rollups import node_telemetry
 from triage.fleet.standings.hardware import with_hardware
-from triage.fleet.standings.probation import with_probation
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
+from triage.fleet.store import telemetry
 from triage.services.context import Context
+
+
+def with_counters(session: Session, record: FleetRecord) -> FleetRecord:
+    """The record with the counters of its nodes, over its own time; as it is without any."""
+    since, until = (ns // NS_PER_DAY for ns in (record.since_ns, record.until_ns - 1))
+    seen = telemetry.seen_days(session, since, until + 1, cluster=record.cluster)
+    place = {name: index for index, name in enumerate(record.nodes)}
+    seen = [row for row in seen if row[0] in place]
+    if not seen:
+        return record
+    rows = [
+        row
+        for row in telemetry.grown_days(session, since, until + 1, cluster=record.cluster)
+        if row[0] in place
+    ]
+    names = telemetry.COUNTERS
+    growth = np.array([row[2:] for row in rows], np.float64).reshape(len(rows), len(names))
+    counters = CounterDays(
+        node=np.array([place[row[0]] for row in rows], np.int32),
+        day=np.array([row[1] - since for row in rows], np.int32),
+        growth={name: growth[:, at] for at, name in enumerate(names)},
+        seen_node=np.array([place[row[0]] for row in seen], np.int32),
+        first_day=np.array([row[1] - since for row in seen], np.int32),
+        last_day=np.array([row[2] - since for row in seen], np.int32),
+    )
+    return replace(record, counters=counters)
+
+
+def with_probation(found: FleetStandings, probations: Iterable[Probation]) -> FleetStandings:
+    """The same standings, in the same order, with the probation of each node."""
+    by_node = {one.node: one for one in probations}
+    if not by_node:
+        return found
+    nodes = (replace(row, probation=by_node.get(row.node)) for row in found.nodes)
+    return replace(found, nodes=tuple(nodes))
+
+
+def with_signals(
+    record: FleetRecord,
+    checks: Mapping[str, tuple[CheckResult, ...]],
+    telemetry: Mapping[str, Mapping[str, float]],
+) -> FleetRecord:
+    """The record with the newest checks and the telemetry of its nodes; others are left out."""
+    known = set(record.nodes)
+    signals = dict(record.signals)
+    for node in sorted(known & (checks.keys() | telemetry.keys())):
+        signals[node] = replace(
+            signals.get(node, NodeSignals()),
+            checks=checks.get(node, ()),
+            telemetry=telemetry.get(node, {}),
+        )
+    return replace(record, signals=signals)
+
 
 DAY: Final = timedelta(days=1)
 _MINUTE: Final = timedelta(minutes=1)

@@ -2,22 +2,56 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+import structlog
 from sqlalchemy.orm import Session
 
+from triage.domain.job import job_from_dict
 from triage.domain.probation import Probation
-from triage.domain.standing import Prior
+from triage.domain.standing import FleetStandings, Prior
 from triage.fleet.services.exposure.job_run import tell_failure
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.parts import saw_parts
 from triage.fleet.services.standings.cache import kept_standings
-from triage.fleet.services.standings.priors import priors_for
-from triage.fleet.services.weekly.due import enqueue_digest
+from triage.fleet.services.weekly.digest import enqueue_digest
+from triage.fleet.standings.hardware import with_sentences
+from triage.fleet.standings.words import prior_of
 from triage.fleet.store.brought import num_brought, withdraw
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.uploads.evidence import Reading
+
+log = structlog.get_logger(__name__)
+# Of an incident whose nodes nobody listed: the worst of the fleet.
+MAX_PRIORS: Final = 256
+
+
+def priors_for(ctx: Context, facts: Mapping[str, Any], cluster: str | None) -> dict[str, Prior]:
+    """What the first answer of an incident is told of its nodes; ``facts`` are the incident's.
+
+    Where our own record fails there are none: an answer does not wait for history.
+    """
+    job = job_from_dict(dict(facts))
+    try:
+        found = kept_standings(ctx, cluster or None)
+    except Exception:
+        log.exception("no standings for an analysis", cluster=cluster)
+        return {}
+    return priors_among(found, {*job.nodes, *job.rank_to_node.values()})
+
+
+def priors_among(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
+    """The priors of these nodes; where none are listed, of the worst of the fleet."""
+    priors: dict[str, Prior] = {}
+    for one in found.nodes:  # the worst come first
+        if nodes and one.node not in nodes:
+            continue
+        prior = with_sentences(prior_of(one, found.window_days), one.hardware)
+        if prior is None or len(priors) == MAX_PRIORS:
+            continue
+        priors[one.node] = prior
+    return priors
 
 
 class RecordedFleet:

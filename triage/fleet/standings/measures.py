@@ -5,6 +5,7 @@ is its time in runs. Where none does, a strike is an unplanned outage, and expos
 service: the record's less the time away.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,8 +30,35 @@ from triage.fleet.standings.places import KINDS, PlaceRate, places_of_record, st
 from triage.fleet.standings.repeated_part import OfLeaves, leaves_standing_out
 from triage.fleet.standings.saving import Cost, cost_of
 from triage.fleet.standings.signs import Sign, signs_of
-from triage.fleet.standings.special_nodes import by_inventory
 from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of, summed
+
+# How names of such nodes begin, before a number or a separator: login1, head-0, fe2, mgmt.
+_NAMES: Final = re.compile(
+    r"(?:login|logon|head|fe|front-?end|front|mgmt|manage|management|admin|master|gateway|gw"
+    r"|bastion|service|slurmctl\w*|ctl|controller|test|testbed|staging|dev|submit|visu?|dtn)"
+    r"(?:node)?(?:[-_.]?\d+)?(?:[.].*)?",
+    re.IGNORECASE,
+)
+_FEW: Final = 0.1
+
+
+def by_inventory(record: FleetRecord) -> dict[int, str]:
+    """Why each special node (front end, login node, test stand) is one, by its role or its name.
+
+    Such nodes fail of what runs on them: they are no lemons, and no part of what others are held
+    against.
+    """
+    roles = record.role or (None,) * len(record.nodes)
+    named = {node for node, name in enumerate(record.nodes) if _NAMES.fullmatch(name)}
+    if len(named) > _FEW * len(record.nodes):
+        named = set()  # a name that so many have is no other work
+    return {
+        node: "does other work than the rest: "
+        + (f"its role is {role}" if role else "its name says so")
+        for node, role in enumerate(roles)
+        if role or node in named
+    }
+
 
 # Strikes that are older are shown no more: a node stands the same in a record of any length.
 _LOOK_BACK_DAYS: Final = 112.0

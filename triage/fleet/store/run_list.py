@@ -35,7 +35,7 @@ class RunView(WireForm):
     source: str
 
 
-def listing(
+def list_runs(
     session: Session,
     *,
     job_id: str | None = None,

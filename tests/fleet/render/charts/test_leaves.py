@@ -4,7 +4,6 @@ import re
 
 from tests.fleet.render import fleets
 from triage.domain.standing import FleetStandings, Grade, Standing
-from triage.fleet.render.charts.grades import legend
 from triage.fleet.render.charts.leaves import (
     MAX_NODES,
     Leaf,
@@ -12,6 +11,7 @@ from triage.fleet.render.charts.leaves import (
     as_table,
     counts_of,
     leaves_of,
+    legend,
 )
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from triage.fleet.render.charts.scale import clock, decades, linear
+from triage.fleet.render.charts.chart import clock, decades, linear
 
 MANY = 12
 

@@ -21,8 +21,7 @@ from tests.fleet.services.fleets import (
     told,
 )
 from triage.errors import Forbidden, TooLarge, UnknownFormat, Unprocessable, UsageError
-from triage.fleet.services.exposure.import_values import zone_of
-from triage.fleet.services.exposure.imports import import_upload
+from triage.fleet.services.exposure.imports import import_upload, zone_of
 from triage.services.context import Context
 
 SACCT = (

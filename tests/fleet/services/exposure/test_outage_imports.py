@@ -11,7 +11,7 @@ from models import Node, Outage, Repair
 from tests.fleet.services.fleets import at, imported, row, service_on, stamp, told
 from triage.errors import UsageError
 from triage.fleet.record.faults import faults_of
-from triage.fleet.services.exposure.import_values import day_of, names_of
+from triage.fleet.services.exposure.imports import day_of, names_of
 from triage.fleet.services.record.record import record_of
 from triage.fleet.standings.standing import fleet_standings
 from triage.services.context import Context

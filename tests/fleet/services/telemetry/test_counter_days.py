@@ -6,9 +6,8 @@ from datetime import timedelta
 import numpy as np
 
 from tests.fleet.services.small_fleet import END, LEMON, keep_fleet
-from triage.fleet.services.answers import fleet_of, standings_of
+from triage.fleet.services.answers import fleet_of, standings_of, with_counters
 from triage.fleet.services.record.record import record_of
-from triage.fleet.services.telemetry.counter_days import with_counters
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.services.context import Context
 

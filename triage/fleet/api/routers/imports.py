@@ -17,8 +17,14 @@ from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable, UsageError
 from triage.fleet.parsers.rows import DAY_ZERO
-from triage.fleet.services.exposure.import_values import day_of, names_of, zone_of
-from triage.fleet.services.exposure.imports import MOST_ROWS, Imported, import_upload
+from triage.fleet.services.exposure.imports import (
+    MOST_ROWS,
+    Imported,
+    day_of,
+    import_upload,
+    names_of,
+    zone_of,
+)
 
 T = TypeVar("T")
 

@@ -23,8 +23,7 @@ from triage.fleet.api import forms as fleet_forms
 from triage.fleet.api.values import ClusterName, EndingName, From, StandingName, Until
 from triage.fleet.services.answers import period_of
 from triage.fleet.services.standings.cache import listed_standings
-from triage.fleet.store import run_list
-from triage.fleet.store.run_list import RunView
+from triage.fleet.store.run_list import RunView, list_runs
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
@@ -109,7 +108,7 @@ def fleet_runs(
     """
     seen = after_time("runs", cursor)
     with state_of(request).context.database.reading() as session:
-        rows = run_list.listing(
+        rows = list_runs(
             session,
             job_id=job_id,
             cluster=cluster,

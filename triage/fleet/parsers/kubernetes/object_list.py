@@ -5,17 +5,97 @@
     kubectl get nodes,events -A -o json
     {"kind": "List", "items": [{"kind": "Event", "reason": "NodeNotReady",
       "involvedObject": {"kind": "Node", "name": "gpu003"}, "lastTimestamp": ...}, ...]}
+
+NodeNotReady and NodeReady, NodeNotSchedulable (cordoned) and NodeSchedulable begin and end an
+outage. A reboot and a warning of a node are reasons for the outage that they fall into. The API
+server forgets events after an hour: what is to be kept has to be exported as often.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from triage.fleet.parsers.json_document import objects_in, sub, text
-from triage.fleet.parsers.kubernetes.events import event_changes, of_a_node
 from triage.fleet.parsers.kubernetes.jobs import OWNERS, job_rows
 from triage.fleet.parsers.kubernetes.nodes import node_changes, node_facts
-from triage.fleet.parsers.node_changes import NodeChange, joined
-from triage.fleet.parsers.rows import Options, Row, Unread
+from triage.fleet.parsers.node_changes import NodeChange, StateChange, joined
+from triage.fleet.parsers.rows import (
+    MAX_REASON,
+    Options,
+    Passed,
+    Row,
+    RowError,
+    Unread,
+    name_in,
+    time_in,
+)
+
+_NO_NODE: Final = Passed("events of other things than nodes")
+_SAYS_NOTHING: Final = Passed("events that say nothing of whether a node is in service")
+# kubelet/events/event.go and the node lifecycle controller.
+_CHANGES: Final[Mapping[str, StateChange]] = {
+    "NodeNotReady": StateChange.DOWN,
+    "NodeShutdown": StateChange.DOWN,
+    "Shutdown": StateChange.DOWN,
+    "NodeReady": StateChange.UP,
+    "NodeNotSchedulable": StateChange.DRAIN,
+    "Cordon": StateChange.DRAIN,
+    "NodeSchedulable": StateChange.UNDRAIN,
+    "Uncordon": StateChange.UNDRAIN,
+    "Rebooted": StateChange.REASON,
+}
+_TIMES: Final = (
+    "firstTimestamp", "lastTimestamp", "eventTime", "deprecatedFirstTimestamp",
+    "deprecatedLastTimestamp",
+)  # fmt: skip
+
+
+def of_a_node(event: Mapping[str, Any]) -> str:
+    """The node that an event is about; empty where it is about something else."""
+    about = sub(event, "involvedObject") or sub(event, "regarding")
+    return text(about.get("name")) if about.get("kind") == "Node" else ""
+
+
+def event_changes(
+    place: int, event: Mapping[str, Any], options: Options
+) -> Iterator[NodeChange | Row]:
+    """What an event changes; of one that was repeated the first and the last."""
+    name, reason = of_a_node(event), text(event.get("reason"))
+    if not name:
+        yield _NO_NODE
+        return
+    change = _CHANGES.get(reason)
+    if change is None and event.get("type") != "Warning":
+        yield _SAYS_NOTHING
+        return
+    try:
+        node = name_in(name, "the node")
+        times = _times_of(event, options)
+        if not times:
+            raise RowError("it has no time")
+    except RowError as error:
+        yield Unread(place, str(error))
+        return
+    reason_words = _words_of(reason, event, change)
+    for at in times:
+        yield NodeChange(at, StateChange.REASON if change is None else change, node, reason_words)
+
+
+def _words_of(reason: str, event: Mapping[str, Any], change: StateChange | None) -> str:
+    """What an event gives as a reason: one of a return none, one of going its own word."""
+    if change in (StateChange.UP, StateChange.UNDRAIN):
+        return ""
+    if change in (StateChange.DOWN, StateChange.DRAIN):
+        return reason
+    return f"{reason}: {text(event.get('message') or event.get('note'))}"[:MAX_REASON]
+
+
+def _times_of(event: Mapping[str, Any], options: Options) -> list[datetime]:
+    """When it was, first and last. Raises :class:`RowError`."""
+    stamps = [text(event.get(key)) for key in _TIMES]
+    stamps.append(text(sub(event, "series").get("lastObservedTime")))
+    return sorted({at for word in stamps if (at := time_in(word, "its time", options)) is not None})
+
 
 NAME: Final = "kubernetes"
 _KINDS: Final = frozenset({*OWNERS, "Pod", "Node", "Event"})

@@ -8,8 +8,7 @@ from typing import Final
 
 from triage.domain.counts import count
 from triage.domain.llama3 import LLAMA3_UNEXPECTED
-from triage.fleet.render.charts.chart import RIGHT, framed, rect, text, ticks_below
-from triage.fleet.render.charts.scale import Scale, linear
+from triage.fleet.render.charts.chart import RIGHT, Scale, framed, linear, rect, text, ticks_below
 from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import Wire, share
 from triage.render.pictures.markup import Html, constant, el, join

@@ -14,13 +14,14 @@ from triage.fleet.render.charts.chart import (
     RIGHT,
     TOP,
     Point,
+    Scale,
     area,
     framed,
     line,
+    linear,
     ticks_below,
     ticks_beside,
 )
-from triage.fleet.render.charts.scale import Scale, linear
 from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import (
     Wire,

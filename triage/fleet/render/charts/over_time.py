@@ -15,7 +15,9 @@ from triage.fleet.render.charts.chart import (
     LEFT,
     RIGHT,
     TOP,
+    Scale,
     area,
+    clock,
     dot,
     framed,
     level_line,
@@ -23,7 +25,6 @@ from triage.fleet.render.charts.chart import (
     text,
     ticks_beside,
 )
-from triage.fleet.render.charts.scale import Scale, clock
 from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import Estimate, Wire, day_of, duration, mark
 from triage.render.pictures.markup import Html, constant, el, join

@@ -19,7 +19,10 @@ from triage.fleet.render.charts.chart import (
     TOP,
     WIDTH,
     Point,
+    Scale,
     area,
+    clock,
+    decades,
     dot,
     framed,
     line,
@@ -28,7 +31,6 @@ from triage.fleet.render.charts.chart import (
     ticks_below,
     ticks_beside,
 )
-from triage.fleet.render.charts.scale import Scale, clock, decades
 from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import Wire, duration, hours, mark
 from triage.render.pictures.markup import Html, constant, el, join

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.grades import grade_word, known_grade
-from triage.fleet.render.charts.scale import Scale, decades
+from triage.fleet.render.charts.chart import Scale, decades
+from triage.fleet.render.charts.leaves import grade_word, known_grade
 from triage.fleet.render.charts.table import details, left_out_of, scrolled
 from triage.fleet.render.words import Wire, figure
 from triage.render.pictures.markup import Html, constant, el, join

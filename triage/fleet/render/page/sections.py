@@ -11,7 +11,7 @@ from triage.domain.counts import count
 from triage.fleet.render import precursors
 from triage.fleet.render.charts import causes, heat, leaves, lifetime, over_time, projection
 from triage.fleet.render.charts import plan as plan_tables
-from triage.fleet.render.charts.grades import legend
+from triage.fleet.render.charts.leaves import legend
 from triage.fleet.render.charts.table import (
     details,
     facts,

@@ -7,18 +7,21 @@ are kept last: they were last seen to run at the latest time that the export hol
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Annotated, ClassVar, Final
+from zoneinfo import ZoneInfo
 
 from triage.clock import utc_now
 from triage.domain.body import Body
 from triage.domain.caller import Caller
+from triage.domain.hosts import expand
 from triage.domain.wire import Keywords, WireForm
 from triage.errors import (
     ArtifactError,
     Forbidden,
     TooLarge,
     Unprocessable,
+    UsageError,
 )
 from triage.fleet.parsers.lines import Source
 from triage.fleet.parsers.read import read_exposure
@@ -33,6 +36,35 @@ from triage.services.uploads.body import DecodedReader, PeekedReader, body_of
 from triage.services.uploads.streams import first_bytes
 from triage.services.uploads.take import ReceiveLimits
 from triage.store.access import audit
+
+
+def zone_of(name: str) -> tzinfo:
+    """A zone by its name. Raises :class:`UsageError` for one that is not known."""
+    if name.upper() == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise UsageError(
+            f"{name[:80]!r} is no zone that is known here: try UTC or Europe/Berlin"
+        ) from error
+
+
+def day_of(text: str) -> datetime:
+    """The day from which days are counted. Raises :class:`UsageError`."""
+    try:
+        return datetime.combine(date.fromisoformat(text), time(), UTC)
+    except ValueError as error:
+        raise UsageError(f"{text[:80]!r} is no day such as 2024-03-30") from error
+
+
+def names_of(hosts: str) -> frozenset[str]:
+    """The names of a host list. Raises :class:`UsageError`."""
+    try:
+        return frozenset(expand(",".join(hosts.split())))
+    except ValueError as error:
+        raise UsageError(f"nodes: {error}") from error
+
 
 _MOST_LISTED: Final = 100
 # Of one request: some kilobytes can hold ten million rows, which are minutes of work.

@@ -20,9 +20,14 @@ from triage.fleet.domain.exposure import (
 )
 from triage.fleet.store import node_sets
 from triage.fleet.store.merged_rows import Tally
-from triage.fleet.store.outages import StoredOutage, keep_facts, keep_outages
+from triage.fleet.store.outages import (
+    NewRepair,
+    StoredOutage,
+    keep_facts,
+    keep_outages,
+    keep_repairs,
+)
 from triage.fleet.store.parts import PartKey, Sighting, keep_sightings
-from triage.fleet.store.repairs import NewRepair, keep_repairs
 from triage.fleet.store.runs import NewRun, keep_runs
 from triage.store import jobs
 

@@ -13,17 +13,226 @@ from typing import Final
 import numpy as np
 
 from triage.domain.precursor import NO_PRECURSORS, Precursor, PrecursorFlag, Precursors
-from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
-from triage.fleet.standings.precursors.flags import RaisedFlags, WindowGrowth, growth_of, raised
-from triage.fleet.standings.precursors.node_days import (
-    HORIZON_DAYS,
-    WINDOW_DAYS,
-    NodeDays,
-    node_days_of,
-)
-from triage.fleet.standings.precursors.words import flag_text, precursor_text, summary_text
+from triage.fleet.record.columns import CounterDays, Flags, FleetRecord, Floats, Ints, Small
+from triage.fleet.record.faults import faults_of
+from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.statistics.cause_mix import share
 from triage.statistics.false_discovery import adjusted
+
+_Days = Ints | Small
+WINDOW_DAYS: Final = 3
+HORIZON_DAYS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDays:
+    """Arrays of shape (rows, days); row ``i`` is the node ``nodes[i]`` of the record.
+
+    ``clear`` days may raise a flag; ``followed`` ones have a fault within the horizon after
+    them. ``fault_row`` and ``fault_day`` are the faults of watched nodes, each once a day.
+    """
+
+    nodes: Ints
+    clear: Flags
+    followed: Flags
+    fault_row: Ints
+    fault_day: Ints
+
+    @property
+    def num_days(self) -> int:
+        """Whole days, and the one that goes on."""
+        return int(self.clear.shape[1])
+
+
+def node_days_of(record: FleetRecord, counters: CounterDays) -> NodeDays:
+    """The days of all nodes that have telemetry."""
+    first_day = record.since_ns // NS_PER_DAY
+    num_days = max(int(-(-record.until_ns // NS_PER_DAY) - first_day), 1)
+    nodes = np.unique(counters.seen_node).astype(np.int64)
+    row_of = np.full(len(record.nodes) + 1, -1, np.int64)
+    row_of[nodes] = np.arange(len(nodes))
+    clear = _spans(
+        len(nodes), num_days, row_of[counters.seen_node], counters.first_day, counters.last_day
+    )
+    fault_row, fault_day = _faults_by_day(record, row_of, first_day, num_days)
+    clear &= _in_service(record, row_of, first_day, clear.shape)
+    clear[fault_row, fault_day] = False
+    whole = clear.copy()
+    for back in range(1, WINDOW_DAYS):
+        whole[:, back:] &= clear[:, :-back]
+        whole[:, :back] = False
+    followed = _spans(len(nodes), num_days, fault_row, fault_day - HORIZON_DAYS, fault_day - 1)
+    return NodeDays(nodes, whole, followed, fault_row, fault_day)
+
+
+def _spans(num_rows: int, num_days: int, row: Ints, first: _Days, last: _Days) -> Flags:
+    """True from ``first`` to ``last`` of each row named; what lies outside is cut off."""
+    steps = np.zeros((num_rows, num_days + 1), np.int32)
+    begin, end = np.maximum(first, 0), np.minimum(last, num_days - 1) + 1
+    kept = begin < end
+    np.add.at(steps, (row[kept], begin[kept]), 1)
+    np.add.at(steps, (row[kept], end[kept]), -1)
+    found: Flags = np.cumsum(steps, axis=1)[:, :-1] > 0
+    return found
+
+
+def _faults_by_day(
+    record: FleetRecord, row_of: Ints, first_day: int, num_days: int
+) -> tuple[Ints, Ints]:
+    """Row and day of each fault: outages that were not planned, and convictions."""
+    faults = faults_of(record)
+    start_ns = record.since_ns + faults.start_day * NS_PER_DAY
+    convicted = record.accusations.convicted
+    stop = record.accusations.interruption[convicted]
+    planned = record.interruptions.planned[stop]
+    node = np.concatenate([faults.node[faults.begun], record.accusations.node[convicted][~planned]])
+    at_ns = np.concatenate(
+        [start_ns[faults.begun], record.interruptions.at_ns[stop][~planned].astype(np.float64)]
+    )
+    day = (at_ns // NS_PER_DAY).astype(np.int64) - first_day
+    row = row_of[node]
+    inside = (row >= 0) & (day >= 0) & (day < num_days)
+    once = np.unique(row[inside] * num_days + day[inside])
+    return once // num_days, once % num_days
+
+
+def _in_service(record: FleetRecord, row_of: Ints, first_day: int, shape: tuple[int, int]) -> Flags:
+    """Days on which a node was not out of service at any time, planned or not."""
+    outages = record.outages
+    row = row_of[outages.node]
+    first = outages.start_ns // NS_PER_DAY - first_day
+    last = outages.end_ns // NS_PER_DAY - first_day
+    known = row >= 0
+    found: Flags = ~_spans(shape[0], shape[1], row[known], first[known], last[known])
+    return found
+
+
+COUNTERS: Final = {
+    "link_recovery_growth": "link recoveries",
+    "ecc_corrected_growth": "corrected memory errors",
+    "ecc_growth": "memory errors that nothing corrected",
+    "remap_growth": "remapped rows",
+    "nvlink_growth": "NVLink errors",
+    "ib_growth": "errors of its network ports",
+}
+"""What the counters are called, by the column that holds their growth."""
+
+
+def _name_of(counter: str) -> str:
+    return COUNTERS.get(counter, counter)
+
+
+def _per_cent(share: float | None) -> str:
+    return "an unknown share" if share is None else f"{share:.1%}".replace("%", " %")
+
+
+def _shares(precursor: Precursor, horizon_days: int) -> str:
+    return (
+        f"{precursor.followed} of {precursor.flags} such flags were followed by a fault within"
+        f" {horizon_days} days, base rate {_per_cent(precursor.base_rate)}"
+    )
+
+
+def flag_text(
+    precursor: Precursor, grew: float, days_ago: int, window_days: int, horizon_days: int
+) -> str:
+    """What a flag says: ``its link recoveries grew by 41 in 3 days; here 6 of 19 such ...``."""
+    when = "" if days_ago == 0 else f" ({days_ago} day{'s' * (days_ago != 1)} ago)"
+    counted = _shares(precursor, horizon_days)
+    name = _name_of(precursor.counter)
+    whose = "the" if " its " in name else "its"
+    return f"{whose} {name} grew by {grew:,.0f} in {window_days} days{when}; here {counted}"
+
+
+def precursor_text(precursor: Precursor, window_days: int, horizon_days: int) -> str:
+    """What one counter was worth in the later half of the record."""
+    name = _name_of(precursor.counter)
+    name = name[0].upper() + name[1:]
+    if precursor.threshold is None:
+        return f"{name}: no growth of them came before faults more often than chance."
+    at = f"{name}, {precursor.threshold:,.0f} or more in {window_days} days"
+    figures = _shares(precursor, horizon_days)
+    if not precursor.pays:
+        return f"{at}: {figures}: no flag is raised."
+    lead = f", {precursor.lead_days:.1f} days before" if precursor.lead_days is not None else ""
+    said = _per_cent(precursor.announced)
+    false = precursor.false_per_node_month or 0.0
+    return (
+        f"{at}: {figures}. They announced {said} of the faults{lead};"
+        f" {false:.3f} false flags per node and month."
+    )
+
+
+def summary_text(found: Precursors, fewest: int, least: int) -> str:
+    """Whether any counter announces faults."""
+    nodes = f"{found.num_nodes:,} node{'s' * (found.num_nodes != 1)} with telemetry"
+    faults = f"{found.num_faults:,} fault{'s' * (found.num_faults != 1)} of {nodes}"
+    if not found.counters:
+        return (
+            f"Whether a counter announces faults cannot be told: {faults}; the record needs"
+            f" {least} in each half of its time, and has {fewest} in one."
+        )
+    paying = [_name_of(one.counter) for one in found.counters if one.pays]
+    if not paying:
+        return f"No counter of this fleet announces faults: {faults}."
+    return f"Growth of {' and of '.join(paying)} announces faults here: {faults}."
+
+
+@dataclass(frozen=True, slots=True)
+class WindowGrowth:
+    """``grew`` has shape (rows, days): by how much a counter grew over the window that ends with
+    the day; 0 on days that raise no flag. ``rows`` are rows of the node-days.
+    """
+
+    rows: Ints
+    grew: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class RaisedFlags:
+    """Flags, by day: ``row`` of the node-days, ``day``, and by how much the counter ``grew``."""
+
+    row: Ints
+    day: Ints
+    grew: Floats
+
+    def where(self, kept: Flags) -> "RaisedFlags":
+        """Some of them."""
+        return RaisedFlags(self.row[kept], self.day[kept], self.grew[kept])
+
+
+def growth_of(counters: CounterDays, counter: str, days: NodeDays) -> WindowGrowth:
+    """The growth of the nodes of which the counter grew at all; what is not finite is none."""
+    values = np.nan_to_num(counters.growth[counter], nan=0.0, posinf=0.0, neginf=0.0)
+    known = (values > 0) & (counters.day >= 0) & (counters.day < days.num_days)
+    known &= np.isin(counters.node, days.nodes)
+    row = np.searchsorted(days.nodes, counters.node[known])
+    rows, place = np.unique(row, return_inverse=True)
+    by_day = np.zeros((len(rows), days.num_days))
+    np.add.at(by_day, (place, counters.day[known]), values[known])
+    grew = by_day.copy()
+    for back in range(1, WINDOW_DAYS):
+        grew[:, back:] += by_day[:, :-back]
+    grew[~days.clear[rows]] = 0.0
+    return WindowGrowth(rows.astype(np.int64), grew)
+
+
+def raised(growth: WindowGrowth, threshold: float) -> RaisedFlags:
+    """The flags at a threshold: the first day of each stretch, and again after the horizon."""
+    above = growth.grew >= threshold
+    busy_until = np.full(len(growth.rows), -1)
+    rows, days = [], []
+    for day in np.flatnonzero(above.any(axis=0)).tolist():
+        new = np.flatnonzero(above[:, day] & (busy_until < day))
+        busy_until[new] = day + HORIZON_DAYS
+        rows.append(new)
+        days.append(np.full(len(new), day))
+    if not rows:
+        nothing = np.zeros(0, np.int64)
+        return RaisedFlags(nothing, nothing, np.zeros(0))
+    place, day_of = np.concatenate(rows), np.concatenate(days)
+    return RaisedFlags(growth.rows[place], day_of, growth.grew[place, day_of])
+
 
 _FALSE_DISCOVERY_RATE: Final = 0.05
 # Flags pay from so many times the chance of any day on; below, they only cost looks.

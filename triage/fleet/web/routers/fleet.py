@@ -14,7 +14,7 @@ from triage.api.requests.values import Name, one_of
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.fleet.api.values import Confidence, Cost, Gpus, Nodes, RepairDays, Restart, StandingName
-from triage.fleet.render.charts.grades import WORDS, legend
+from triage.fleet.render.charts.leaves import WORDS, legend
 from triage.fleet.render.page import nodes as fleet_nodes
 from triage.fleet.render.page import repairs as fleet_repairs
 from triage.fleet.render.page import sections as fleet_sections

@@ -12,7 +12,7 @@ from triage.api.requests.values import PathName, known_query
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.errors import NotFound
-from triage.fleet.render.charts.grades import grade_word
+from triage.fleet.render.charts.leaves import grade_word
 from triage.fleet.services.health.due_list import checks_of
 from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.services.telemetry.rollups import node_telemetry
