@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.job_folders import (
     BUSES,
+    GROUP,
     HOSTS,
     ended_by,
     facts,
@@ -273,3 +274,115 @@ def test_a_suspect_has_no_rank_that_the_map_puts_elsewhere(tmp_path: Path, prefi
             assert {homes[str(rank)] for rank in ranks} <= {node}
         if name == "right":
             assert suspects[0][:2] == ("cn02", [6])
+
+
+LABELS = {
+    "[9]: ": "[{rank}]: ",
+    "[9] ": "[{rank}] ",
+    "<9>:": "<{rank}>:",
+    "9: ": "{rank}: ",
+    "mpirun --tag-output": "[1,{rank}]<stderr>: ",
+    "Ray": "(TrainWorker pid={rank}, ip=10.0.0.{k}) ",
+    "pod": "trainer-{k}-0: ",
+    "kubectl": "trainer-{k}-0 pytorch ",
+    "kubectl logs --prefix": "[pod/trainer-{k}-0/pytorch] ",
+    "compose": "worker-{k}  | ",
+    "another name": "gx-101-{k}: ",
+    "pdsh by address": "10.0.0.{k}: ",
+}
+
+
+def labelled(form: str, rank: int, line: str) -> str:
+    """A line of a rank behind the label of what gathered it."""
+    return form.format(rank=rank, k=rank // GROUP + 1) + line
+
+
+def gathered(form: str) -> list[str]:
+    """Steps of all ranks, one by one, behind their labels."""
+    return [
+        labelled(form, rank, line) for line in steps(-300, 0, 30) for rank in range(len(HOSTS) * 4)
+    ]
+
+
+def failing_behind(form: str, *, throughout: bool) -> list[str]:
+    """A log in which rank 10, on the third node, fails; all lines or its last words alone bear a
+    label.
+    """
+    lines = gathered(form) if throughout else steps()
+    return lines + [labelled(form, 10, line) for line in traceback(None, ECC)[1:]]
+
+
+@pytest.mark.parametrize("form", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("throughout", [True, False])
+def test_the_folder_of_a_merged_log_says_nothing_of_a_label(
+    tmp_path: Path, form: str, *, throughout: bool
+) -> None:
+    if not throughout and form == LABELS["pdsh by address"]:
+        pytest.skip("what stands on few lines alone may be anything")
+    lines = failing_behind(form, throughout=throughout)
+
+    wire = said(tmp_path, {**KERNELS, "nodes/cn01/job.log": lines}, facts())
+
+    named = [(node, ranks) for node, ranks, _ in ended_by(wire)]
+    assert named == ([("cn03", [10])] if "{rank}" in form and "Worker" not in form else [])
+    assert not acted_on(wire)
+    assert wire["verdict"]["category"] == "gpu_hbm"
+
+
+@pytest.mark.parametrize("form", LABELS.values(), ids=LABELS)
+def test_without_a_map_the_folder_of_a_merged_log_is_not_accused(tmp_path: Path, form: str) -> None:
+    files = {"nodes/cn01/job.log": failing_behind(form, throughout=True)}
+
+    wire = said(tmp_path, {**KERNELS, **files}, None)
+
+    assert {node for node, _, _ in ended_by(wire)} & {*HOSTS} == set()
+    assert acted_on(wire) & {*HOSTS} == set()
+    assert wire["verdict"]["category"] == "gpu_hbm"
+
+
+@pytest.mark.parametrize(
+    "form", ["{rank}: ", "[{rank}]: ", "[{local}]: ", "{local}: ", "pod-{k}: "]
+)
+def test_labels_in_the_log_of_each_node_leave_it_that_nodes(tmp_path: Path, form: str) -> None:
+    files = {}
+    for k, host in enumerate(HOSTS):
+        ranks = range(GROUP * k, GROUP * (k + 1))
+        heads = [form.format(rank=rank, local=rank % GROUP, k=k) for rank in ranks]
+        lines = [head + line for line in steps(-300, 0, 30) for head in heads]
+        words = watchdogs(ranks) if host != "cn03" else [ECC] * 4
+        lines += [
+            head + word.partition("]:")[2] if host != "cn03" else head + word
+            for head, word in zip(heads, words, strict=True)
+        ][: 4 if host != "cn03" else 1]
+        files[f"nodes/{host}/job.log"] = lines
+
+    wire = said(tmp_path, {**KERNELS, **files}, facts())
+
+    assert [node for node, _, _ in ended_by(wire)] == ["cn03"]
+
+
+ENDS = {
+    "one task": ["srun: error: cn03: task 9: Exited with exit code 1"],
+    "several": [
+        "srun: error: cn03: tasks 8-11: Exited with exit code 1",
+        "srun: error: cn01: tasks 0-3: Terminated",
+    ],
+    "killed": ["srun: error: cn03: task 9: Segmentation fault (core dumped)"],
+}
+
+
+@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("folder", ["cn01", "cn03"])
+def test_a_log_whose_launcher_names_other_hosts_is_merged(
+    tmp_path: Path, ends: list[str], folder: str, *, known: bool, kernels: bool
+) -> None:
+    files = {f"nodes/{folder}/slurm-5150.out": [*steps(), *traceback(None, ECC), *ends]}
+
+    wire = said(tmp_path, {**(KERNELS if kernels else {}), **files}, facts() if known else None)
+
+    assert {node for node, _, _ in ended_by(wire)} <= {"cn03"}
+    assert acted_on(wire) <= {"cn03"}
+    if folder == "cn03" and len(ends) == 1:
+        assert ended_by(wire)[0][0] == "cn03"

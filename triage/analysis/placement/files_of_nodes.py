@@ -6,16 +6,34 @@ other node of the job.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from triage.analysis.placement.host_names import full_host, name_in, plain_host
-from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, NO_STAMP, Evidence
+from triage.domain.evidence import (
+    BY_FILE,
+    HOST,
+    HOST_AMONG_SEVERAL,
+    LABELS,
+    NO_STAMP,
+    OWN_RANK,
+    Evidence,
+    Kind,
+)
 from triage.domain.job import Job
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
-__all__ = ["RanksByFile", "ranks_by_file", "with_lines_of_their_hosts", "without_copies"]
+__all__ = [
+    "USUAL_RANKS",
+    "RanksByFile",
+    "gathered_by_their_lines",
+    "ranks_by_file",
+    "with_labels_of_their_nodes",
+    "with_lines_of_their_hosts",
+    "without_copies",
+]
 
 
 def with_lines_of_their_hosts(
@@ -105,6 +123,60 @@ def copies_among(logs: LogSet) -> list[list[LogFile]]:
             key = (file.kind, file.lines, file.checksum, file.first_stamp, file.last_stamp)
             alike[key].append(file)
     return [files for files in alike.values() if len(files) > 1]
+
+
+# Where nothing tells how many ranks a node has, more labels than these are of several nodes.
+USUAL_RANKS: Final = 8
+
+
+def gathered_by_their_lines(
+    rows: Iterable[Evidence], own_name: Callable[[str], str], job: Job
+) -> set[str]:
+    """Logs in the folders of nodes whose lines are of several nodes, though no node of the job need
+    stand on any: a launcher names another host whose tasks ended, or labels more ranks than one
+    node has. ``own_name`` gives the job's own name of a node.
+    """
+    if len({*job.nodes, *job.rank_to_node.values()}) == 1:
+        return set()
+    most = job.gpus_per_node or USUAL_RANKS
+    gathered = set()
+    for row in rows:
+        home = node_in_name(row.artifact)
+        if home is None:
+            continue
+        if BY_FILE in row.fields:
+            if int(row.fields.get(LABELS, "0")) > most:
+                gathered.add(row.artifact)
+        elif row.kind is Kind.SCHEDULER and "tasks" in row.fields and row.node is not None:
+            if own_name(row.node) != own_name(home):
+                gathered.add(row.artifact)
+    return gathered
+
+
+def with_labels_of_their_nodes(rows: Sequence[Evidence], job: Job) -> list[Evidence]:
+    """``rows``; task labels that come again in the logs of other nodes' folders count the ranks of
+    each node.
+    """
+    most = job.gpus_per_node or USUAL_RANKS
+    homes: dict[int, set[str]] = defaultdict(set)
+    for row in rows:
+        if is_labelled(row, most) and row.rank is not None and row.node is not None:
+            homes[row.rank].add(row.node)
+    if max(homes, default=most) >= most or all(len(nodes) == 1 for nodes in homes.values()):
+        return list(rows)
+    return [
+        replace(row, rank=None, local_rank=row.rank) if is_labelled(row, most) else row
+        for row in rows
+    ]
+
+
+def is_labelled(row: Evidence, most: int) -> bool:
+    """Whether only a task's label gives the rank of a row, in a log of at most so many of them in
+    a node's folder.
+    """
+    if BY_FILE not in row.fields or OWN_RANK in row.fields or row.rank is None:
+        return False
+    return row.fields.get("task") == str(row.rank) and int(row.fields.get(LABELS, "0")) <= most
 
 
 @dataclass(frozen=True, slots=True)
