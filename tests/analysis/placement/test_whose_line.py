@@ -386,3 +386,23 @@ def test_a_log_whose_launcher_names_other_hosts_is_merged(
     assert acted_on(wire) <= {"cn03"}
     if folder == "cn03" and len(ends) == 1:
         assert ended_by(wire)[0][0] == "cn03"
+
+
+WARNED = "NCCL WARN Cuda failure 'uncorrectable ECC error encountered'"
+
+
+@pytest.mark.parametrize("label", ["3: ", "[3]: ", "[1,3]<stdout>: "])
+@pytest.mark.parametrize("init", [True, False])
+@pytest.mark.parametrize(
+    ("process", "named"),
+    [("cn03:7009:8009 [1]", ("cn03", [9])), ("cn01:7003:8003 [3]", ("cn01", [3]))],
+)
+def test_the_host_that_a_process_prints_outweighs_the_label_before_it(
+    tmp_path: Path, label: str, process: str, named: tuple[str, list[int]], *, init: bool
+) -> None:
+    lines = [f"{k}: {line}" for k, line in enumerate(init_lines())] if init else []
+    lines += [f"{rank}: {line}" for line in steps(-300, 0, 30) for rank in range(16)]
+
+    wire = said(tmp_path, {**KERNELS, "slurm.out": [*lines, f"{label}{process} {WARNED}"]}, facts())
+
+    assert ended_by(wire)[0][:2] == named

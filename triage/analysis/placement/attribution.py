@@ -372,21 +372,27 @@ def attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) 
     if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:
         rank = None
     if rank is None and node is not None:
-        if gpu is not None:
-            rank = fleet.rank_of_gpu(node, gpu)
-        if rank is None and row.local_rank is not None:
-            rank = fleet.rank_of_local(node, row.local_rank)
-        if rank is None and row.pid is not None:
-            rank = fleet.rank_of_pid(node, row.pid)
-        if rank is None and row.cuda_device is not None:
-            rank = fleet.rank_of_local(node, row.cuda_device)
+        rank = rank_at(row, node, gpu, fleet)
     row = replace(row, rank=rank, gpu=gpu) if (rank, gpu) != (row.rank, row.gpu) else row
     if rank is not None and (node is None or is_of_a_writer(row, node, fleet)):
         return of_rank(row, fleet.node_of(rank) or node)
     home = fleet.node_of(rank) if rank is not None else None
     if home not in (None, node) and not is_about_another(row) and names_its_host(row):
-        rank = None  # a number of another program, or of an earlier start: the host is what it is
+        # A number of another program, or of an earlier start: the host is what it is.
+        rank = rank_at(row, node or "", gpu, fleet)
     return row if (node, rank) == (row.node, row.rank) else replace(row, node=node, rank=rank)
+
+
+def rank_at(row: Evidence, node: str, gpu: str | None, fleet: JobPlacement) -> int | None:
+    """The rank on a node that a row means by its GPU, its local rank, its process or its device."""
+    found = fleet.rank_of_gpu(node, gpu) if gpu is not None else None
+    if found is None and row.local_rank is not None:
+        found = fleet.rank_of_local(node, row.local_rank)
+    if found is None and row.pid is not None:
+        found = fleet.rank_of_pid(node, row.pid)
+    if found is None and row.cuda_device is not None:
+        found = fleet.rank_of_local(node, row.cuda_device)
+    return found
 
 
 def at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:

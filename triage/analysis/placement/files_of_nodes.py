@@ -147,9 +147,10 @@ def gathered_by_their_lines(
         if BY_FILE in row.fields:
             if int(row.fields.get(LABELS, "0")) > most:
                 gathered.add(row.artifact)
-        elif row.kind is Kind.SCHEDULER and "tasks" in row.fields and row.node is not None:
-            if own_name(row.node) != own_name(home):
-                gathered.add(row.artifact)
+            continue
+        tells = row.kind is Kind.SCHEDULER and "tasks" in row.fields and row.node is not None
+        if tells and own_name(row.node or "") != own_name(home):
+            gathered.add(row.artifact)
     return gathered
 
 

@@ -39,6 +39,8 @@ __all__ = [
 MAX_NOTES: Final = 6
 # What says only which number is to run where.
 MAP: Final = "job.json"
+# How NCCL goes on behind ``host:pid:tid [device] ``, whatever it tells of.
+NCCL_WORDS: Final = "NCCL "
 # More ranks than any node has.
 MOST_ON_A_NODE: Final = 16
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
@@ -177,7 +179,9 @@ class SeatClaims:
         if row.node is not None:
             node = self.own_name(row.node)
             self.nodes.add(rank, node, source)
-            if row.pid is not None:
+            # Of a label that another node contradicts the process is not that rank's either.
+            is_its = row.kind is Kind.IDENTITY or self.nodes.value[rank] == node
+            if row.pid is not None and is_its:
                 self.pids.setdefault((node, row.pid), rank)
         if row.gpu is not None and row.kind is Kind.IDENTITY:
             self.gpus.add(rank, row.gpu, source)
@@ -351,7 +355,8 @@ def is_about_another(row: Evidence) -> bool:
 
 def names_its_host(row: Evidence) -> bool:
     """Whether the node of a row is the host that the process itself printed: NCCL's, or Ray's."""
-    own = row.kind is Kind.NCCL or (row.kind is Kind.IDENTITY and row.pid is not None)
+    of_nccl = row.kind is Kind.IDENTITY or row.text.startswith(NCCL_WORDS)
+    own = row.kind is Kind.NCCL or (of_nccl and row.pid is not None)
     own = own and row.fields.get("printed_by") != row.node
     return own and BY_FILE not in row.fields and not is_about_another(row)
 
