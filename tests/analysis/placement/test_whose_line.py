@@ -96,6 +96,53 @@ def test_the_same_bytes_from_several_nodes_belong_to_nobody(
     assert wire["verdict"]["category"] == "gpu_hbm"
 
 
+ENDED = [*steps(), *traceback(None, ECC)]
+COPIES = {
+    "another head": ("\n", ["#!/bin/bash", "hostname", *ENDED]),
+    "another tail": ("\n", [*ENDED, "[end of the output]"]),
+    "line ends": ("\r\n", ENDED),
+    "its last lines": ("\n", ENDED[9:]),
+    "both": ("\r\n", ["#!/bin/bash", *ENDED, "bye"]),
+}
+
+
+@pytest.mark.parametrize(("end", "copy"), COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("known", [True, False])
+def test_copies_that_were_cut_or_begun_in_another_way_belong_to_nobody(
+    tmp_path: Path, end: str, copy: list[str], *, known: bool
+) -> None:
+    path = tmp_path / "nodes" / "cn04" / "job.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes("".join(f"{line}{end}" for line in copy).encode())
+
+    wire = said(
+        tmp_path, {**KERNELS, "nodes/cn01/job.log": [*ENDED, "end"]}, facts() if known else None
+    )
+
+    assert ended_by(wire) == []
+    assert not acted_on(wire)
+    assert wire["verdict"]["category"] == "gpu_hbm"
+
+
+OWN_LOGS = {
+    "another error": [*steps(), *watchdogs(range(12, 16))],
+    "the same error at another time": [*steps(-600, -300), *traceback(None, ECC, -299)],
+    "the same steps without an error": steps(),
+    "steps of another time": [line.replace("0] step", "5] step") for line in steps()] + ENDED[-5:],
+}
+
+
+@pytest.mark.parametrize("lines", OWN_LOGS.values(), ids=OWN_LOGS)
+def test_logs_of_two_nodes_that_share_some_lines_are_still_theirs(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    files = {"nodes/cn01/job.log": ENDED, "nodes/cn04/job.log": lines}
+
+    wire = said(tmp_path, {**KERNELS, **files}, facts())
+
+    assert "cn01" in {node for node, _, _ in ended_by(wire)}
+
+
 def test_copies_of_a_log_with_a_rank_are_that_ranks(tmp_path: Path) -> None:
     lines = [*init_lines(), *steps(), *traceback(14, ECC)]
 
@@ -312,13 +359,17 @@ def failing_behind(form: str, *, throughout: bool) -> list[str]:
     return lines + [labelled(form, 10, line) for line in traceback(None, ECC)[1:]]
 
 
-@pytest.mark.parametrize("form", LABELS.values(), ids=LABELS)
-@pytest.mark.parametrize("throughout", [True, False])
+# An address on a few lines alone may be anything.
+ON_FEW_LINES = {name: form for name, form in LABELS.items() if name != "pdsh by address"}
+
+
+@pytest.mark.parametrize(
+    ("form", "throughout"),
+    [*((one, True) for one in LABELS.values()), *((one, False) for one in ON_FEW_LINES.values())],
+)
 def test_the_folder_of_a_merged_log_says_nothing_of_a_label(
     tmp_path: Path, form: str, *, throughout: bool
 ) -> None:
-    if not throughout and form == LABELS["pdsh by address"]:
-        pytest.skip("what stands on few lines alone may be anything")
     lines = failing_behind(form, throughout=throughout)
 
     wire = said(tmp_path, {**KERNELS, "nodes/cn01/job.log": lines}, facts())
