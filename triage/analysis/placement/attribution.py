@@ -379,7 +379,8 @@ def attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) 
     home = fleet.node_of(rank) if rank is not None else None
     if home not in (None, node) and not is_about_another(row) and names_its_host(row):
         # A number of another program, or of an earlier start: the host is what it is.
-        rank = rank_at(row, node or "", gpu, fleet)
+        own = rank_at(row, node or "", gpu, fleet)
+        rank = own if own is not None and fleet.node_of(own) == node else None
     return row if (node, rank) == (row.node, row.rank) else replace(row, node=node, rank=rank)
 
 

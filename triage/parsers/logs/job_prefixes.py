@@ -73,9 +73,13 @@ TASK: Final = re.compile(r"(?:(\d{1,6}): |\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)
 # Where all lines of a log begin with a label, what follows it may be anything.
 NUMBER_LABEL: Final = re.compile(r" {0,8}(?:(\d{1,6}): ?|\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)")
 # "trainer-2-0: ", "[cn-101-1] ", "worker-1  | ", "10.0.0.7: ", and "trainer-2-0 pytorch " as
-# kubectl puts a pod and its container before what they say.
+# kubectl puts a pod and its container before what they say; "[default0]:" and "[rank3]:" are read
+# as what they are.
 NAME_LABEL: Final = re.compile(
-    r" {0,8}\[?((?=[\w.-]{0,252}\d)(?:[A-Za-z][\w.-]{1,252}|\d{1,3}(?:\.\d{1,3}){3}))"
+    r" {0,8}(?!\[?[A-Za-z_][A-Za-z_.-]{0,40}\d{1,4}(?:\|\d{1,7})?\]:"
+    r"|\[?(?i:rank|step|iter\w*|epoch|gpu|cuda|task|proc\w*|pid|line|stage|layer|device|dev|group"
+    r"|pg|pp|tp|dp)[\d_.-])"
+    r"\[?((?=[\w.-]{0,252}\d)(?:[A-Za-z][\w.-]{1,252}|\d{1,3}(?:\.\d{1,3}){3}))"
     r"(?:(?::\d{1,5})?\]:? |: | {1,40}\| ?| [a-z][a-z-]{2,40} (?=\S))"
 )
 
