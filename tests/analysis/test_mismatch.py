@@ -1,4 +1,4 @@
-"""A pair that disagrees: decided by what each of the two issued before, else a tie."""
+"""A pair that disagrees is a tie, whatever each of the two issued before."""
 
 import json
 from pathlib import Path
@@ -52,25 +52,25 @@ def write_dump(folder: Path, rank: int, operations: list[Operation]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("past", "of_rank_0", "culprits"),
+    ("past", "of_rank_0"),
     [
-        pytest.param([SUM] * 5, gather(64), {0}, id="it gathers for the first time"),
-        pytest.param([SUM, gather(3), SUM, gather(4)], gather(5), set(), id="it gathered before"),
-        pytest.param([SUM, scatter_of(2), SUM], gather(5), set(), id="it may have gathered before"),
-        pytest.param([SUM] * 5, ("all_reduce", [65], [[65]]), {0}, id="another size, first time"),
+        pytest.param([SUM] * 5, gather(64), id="it gathers for the first time"),
+        pytest.param([SUM, gather(3), SUM, gather(4)], gather(5), id="it gathered before"),
+        pytest.param([SUM, scatter_of(2), SUM], gather(5), id="it may have gathered before"),
+        pytest.param([SUM] * 5, ("all_reduce", [65], [[65]]), id="another size, first time"),
         pytest.param(
-            [SUM, ("all_reduce", [65], [[65]])] * 2, ("all_reduce", [65], [[65]]), set(),
+            [SUM, ("all_reduce", [65], [[65]])] * 2, ("all_reduce", [65], [[65]]),
             id="another size, as before",
         ),
     ],
 )  # fmt: skip
-def test_who_of_two_is_odd(
-    past: list[Operation], of_rank_0: Operation, culprits: set[int], tmp_path: Path
+def test_of_two_nobody_is_convicted(
+    past: list[Operation], of_rank_0: Operation, tmp_path: Path
 ) -> None:
     write_dump(tmp_path, 0, [*past, of_rank_0])
     write_dump(tmp_path, 1, [*past, SUM])
     answer = triage.analyze(tmp_path).answer
-    assert answer.verdict.category == "collective_mismatch"
-    found = {one.ranks for one in answer.suspects if one.role == "culprit"}
-    assert found == {(rank,) for rank in culprits}
-    assert (answer.verdict.confidence > 0.9) == bool(culprits)
+    assert (answer.verdict.kind, answer.verdict.category) == ("desync", "collective_mismatch")
+    assert {rank for one in answer.suspects for rank in one.ranks} == {0, 1}
+    assert {one.role for one in answer.suspects} == {"possible"}
+    assert answer.verdict.confidence < 0.5

@@ -22,6 +22,7 @@ __all__ = [
     "HOST",
     "HOST_AMONG_SEVERAL",
     "KERNEL_KINDS",
+    "LABELS",
     "LASTING",
     "LAST_LINE",
     "NO_STAMP",
@@ -123,6 +124,9 @@ HOST: Final = "host_on_lines"
 HOST_AMONG_SEVERAL: Final = "host_among_several"
 """The field of a row that names another host than most lines of its file do, or names none and
 lies in the folders of several nodes."""
+LABELS: Final = "labels"
+"""The field of a row whose node is that of its file: how many different labels of launchers or
+collectors stand before the lines of the file."""
 OWN_RANK: Final = "own_rank"
 """The field of a row behind a task's label whose text says the same number as its rank."""
 SILENCED: Final = "silenced"

@@ -129,6 +129,61 @@ def test_a_kernel_that_gives_up_takes_its_node(tmp_path: Path, text: str, *, oop
     assert wire["suspects"][0]["action"] in ("reboot_node", "drain_node")
 
 
+HUNG = [
+    (121.0, "INFO: task python3:7005 blocked for more than 120 seconds."),
+    (242.0, "INFO: task python3:7005 blocked for more than 241 seconds."),
+]
+GAVE_UP = (242.1, "Kernel panic - not syncing: hung_task: blocked tasks")
+ON_ITS_BUS = f"NVRM: Xid (PCI:{BUSES[1]}): 79, pid=7, name=python3, GPU has fallen off the bus."
+SERVER = (-1.0, LOST.format("nas-7"))
+
+
+def asked_of_cn02(tmp_path: Path, logs: dict[str, list[tuple[float, str]]]):
+    ranks = [rank for rank in range(16) if rank // 4 != 1]
+    lines = [*steps(), *watchdogs(ranks)]
+    return said(tmp_path, {**kernels(**logs), "job.log": lines}, facts())
+
+
+@pytest.mark.parametrize("before", [HUNG, [], [SERVER, *HUNG]])
+def test_a_kernel_that_gives_up_waiting_names_its_node(
+    tmp_path: Path, before: list[tuple[float, str]]
+) -> None:
+    wire = asked_of_cn02(tmp_path, {"cn02": [*before, GAVE_UP]})
+
+    assert named(wire) == ["cn02"]
+    assert wire["verdict"]["category"] == "host_stall"
+    assert not wire["verdict"]["cordon"]
+
+
+def test_a_kernel_that_gives_up_waiting_at_the_stop_takes_its_node(tmp_path: Path) -> None:
+    wire = asked_of_cn02(tmp_path, {"cn02": [(2.0, GAVE_UP[1])]})
+
+    assert ended_by(wire)[0][0] == "cn02"
+    assert wire["verdict"]["action"] == "reboot_node"
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        {"cn02": HUNG},
+        {host: [SERVER, *HUNG, *([GAVE_UP] if host == "cn02" else [])] for host in HOSTS},
+        {host: [*HUNG, *([GAVE_UP] if host == "cn02" else [])] for host in HOSTS},
+        {host: [*HUNG, GAVE_UP] for host in HOSTS},
+    ],
+    ids=["no panic", "one server", "all wait", "all give up"],
+)
+def test_tasks_that_wait_on_many_nodes_accuse_none(
+    tmp_path: Path, logs: dict[str, list[tuple[float, str]]]
+) -> None:
+    assert named(asked_of_cn02(tmp_path, logs)) == []
+
+
+def test_a_kernel_gives_up_waiting_for_the_part_that_failed_before(tmp_path: Path) -> None:
+    wire = asked_of_cn02(tmp_path, {"cn02": [(-1.0, ON_ITS_BUS), *HUNG, GAVE_UP]})
+
+    assert [(node, category) for node, _, category in ended_by(wire)] == [("cn02", "gpu")]
+
+
 def test_a_kernel_that_gave_up_a_day_before_did_not(tmp_path: Path) -> None:
     lines = kernels(cn02=[(-90_000.0 + 50_000, PANICS[0])])
 

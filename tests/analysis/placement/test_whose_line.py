@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.job_folders import (
     BUSES,
+    GROUP,
     HOSTS,
     ended_by,
     facts,
@@ -93,6 +94,53 @@ def test_the_same_bytes_from_several_nodes_belong_to_nobody(
     assert ended_by(wire) == []
     assert not acted_on(wire)
     assert wire["verdict"]["category"] == "gpu_hbm"
+
+
+ENDED = [*steps(), *traceback(None, ECC)]
+COPIES = {
+    "another head": ("\n", ["#!/bin/bash", "hostname", *ENDED]),
+    "another tail": ("\n", [*ENDED, "[end of the output]"]),
+    "line ends": ("\r\n", ENDED),
+    "its last lines": ("\n", ENDED[9:]),
+    "both": ("\r\n", ["#!/bin/bash", *ENDED, "bye"]),
+}
+
+
+@pytest.mark.parametrize(("end", "copy"), COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("known", [True, False])
+def test_copies_that_were_cut_or_begun_in_another_way_belong_to_nobody(
+    tmp_path: Path, end: str, copy: list[str], *, known: bool
+) -> None:
+    path = tmp_path / "nodes" / "cn04" / "job.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes("".join(f"{line}{end}" for line in copy).encode())
+
+    wire = said(
+        tmp_path, {**KERNELS, "nodes/cn01/job.log": [*ENDED, "end"]}, facts() if known else None
+    )
+
+    assert ended_by(wire) == []
+    assert not acted_on(wire)
+    assert wire["verdict"]["category"] == "gpu_hbm"
+
+
+OWN_LOGS = {
+    "another error": [*steps(), *watchdogs(range(12, 16))],
+    "the same error at another time": [*steps(-600, -300), *traceback(None, ECC, -299)],
+    "the same steps without an error": steps(),
+    "steps of another time": [line.replace("0] step", "5] step") for line in steps()] + ENDED[-5:],
+}
+
+
+@pytest.mark.parametrize("lines", OWN_LOGS.values(), ids=OWN_LOGS)
+def test_logs_of_two_nodes_that_share_some_lines_are_still_theirs(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    files = {"nodes/cn01/job.log": ENDED, "nodes/cn04/job.log": lines}
+
+    wire = said(tmp_path, {**KERNELS, **files}, facts())
+
+    assert "cn01" in {node for node, _, _ in ended_by(wire)}
 
 
 def test_copies_of_a_log_with_a_rank_are_that_ranks(tmp_path: Path) -> None:
@@ -273,3 +321,139 @@ def test_a_suspect_has_no_rank_that_the_map_puts_elsewhere(tmp_path: Path, prefi
             assert {homes[str(rank)] for rank in ranks} <= {node}
         if name == "right":
             assert suspects[0][:2] == ("cn02", [6])
+
+
+LABELS = {
+    "[9]: ": "[{rank}]: ",
+    "[9] ": "[{rank}] ",
+    "<9>:": "<{rank}>:",
+    "9: ": "{rank}: ",
+    "mpirun --tag-output": "[1,{rank}]<stderr>: ",
+    "Ray": "(TrainWorker pid={rank}, ip=10.0.0.{k}) ",
+    "pod": "trainer-{k}-0: ",
+    "kubectl": "trainer-{k}-0 pytorch ",
+    "kubectl logs --prefix": "[pod/trainer-{k}-0/pytorch] ",
+    "compose": "worker-{k}  | ",
+    "another name": "gx-101-{k}: ",
+    "pdsh by address": "10.0.0.{k}: ",
+}
+
+
+def labelled(form: str, rank: int, line: str) -> str:
+    """A line of a rank behind the label of what gathered it."""
+    return form.format(rank=rank, k=rank // GROUP + 1) + line
+
+
+def gathered(form: str) -> list[str]:
+    """Steps of all ranks, one by one, behind their labels."""
+    return [
+        labelled(form, rank, line) for line in steps(-300, 0, 30) for rank in range(len(HOSTS) * 4)
+    ]
+
+
+def failing_behind(form: str, *, throughout: bool) -> list[str]:
+    """A log in which rank 10, on the third node, fails; all lines or its last words alone bear a
+    label.
+    """
+    lines = gathered(form) if throughout else steps()
+    return lines + [labelled(form, 10, line) for line in traceback(None, ECC)[1:]]
+
+
+# An address on a few lines alone may be anything.
+ON_FEW_LINES = {name: form for name, form in LABELS.items() if name != "pdsh by address"}
+
+
+@pytest.mark.parametrize(
+    ("form", "throughout"),
+    [*((one, True) for one in LABELS.values()), *((one, False) for one in ON_FEW_LINES.values())],
+)
+def test_the_folder_of_a_merged_log_says_nothing_of_a_label(
+    tmp_path: Path, form: str, *, throughout: bool
+) -> None:
+    lines = failing_behind(form, throughout=throughout)
+
+    wire = said(tmp_path, {**KERNELS, "nodes/cn01/job.log": lines}, facts())
+
+    named = [(node, ranks) for node, ranks, _ in ended_by(wire)]
+    assert named == ([("cn03", [10])] if "{rank}" in form and "Worker" not in form else [])
+    assert not acted_on(wire)
+    assert wire["verdict"]["category"] == "gpu_hbm"
+
+
+@pytest.mark.parametrize("form", LABELS.values(), ids=LABELS)
+def test_without_a_map_the_folder_of_a_merged_log_is_not_accused(tmp_path: Path, form: str) -> None:
+    files = {"nodes/cn01/job.log": failing_behind(form, throughout=True)}
+
+    wire = said(tmp_path, {**KERNELS, **files}, None)
+
+    assert {node for node, _, _ in ended_by(wire)} & {*HOSTS} == set()
+    assert acted_on(wire) & {*HOSTS} == set()
+    assert wire["verdict"]["category"] == "gpu_hbm"
+
+
+@pytest.mark.parametrize(
+    "form", ["{rank}: ", "[{rank}]: ", "[{local}]: ", "{local}: ", "pod-{k}: "]
+)
+def test_labels_in_the_log_of_each_node_leave_it_that_nodes(tmp_path: Path, form: str) -> None:
+    files = {}
+    for k, host in enumerate(HOSTS):
+        ranks = range(GROUP * k, GROUP * (k + 1))
+        heads = [form.format(rank=rank, local=rank % GROUP, k=k) for rank in ranks]
+        lines = [head + line for line in steps(-300, 0, 30) for head in heads]
+        words = watchdogs(ranks) if host != "cn03" else [ECC] * 4
+        lines += [
+            head + word.partition("]:")[2] if host != "cn03" else head + word
+            for head, word in zip(heads, words, strict=True)
+        ][: 4 if host != "cn03" else 1]
+        files[f"nodes/{host}/job.log"] = lines
+
+    wire = said(tmp_path, {**KERNELS, **files}, facts())
+
+    assert [node for node, _, _ in ended_by(wire)] == ["cn03"]
+
+
+ENDS = {
+    "one task": ["srun: error: cn03: task 9: Exited with exit code 1"],
+    "several": [
+        "srun: error: cn03: tasks 8-11: Exited with exit code 1",
+        "srun: error: cn01: tasks 0-3: Terminated",
+    ],
+    "killed": ["srun: error: cn03: task 9: Segmentation fault (core dumped)"],
+}
+
+
+@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("folder", ["cn01", "cn03"])
+def test_a_log_whose_launcher_names_other_hosts_is_merged(
+    tmp_path: Path, ends: list[str], folder: str, *, known: bool, kernels: bool
+) -> None:
+    files = {f"nodes/{folder}/slurm-5150.out": [*steps(), *traceback(None, ECC), *ends]}
+
+    wire = said(tmp_path, {**(KERNELS if kernels else {}), **files}, facts() if known else None)
+
+    assert {node for node, _, _ in ended_by(wire)} <= {"cn03"}
+    assert acted_on(wire) <= {"cn03"}
+    if folder == "cn03" and len(ends) == 1:
+        assert ended_by(wire)[0][0] == "cn03"
+
+
+WARNED = "NCCL WARN Cuda failure 'uncorrectable ECC error encountered'"
+
+
+@pytest.mark.parametrize("label", ["3: ", "[3]: ", "[1,3]<stdout>: "])
+@pytest.mark.parametrize("init", [True, False])
+@pytest.mark.parametrize(
+    ("process", "named"),
+    [("cn03:7009:8009 [1]", ("cn03", [9])), ("cn01:7003:8003 [3]", ("cn01", [3]))],
+)
+def test_the_host_that_a_process_prints_outweighs_the_label_before_it(
+    tmp_path: Path, label: str, process: str, named: tuple[str, list[int]], *, init: bool
+) -> None:
+    lines = [f"{k}: {line}" for k, line in enumerate(init_lines())] if init else []
+    lines += [f"{rank}: {line}" for line in steps(-300, 0, 30) for rank in range(16)]
+
+    wire = said(tmp_path, {**KERNELS, "slurm.out": [*lines, f"{label}{process} {WARNED}"]}, facts())
+
+    assert ended_by(wire)[0][:2] == named

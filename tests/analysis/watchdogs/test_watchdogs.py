@@ -287,3 +287,54 @@ def test_dumps_say_more(tmp_path: Path) -> None:
     lines = lines_of([Wait(rank, 5, "ALLREDUCE" if rank else "BROADCAST") for rank in range(4)])
     (tmp_path / "job" / "job.log").write_text("\n".join(lines) + "\n")
     assert culprits(triage.analyze(tmp_path / "job")) == set(truth.culprit_ranks)
+
+
+def stands(rank: int, at: int, issued: int, seat: int | None = None, prefix: bool = True) -> str:
+    """What a rank's watchdog of 2.2 says of its counters, without a group."""
+    head = f"[rank{rank}]:" if prefix else ""
+    return (
+        f"{head}[E1206 18:44:12.715298 ProcessGroupNCCL.cpp:1785] [Rank"
+        f" {rank if seat is None else seat}] Timeout at NCCL work: {at}, last enqueued NCCL work:"
+        f" {issued}, last completed NCCL work: {at - 1}."
+    )
+
+
+@pytest.mark.parametrize("prefix", [True, False])
+@pytest.mark.parametrize(("at", "odd_at"), [(411, 411), (412, 411)])
+def test_the_one_that_issued_less_than_all_others_is_named_without_a_group(
+    tmp_path: Path, at: int, odd_at: int, *, prefix: bool
+) -> None:
+    lines = [
+        stands(rank, odd_at if rank == 6 else at, 411 if rank == 6 else 412, prefix=prefix)
+        for rank in range(8)
+    ]
+
+    report = answer(tmp_path, lines, 8)
+
+    assert named(report) == {6}
+    assert culprits(report) == set()
+    assert report.answer.verdict.category == "host_stall"
+
+
+SILENT = {
+    "two are behind, as a group of two may be": [
+        stands(rank, 411, 411 if rank > 5 else 412) for rank in range(8)
+    ],
+    "ranks of groups of four": [
+        stands(rank, 411, 411 if rank == 6 else 412, seat=rank % 4) for rank in range(8)
+    ],
+    "one says nothing": [stands(rank, 411, 411 if rank == 6 else 412) for rank in range(7)],
+    "one waits in two groups": [
+        *(stands(rank, 411, 411 if rank == 6 else 412) for rank in range(8)),
+        stands(2, 37, 38),
+    ],
+    "all alike": [stands(rank, 411, 412) for rank in range(8)],
+    "one is ahead": [stands(rank, 411, 413 if rank == 6 else 412) for rank in range(8)],
+}
+
+
+@pytest.mark.parametrize("lines", SILENT.values(), ids=SILENT)
+def test_counters_of_groups_that_nobody_names_accuse_nobody(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    assert named(answer(tmp_path, lines, 8)) == set()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support.spent import spent_s
 from triage.domain.evidence import Clock
 from triage.parsers.logs.envelope import read_envelope, relative_stamps
+from triage.parsers.logs.job_prefixes import NUMBER_LABEL
 from triage.parsers.logs.stamps import SECOND_NS, read_time
 
 XID = "NVRM: Xid (PCI:0000:9b:00): 79, pid=1234, GPU has fallen off the bus."
@@ -224,7 +225,7 @@ def test_the_object_of_an_event_stands_before_its_words() -> None:
 
 def test_labels_count_where_the_whole_file_has_them() -> None:
     assert read_envelope("12: plain text").task is None
-    got = read_envelope(" 12: plain text", labelled=True)
+    got = read_envelope(" 12: plain text", label=NUMBER_LABEL)
     assert (got.text, got.rank, got.task) == ("plain text", 12, 12)
 
 

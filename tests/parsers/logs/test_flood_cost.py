@@ -1,5 +1,6 @@
 """A flood of distinct lines costs so much a line, whatever its length: counted, not timed."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,10 +20,10 @@ def envelopes_read(
     """How many lines had their envelope read, and lines that the rows stand for."""
     called = 0
 
-    def counted(text: str, *, labelled: bool = False) -> Envelope:
+    def counted(text: str, *, label: re.Pattern[str] | None = None) -> Envelope:
         nonlocal called
         called += 1
-        return read_envelope(text, labelled=labelled)
+        return read_envelope(text, label=label)
 
     folder.mkdir()
     text = "".join(f"{HEAD}{line(number)}\n" for number in range(count))

@@ -3,29 +3,25 @@
 Compared are operation, dtypes and sizes, each of them where it must agree: sizes
 may differ by right in all-to-all, scatter, gather and uneven splits. The minority
 is the suspect. A tie is broken only by what other groups of the same kind did at
-that number, or by what each of the two did before; else nobody is convicted.
+that number; else nobody is convicted: who issues something for the first time may be
+the one that came to a checkpoint or an evaluation, as the other should have.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from triage.analysis.placement.siblings import Form, form_of, shapes_text, sibling_signature
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.rank_digest import UNEVEN
 
 __all__ = ["Mismatch"]
 
 # How far behind or ahead the same operations are looked for.
 MAX_SHIFT = 4
 MAX_REASONS = 4
-# What two members issued so often before is what they should issue.
-OFTEN = 3
 # The same number of elements in another shape.
 SHAPE_ALONE = "shape"
 
@@ -151,9 +147,9 @@ def first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[in
 
 
 def odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:
-    """The minority; on a tie, what siblings and the ranks' own past decide."""
+    """The minority; on a tie, what siblings decide."""
     counts = Counter(keys.values())
-    (top, most), *rest = counts.most_common()
+    (top, most), *_ = counts.most_common()
     if 2 * most > len(keys):
         odd = tuple(sorted(rank for rank, key in keys.items() if key != top))
         return OddRanks(odd, decided=True, how=f"{most} of {len(keys)} members agree")
@@ -165,41 +161,9 @@ def odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:
     )
     if 0 < len(odd) < len(tied):
         return OddRanks(odd, decided=True, how="groups of the same kind side with the others")
-    unusual = tuple(rank for rank in tied if novel(case, place, rank))
-    if not all(steady(case, place, rank) for rank in tied if rank not in unusual):
-        unusual = ()
-    if unusual and len(unusual) < len(tied) and 2 * len(unusual) <= len(tied):
-        return OddRanks(unusual, decided=True, how="it never issued this before, the others did")
-    del rest
     return OddRanks(
         tuple(tied), decided=False, how="no majority, and no other group to compare with"
     )
-
-
-def novel(case: Case, place: WaitPlace, rank: int) -> bool:
-    """Whether the rank issued an operation of this form for the first time in its record."""
-    index = case.snapshot.index_of[rank]
-    past = case.snapshot.digests[index].history.read()
-    signature = case.snapshot.signature(rank, place.group, place.seq)
-    described = case.snapshot.describe(signature)
-    streams = case.snapshot.group_streams(index, place.group)
-    before = np.isin(past.stream, streams) & (past.seq < place.seq)
-    if np.count_nonzero(before) < 2 or (past.sig[before] == signature).any():
-        return False
-    if described is None or not described.uneven:
-        return True
-    # The sizes of such an operation change from step to step, and its signature with them.
-    return not (past.flags[before] & UNEVEN).any()
-
-
-def steady(case: Case, place: WaitPlace, rank: int) -> bool:
-    """Whether the rank issued this form so often before that it is what the group does."""
-    index = case.snapshot.index_of[rank]
-    past = case.snapshot.digests[index].history.read()
-    streams = case.snapshot.group_streams(index, place.group)
-    before = past.sig[np.isin(past.stream, streams) & (past.seq < place.seq)]
-    usual = before == case.snapshot.signature(rank, place.group, place.seq)
-    return int(np.count_nonzero(usual)) >= OFTEN
 
 
 def known_form(case: Case, signature: int | None) -> Form | None:

@@ -24,7 +24,11 @@ from triage.analysis.facts.told_together import (
     with_memory_that_failed,
 )
 from triage.analysis.placement.attribution import attribute
-from triage.analysis.placement.files_of_nodes import with_lines_of_their_hosts, without_copies
+from triage.analysis.placement.files_of_nodes import (
+    with_labels_of_their_nodes,
+    with_lines_of_their_hosts,
+    without_copies,
+)
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement, resolve
 from triage.analysis.placement.programs import (
@@ -74,7 +78,8 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs, left_out = without_other_jobs(logs, facts, dump_nodes(case))
     logs, copies = without_copies(logs)
     logs, elsewhere = with_lines_of_their_hosts(logs, facts, dump_nodes(case))
-    logs = replace(logs, evidence=without_repetitions(logs.evidence))
+    own = with_labels_of_their_nodes(without_repetitions(logs.evidence), facts)
+    logs = replace(logs, evidence=own)
     placed = place(logs, anchors_of(case, facts, at))
     seats = without_numbers_of_actors(placed.evidence)
     fleet = resolve(seats, facts, dump_nodes(case), logs.looks)

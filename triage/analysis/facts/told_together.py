@@ -14,7 +14,7 @@ from typing import Final
 
 from triage.analysis.facts.stop import AFTER_S, BEFORE_S, CLOCKS_APART_S, SECOND
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = [
     "with_kernels_that_gave_up",
@@ -121,25 +121,58 @@ def moment_of(row: Evidence) -> int | None:
 
 
 PANIC: Final = "lockup.panic"
-# A kernel that is told to give up where tasks wait: what they wait for came first.
+# A kernel that is told to give up where tasks wait: what they wait for may have come first.
 TOLD_TO: Final = "hung_task"
+BLOCKED: Final = "lockup.hung_task"
+# Tasks wait two minutes or more before a kernel tells it, and as long again before it gives up.
+WAITED_NS: Final = 3600 * SECOND
 
 
 def with_kernels_that_gave_up(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; a panic as a root that needs no other source: the node is gone with all of its
     processes, be it by a bug, a driver or a part.
+
+    A kernel that gave up because tasks waited stays a consequence where a fault of its node came
+    before it, or tasks of another node or its storage had to wait as well.
     """
+    told_to = [row for row in rows if row.signature == PANIC and is_told_to(row)]
+    causes = [row for row in rows if explains_waiting(row)] if told_to else []
+    led_to = {id(row) for row in told_to if any(came_before(cause, row) for cause in causes)}
     return [
         replace(
             row,
             role=EvidenceRole.ROOT,
             weak=False,
-            category=row.category or Category.SOFTWARE_FRAMEWORK,
+            category=row.category
+            or (Category.HOST_STALL if is_told_to(row) else Category.SOFTWARE_FRAMEWORK),
         )
-        if row.signature == PANIC and TOLD_TO not in row.fields.get("reason", TOLD_TO)
+        if row.signature == PANIC and id(row) not in led_to
         else row
         for row in rows
     ]
+
+
+def is_told_to(row: Evidence) -> bool:
+    """Whether a panic is one that a kernel is told to make where tasks wait."""
+    return TOLD_TO in row.fields.get("reason", TOLD_TO)
+
+
+def explains_waiting(row: Evidence) -> bool:
+    """Whether a row tells of something for which tasks may wait, or of tasks that wait."""
+    is_root = row.role is EvidenceRole.ROOT and row.kind in KERNEL_KINDS and row.is_firm
+    waits = row.signature == BLOCKED or row.kind is Kind.STORAGE
+    return (is_root or waits) and Trait.OUTLIVED not in row.traits and row.signature != PANIC
+
+
+def came_before(cause: Evidence, panic: Evidence) -> bool:
+    """Whether a row may be why a kernel gave up: a fault of its own, or waiting elsewhere."""
+    if cause.node == panic.node and not (cause.role is EvidenceRole.ROOT and cause.is_firm):
+        return False
+    if cause.node != panic.node and cause.signature != BLOCKED and cause.kind is not Kind.STORAGE:
+        return False
+    if cause.at_ns is None or panic.at_ns is None:
+        return True
+    return panic.at_ns - WAITED_NS <= cause.at_ns <= panic.at_ns
 
 
 # A kernel writes all of one kill within this.

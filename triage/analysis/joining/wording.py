@@ -90,7 +90,7 @@ def action_of(cause: Hypothesis, role: Role) -> Action:
 def went_down(cause: Hypothesis) -> bool:
     """Whether the kernel of a node gave up, for whatever reason: no code of the job mends that."""
     panicked = any(row.signature == "lockup.panic" for row in cause.rows)
-    return panicked and cause.category in SOFTWARE
+    return panicked and cause.category in SOFTWARE | {Category.HOST_STALL}
 
 
 def own_action(cause: Hypothesis) -> Action | None:

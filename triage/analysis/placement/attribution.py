@@ -68,11 +68,25 @@ def with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> li
     another node than the one that prints it stays with the node it speaks of.
     """
     known = {*fleet.nodes, *fleet.seated}
-    rows = [of_its_beginning(row, fleet, known) for row in evidence]
+    rows = [of_its_beginning(of_a_known_host(row, fleet), fleet, known) for row in evidence]
     homes = NamesInPaths(fleet.seated)
     speaking = nodes_speaking(rows, fleet)
     rows = [of_its_file(row, fleet, homes) for row in rows]
     return [with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
+
+
+def of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
+    """A process's line without the name that a collector put before it, where it is none of the
+    job's nodes and one of several: it is that of a pod, or another name of a node.
+    """
+    named = row.node is not None and HOST_AMONG_SEVERAL in row.fields
+    if not named or not fleet.seated or row.kind not in OF_PROCESSES:
+        return row
+    if is_about_another(row) or names_its_host(row):
+        return row
+    if fleet.node_of_address(row.node or "") in fleet.seated:
+        return row
+    return replace(row, node=None)
 
 
 # "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.
@@ -126,7 +140,7 @@ def with_node_of_file(
         if address is not None and fleet.node_of_address(address) != own:
             return without_its_file(row)  # a driver prints the address of another machine's process
         is_alone = others <= {own} and row.artifact not in fleet.gathered
-        if is_alone or row.kind in KERNEL_KINDS or not others:
+        if is_alone or row.kind in KERNEL_KINDS:
             return row
         return without_its_file(row)
     is_known = row.node is not None and fleet.node_of_address(row.node) in fleet.seated
@@ -341,7 +355,7 @@ def printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) 
     first = FIRST_WORD.match(row.text)
     for name in (row.fields.get("printed_by"), first[1] if first is not None else None):
         node = fleet.node_of_address(name) if name is not None else None
-        if node is not None:
+        if node is not None and (node in fleet.seated or not fleet.seated):
             return node
     return None
 
@@ -358,21 +372,28 @@ def attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) 
     if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:
         rank = None
     if rank is None and node is not None:
-        if gpu is not None:
-            rank = fleet.rank_of_gpu(node, gpu)
-        if rank is None and row.local_rank is not None:
-            rank = fleet.rank_of_local(node, row.local_rank)
-        if rank is None and row.pid is not None:
-            rank = fleet.rank_of_pid(node, row.pid)
-        if rank is None and row.cuda_device is not None:
-            rank = fleet.rank_of_local(node, row.cuda_device)
+        rank = rank_at(row, node, gpu, fleet)
     row = replace(row, rank=rank, gpu=gpu) if (rank, gpu) != (row.rank, row.gpu) else row
     if rank is not None and (node is None or is_of_a_writer(row, node, fleet)):
         return of_rank(row, fleet.node_of(rank) or node)
     home = fleet.node_of(rank) if rank is not None else None
     if home not in (None, node) and not is_about_another(row) and names_its_host(row):
-        rank = None  # a number of another program, or of an earlier start: the host is what it is
+        # A number of another program, or of an earlier start: the host is what it is.
+        own = rank_at(row, node or "", gpu, fleet)
+        rank = own if own is not None and fleet.node_of(own) == node else None
     return row if (node, rank) == (row.node, row.rank) else replace(row, node=node, rank=rank)
+
+
+def rank_at(row: Evidence, node: str, gpu: str | None, fleet: JobPlacement) -> int | None:
+    """The rank on a node that a row means by its GPU, its local rank, its process or its device."""
+    found = fleet.rank_of_gpu(node, gpu) if gpu is not None else None
+    if found is None and row.local_rank is not None:
+        found = fleet.rank_of_local(node, row.local_rank)
+    if found is None and row.pid is not None:
+        found = fleet.rank_of_pid(node, row.pid)
+    if found is None and row.cuda_device is not None:
+        found = fleet.rank_of_local(node, row.cuda_device)
+    return found
 
 
 def at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:

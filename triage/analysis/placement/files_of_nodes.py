@@ -6,16 +6,37 @@ other node of the job.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
 
 from triage.analysis.placement.host_names import full_host, name_in, plain_host
-from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, NO_STAMP, Evidence
+from triage.domain.evidence import (
+    BY_FILE,
+    HOST,
+    HOST_AMONG_SEVERAL,
+    LABELS,
+    NO_STAMP,
+    OWN_RANK,
+    Evidence,
+    EvidenceRole,
+    Kind,
+)
 from triage.domain.job import Job
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
-__all__ = ["RanksByFile", "ranks_by_file", "with_lines_of_their_hosts", "without_copies"]
+__all__ = [
+    "USUAL_RANKS",
+    "RanksByFile",
+    "gathered_by_their_lines",
+    "ranks_by_file",
+    "with_labels_of_their_nodes",
+    "with_lines_of_their_hosts",
+    "without_copies",
+]
 
 
 def with_lines_of_their_hosts(
@@ -61,32 +82,38 @@ def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
     """``logs`` without the second copy of a dated log; what lies in the folders of two nodes is in
     the folder of nobody.
     """
-    copies = copies_among(logs)
+    pages = {file.artifact: LogLines(file, []) for file in logs.files}
+    for row in logs.evidence:
+        if row.artifact in pages:
+            pages[row.artifact].rows.append(row)
+    copies = copies_among(pages.values())
     if not copies:
         return logs, []
-    gone: set[str] = set()
+    first_of: dict[str, LogLines] = {}
     nobodys: set[str] = set()
     kept: dict[str, str | None] = {}
     for files in copies:
-        first, *others = sorted(files, key=lambda file: (file.node is None, file.artifact))
-        gone |= {file.artifact for file in others}
-        homes = {file.node for file in files} - {None}
-        if len(homes) > 1:
-            nobodys.add(first.artifact)
-            kept[first.artifact] = None
+        first, *others = sorted(
+            files, key=lambda one: (-one.file.lines, one.home is None, one.name)
+        )
+        first_of |= {one.name: first for one in others}
+        if len({one.home for one in files} - {None}) > 1:
+            nobodys |= {one.name for one in files}
+            kept[first.name] = None
     evidence = [
         replace(row, node=None, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
         if row.artifact in nobodys and (BY_FILE in row.fields or HOST in row.fields)
         else row
         for row in logs.evidence
-        if row.artifact not in gone
+        if row.artifact not in first_of or words_of(row) not in first_of[row.artifact].words
     ]
     files = [
         replace(file, node=kept[file.artifact]) if file.artifact in kept else file
         for file in logs.files
-        if file.artifact not in gone
+        if file.artifact not in first_of
     ]
-    shown = ", ".join(sorted(gone)[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+    gone = sorted(first_of)
+    shown = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
     notes = [f"copies of another log, read once: {shown}"]
     if nobodys:
         notes.append(
@@ -95,16 +122,167 @@ def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
     return replace(logs, files=files, evidence=evidence), notes
 
 
-def copies_among(logs: LogSet) -> list[list[LogFile]]:
-    """The dated logs of the same bytes, each with its copies; a text without a time may well be
-    the same on several nodes.
+# Of the lines that two files could share so many are the same, and as much of the shorter file
+# lies beside the other one, where the files are copies that were cut or begun in another way.
+SHARED: Final = 0.8
+BESIDE: Final = 0.5
+# Lines with a time that must be the same where no progress is told.
+DATED: Final = 3
+# More logs than these with one line in common are no copies.
+MOST_COPIES: Final = 64
+
+
+@dataclass
+class LogLines:
+    """A log and the lines of it that were read: rows of evidence, and steps."""
+
+    file: LogFile
+    rows: list[Evidence]
+
+    @property
+    def name(self) -> str:
+        """The artifact."""
+        return self.file.artifact
+
+    @property
+    def home(self) -> str | None:
+        """The node of its folder."""
+        return self.file.node
+
+    @cached_property
+    def words(self) -> frozenset[Hashable]:
+        """What its rows say, wherever they stand."""
+        return frozenset(map(words_of, self.rows))
+
+    @cached_property
+    def by_line(self) -> dict[int, set[Hashable]]:
+        """Line -> what its rows say."""
+        found: dict[int, set[Hashable]] = defaultdict(set)
+        for row in self.rows:
+            found[row.line or 0].add(words_of(row))
+        return found
+
+    @cached_property
+    def steps(self) -> dict[int, Hashable]:
+        """Line -> the step that it tells, with its time."""
+        steps = self.file.progress.steps if self.file.progress is not None else ()
+        return {
+            one.place.line: (one.counter, one.rank, one.place.stamp, *sorted(one.values.items()))
+            for one in steps
+        }
+
+
+def words_of(row: Evidence) -> Hashable:
+    """What a row says, and when, but not where it lies."""
+    own = row.node if not {BY_FILE, HOST} & row.fields.keys() else None
+    return row.signature, row.text, row.rank, row.pid, row.gpu, row.stamp, own
+
+
+def copies_among(logs: Iterable[LogLines]) -> list[list[LogLines]]:
+    """The dated logs of the same bytes, each with its copies, and logs in the folders of several
+    nodes that share most lines; a text without a time may well be the same on several nodes.
     """
-    alike: dict[object, list[LogFile]] = defaultdict(list)
-    for file in logs.files:
-        if file.checksum and (file.first_stamp, file.last_stamp) != (NO_STAMP, NO_STAMP):
-            key = (file.kind, file.lines, file.checksum, file.first_stamp, file.last_stamp)
-            alike[key].append(file)
-    return [files for files in alike.values() if len(files) > 1]
+    alike: dict[Hashable, list[LogLines]] = defaultdict(list)
+    dated = [
+        one for one in logs if (one.file.first_stamp, one.file.last_stamp) != (NO_STAMP, NO_STAMP)
+    ]
+    for one in dated:
+        key = (one.file.kind, one.file.lines, one.file.checksum)
+        alike[key if one.file.checksum else one.name].append(one)
+    copies = {files[0].name: files for files in alike.values()}
+    failing: dict[Hashable, list[LogLines]] = defaultdict(list)
+    for files in copies.values():
+        if files[0].home is not None and files[0].file.kind is LogKind.JOB:
+            roots = {words_of(row) for row in files[0].rows if row.role is EvidenceRole.ROOT}
+            for words in roots:
+                failing[words].append(files[0])
+    for words, sharing in failing.items():
+        for one, other in pairwise(sharing[:MOST_COPIES]):
+            mine, theirs = copies[one.name], copies[other.name]
+            if mine is not theirs and is_same_log(one, other, words):
+                copies |= dict.fromkeys((log.name for log in theirs), mine)
+                mine += theirs
+    return [files for files in {id(files): files for files in copies.values()}.values()
+            if len(files) > 1]  # fmt: skip
+
+
+def is_same_log(one: LogLines, other: LogLines, words: Hashable) -> bool:
+    """Whether two logs are the same but for their first or last lines, laid beside each other by
+    the line that says ``words`` in both.
+    """
+    if one.home == other.home:
+        return False
+    mine, theirs = (
+        min(line for line, said in log.by_line.items() if words in said) for log in (one, other)
+    )
+    shift = theirs - mine
+    first, last = max(1, 1 - shift), min(one.file.lines, other.file.lines - shift)
+    if last - first + 1 < BESIDE * min(one.file.lines, other.file.lines):
+        return False
+    told = {line for line in one.by_line if first <= line <= last}
+    told |= {line - shift for line in other.by_line if first <= line - shift <= last}
+    same = [line for line in told if one.by_line.get(line) == other.by_line.get(line + shift)]
+    steps = [line for line in one.steps if line + shift in other.steps]
+    same_steps = [line for line in steps if one.steps[line] == other.steps[line + shift]]
+    if len(same) < SHARED * len(told) or len(same_steps) < SHARED * len(steps):
+        return False
+    dated = sum(row.stamp != NO_STAMP and (row.line or 0) in same for row in one.rows)
+    return bool(same_steps) or dated >= DATED
+
+
+# Where nothing tells how many ranks a node has, more labels than these are of several nodes.
+USUAL_RANKS: Final = 8
+
+
+def gathered_by_their_lines(
+    rows: Iterable[Evidence], own_name: Callable[[str], str], job: Job
+) -> set[str]:
+    """Logs in the folders of nodes whose lines are of several nodes, though no node of the job need
+    stand on any: a launcher names another host whose tasks ended, or labels more ranks than one
+    node has. ``own_name`` gives the job's own name of a node.
+    """
+    if len({*job.nodes, *job.rank_to_node.values()}) == 1:
+        return set()
+    most = job.gpus_per_node or USUAL_RANKS
+    gathered = set()
+    for row in rows:
+        home = node_in_name(row.artifact)
+        if home is None:
+            continue
+        if BY_FILE in row.fields:
+            if int(row.fields.get(LABELS, "0")) > most:
+                gathered.add(row.artifact)
+            continue
+        tells = row.kind is Kind.SCHEDULER and "tasks" in row.fields and row.node is not None
+        if tells and own_name(row.node or "") != own_name(home):
+            gathered.add(row.artifact)
+    return gathered
+
+
+def with_labels_of_their_nodes(rows: Sequence[Evidence], job: Job) -> list[Evidence]:
+    """``rows``; task labels that come again in the logs of other nodes' folders count the ranks of
+    each node.
+    """
+    most = job.gpus_per_node or USUAL_RANKS
+    homes: dict[int, set[str]] = defaultdict(set)
+    for row in rows:
+        if is_labelled(row, most) and row.rank is not None and row.node is not None:
+            homes[row.rank].add(row.node)
+    if max(homes, default=most) >= most or all(len(nodes) == 1 for nodes in homes.values()):
+        return list(rows)
+    return [
+        replace(row, rank=None, local_rank=row.rank) if is_labelled(row, most) else row
+        for row in rows
+    ]
+
+
+def is_labelled(row: Evidence, most: int) -> bool:
+    """Whether only a task's label gives the rank of a row, in a log of at most so many of them in
+    a node's folder.
+    """
+    if BY_FILE not in row.fields or OWN_RANK in row.fields or row.rank is None:
+        return False
+    return row.fields.get("task") == str(row.rank) and int(row.fields.get(LABELS, "0")) <= most
 
 
 @dataclass(frozen=True, slots=True)

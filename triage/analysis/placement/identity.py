@@ -12,7 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from triage.analysis.placement.files_of_nodes import ranks_by_file
+from triage.analysis.placement.files_of_nodes import (
+    USUAL_RANKS,
+    gathered_by_their_lines,
+    ranks_by_file,
+)
 from triage.analysis.placement.gpu_layouts import layout_of
 from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.host_names import canonical, name_in, plain_host, with_pods
@@ -35,6 +39,8 @@ __all__ = [
 MAX_NOTES: Final = 6
 # What says only which number is to run where.
 MAP: Final = "job.json"
+# How NCCL goes on behind ``host:pid:tid [device] ``, whatever it tells of.
+NCCL_WORDS: Final = "NCCL "
 # More ranks than any node has.
 MOST_ON_A_NODE: Final = 16
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
@@ -173,7 +179,9 @@ class SeatClaims:
         if row.node is not None:
             node = self.own_name(row.node)
             self.nodes.add(rank, node, source)
-            if row.pid is not None:
+            # Of a label that another node contradicts the process is not that rank's either.
+            is_its = row.kind is Kind.IDENTITY or self.nodes.value[rank] == node
+            if row.pid is not None and is_its:
                 self.pids.setdefault((node, row.pid), rank)
         if row.gpu is not None and row.kind is Kind.IDENTITY:
             self.gpus.add(rank, row.gpu, source)
@@ -182,7 +190,7 @@ class SeatClaims:
         elif row.kind is Kind.IDENTITY and row.cuda_device is not None:
             self.local_ranks.setdefault(rank, row.cuda_device)
 
-    def add_files(self, rows: Iterable[Evidence], job: Job, world: int | None) -> frozenset[str]:
+    def add_files(self, rows: Sequence[Evidence], job: Job, world: int | None) -> frozenset[str]:
         """What files and the hosts that a writer put before their lines say of the ranks in them;
         the files in which ranks of several nodes speak, of which nothing is believed.
         """
@@ -190,7 +198,8 @@ class SeatClaims:
         nodes = {self.own_name(row.node) for row in rows if row.node is not None} | {*job.nodes}
         whole = range(world) if world is not None and len(nodes) > 1 else ()
         known = dict(self.nodes.value)
-        gathered: set[str] = set()
+        gathered = gathered_by_their_lines(rows, self.own_name, job)
+        told = [row for row in told if row.artifact not in gathered]
         for group in ranks_by_file(told):
             per_node = job.gpus_per_node or (MOST_ON_A_NODE if world is None else None)
             if group.is_gathered(known, whole, per_node):
@@ -290,10 +299,6 @@ def resolve(
     return fleet
 
 
-# Where nothing tells how many ranks there are, more than these are not those of one node.
-USUAL_RANKS: Final = 8
-
-
 def only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -> str | None:
     """The node of a job of one node: by ``job.json``, else where lines name one host alone, and no
     rank that another node would need.
@@ -350,7 +355,9 @@ def is_about_another(row: Evidence) -> bool:
 
 def names_its_host(row: Evidence) -> bool:
     """Whether the node of a row is the host that the process itself printed: NCCL's, or Ray's."""
-    own = row.kind is Kind.NCCL or (row.kind is Kind.IDENTITY and row.pid is not None)
+    of_nccl = row.kind is Kind.IDENTITY or row.text.startswith(NCCL_WORDS)
+    own = row.kind is Kind.NCCL or (of_nccl and row.pid is not None)
+    own = own and row.fields.get("printed_by") != row.node
     return own and BY_FILE not in row.fields and not is_about_another(row)
 
 

@@ -28,6 +28,8 @@ TIE: Final = 0.45
 # More ranks than this did not stop each for itself.
 MAX_CULPRITS: Final = 16
 MAX_REASONS: Final = 4
+# Of so many members one alone is odd.
+LEAST_PEERS: Final = 4
 # Only the first of the ranks says where it is; members finish some of these early by right.
 ROOTED: Final = frozenset(
     {"BROADCAST", "_BROADCAST_OOP", "REDUCE", "_REDUCE_OOP", "GATHER", "SCATTER"}
@@ -41,6 +43,7 @@ def claims_of_watchdogs(groups: Sequence[GroupPositions]) -> list[Finding]:
     odd = [claim for group in groups for claim in other_operations(group)]
     found = odd or [claim for group in groups for claim in went_on(group)]
     found = found or [claim for group in groups for claim in never_came(group, stuck)]
+    found = found or [claim for group in groups for claim in behind_alone(group)]
     return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks))
 
 
@@ -171,6 +174,37 @@ def never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
                 because(NEVER_CAME, waiting[0], f"a peer waits in {words(waiting[0])}"),
             ),
         )
+
+
+def behind_alone(group: GroupPositions) -> Iterator[Finding]:
+    """The one member that issued less than all others, who agree with each other.
+
+    No other group explains it where all ranks speak: it would have two members or more.
+    """
+    at = {rank: (one.waits or 0, one.enqueued or 0) for rank, one in group.of.items()}
+    if not group.is_whole or len(at) < LEAST_PEERS:
+        return
+    (usual, most), *_ = Counter(at.values()).most_common()
+    odd = [rank for rank, place in at.items() if place != usual]
+    if most != len(at) - 1 or at[odd[0]][0] > usual[0] or at[odd[0]][1] >= usual[1]:
+        return
+    one = group.of[odd[0]]
+    peer = next(other for rank, other in group.of.items() if rank != one.rank)
+    yield Finding(
+        detector=NEVER_CAME,
+        explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
+        kind=VerdictKind.HANG,
+        category=Category.HOST_STALL,
+        ranks=(one.rank,),
+        strength=TIE,
+        role=Role.POSSIBLE,
+        summary=f"issued up to number {one.enqueued} of {name_of(group)}, and all of its peers up"
+        f" to {peer.enqueued}",
+        because=(
+            because(NEVER_CAME, one, f"it issued up to number {one.enqueued}"),
+            because(NEVER_CAME, peer, f"a peer issued up to number {peer.enqueued}"),
+        ),
+    )
 
 
 def disagreement(

@@ -66,6 +66,8 @@ class GroupPositions:
     of: Mapping[int, GroupPosition]
     numbers_agree: bool = True
     ranks_are_told: bool = True
+    is_whole: bool = False
+    """Whether every rank of the job speaks, of one number at most."""
 
 
 @dataclass(slots=True)
@@ -95,10 +97,24 @@ def positions_of(rows: Iterable[Evidence], world_size: int | None) -> list[Group
     for one in lines:
         by_group[one.group].append(one)
     return [
-        GroupPositions(name, descs(its), positions_in(its), name != UNNAMED, told)
+        GroupPositions(
+            name, descs(its), positions_in(its), name != UNNAMED, told, is_whole(its, world_size)
+        )
         for name, its in sorted(by_group.items())
         if is_one_group(name, its)
     ]
+
+
+def is_whole(lines: Iterable[WatchdogLine], world_size: int | None) -> bool:
+    """Whether every rank of a job speaks, of one operation at most, and says its own rank in the
+    group.
+    """
+    numbers: dict[int, set[int]] = defaultdict(set)
+    for one in lines:
+        if one.group_rank not in (None, one.rank):
+            return False
+        numbers[one.rank] |= set() if one.number is None else {one.number}
+    return len(numbers) == world_size and all(len(its) < 2 for its in numbers.values())
 
 
 def of_the_last_hang(rows: Sequence[Evidence]) -> list[Evidence]:

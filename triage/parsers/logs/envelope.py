@@ -83,20 +83,18 @@ RULES: Final = dispatch()
 NO_RULES: Final[tuple[Rule, ...]] = ()
 
 
-def read_envelope(line: str, *, labelled: bool = False) -> Envelope:
+def read_envelope(line: str, *, label: "re.Pattern[str] | None" = None) -> Envelope:
     """Strip every envelope and prefix off ``line``. Never raises.
 
-    ``labelled`` says that all lines of the file begin with a task label ("12: "), so
-    that it is taken for one whatever follows it.
+    ``label`` is what all lines of the file begin with, whatever follows it: the number of a task
+    ("12: ") or a name.
     """
     if "\x1b" in line or "#033" in line:
         line = ESCAPES.sub("", line)
     strip = Strip(line.rstrip("\r\n"))
-    if labelled:
-        found = job_prefixes.ANY_TASK.match(strip.line.lstrip(" "))
-        if found is not None:
-            strip.task = int(found[1])
-            strip.line = strip.line.lstrip(" ")[found.end() :]
+    found = label.match(strip.line) if label is not None else None
+    if found is not None:
+        job_prefixes.labelled(strip, found)
     for _ in range(MAX_STRIPS):
         if not step(strip) and not wrapped.ungluable(strip):
             break

@@ -5,11 +5,11 @@ several, the file was gathered from several, and each line is of the host that i
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, Evidence
+from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, LABELS, Evidence
 from triage.parsers.flight_recorder.naming import node_in_name
 
 __all__ = ["HostsInFile", "at_its_place", "hosts_in_file"]
@@ -24,17 +24,23 @@ NAMELESS: Final = frozenset(
 class HostsInFile:
     """``folder`` is the node that the folder or the file's name gives; ``own`` is the one host, in
     short, that means the file's own node, ``several`` whether lines name others beside it.
+    ``names`` are what a collector put before the lines of the file, and before all of them.
     """
 
     folder: str | None
     own: str | None
     several: bool
+    names: Set[str] = frozenset()
 
 
-def hosts_in_file(artifact: str, hosts: Mapping[str, int]) -> HostsInFile:
-    """What the lines of a file name; ``hosts`` is host -> how often it was seen."""
+def hosts_in_file(
+    artifact: str, hosts: Mapping[str, int], names: Set[str] = frozenset()
+) -> HostsInFile:
+    """What the lines of a file name; ``hosts`` is host -> how often it was seen, ``names`` stand
+    before all of them.
+    """
     folder = node_in_name(artifact)
-    counted: Counter[str] = Counter()
+    counted: Counter[str] = Counter(map(short, names))
     for host, count in hosts.items():
         counted[short(host)] += count
     for name in NAMELESS:
@@ -44,23 +50,33 @@ def hosts_in_file(artifact: str, hosts: Mapping[str, int]) -> HostsInFile:
         own = short(folder)
     elif counted:
         host, most = counted.most_common(1)[0]
-        own = host if 2 * most > counted.total() else None
-    return HostsInFile(folder, own, len(counted) > 1)
+        own = host if 2 * most > counted.total() and len(names) < 2 else None
+    return HostsInFile(folder, own, len(counted) > 1, names)
 
 
-def at_its_place(row: Evidence, host: str | None, hosts: HostsInFile, node: str | None) -> Evidence:
+def at_its_place(
+    row: Evidence, host: str | None, hosts: HostsInFile, node: str | None, num_labels: int = 0
+) -> Evidence:
     """``row`` at the node that it speaks of, else at that of ``host``, which stands on its line,
-    else at ``node``, the file's.
+    else at ``node``, the file's, whose lines bear so many different labels.
     """
     if row.node is not None:
         return row
     if "of_rank" in row.fields:
         return row  # it speaks of a rank that may sit on another node
+    name = row.fields.get("printed_by")
+    if name in hosts.names:
+        host = host or name
+    elif name is not None and host in (None, name) and hosts.folder is not None:
+        if short(name) == short(hosts.folder):
+            return replace(row, node=hosts.folder)
+        return replace(row, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
     if host is None or short(host) in NAMELESS:
         place = hosts.folder or node
         if place is None:
             return row
-        return replace(row, node=place, fields={**row.fields, BY_FILE: "1"})
+        labels = {LABELS: str(num_labels)} if num_labels > 1 else {}
+        return replace(row, node=place, fields={**row.fields, **labels, BY_FILE: "1"})
     if hosts.several and short(host) != hosts.own:
         return replace(row, node=host, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
     if hosts.folder is None or short(host) == short(hosts.folder):

@@ -10,7 +10,7 @@ from typing import Final
 from triage.parsers.logs.stamps import DATED, dated, wall
 from triage.parsers.logs.state import Strip
 
-__all__ = ["RULES", "peek"]
+__all__ = ["NAME_LABEL", "NUMBER_LABEL", "RULES", "labelled", "peek"]
 
 RANK: Final = re.compile(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
 GLOG: Final = re.compile(
@@ -68,15 +68,35 @@ BEGINS: Final = (
     r"|Traceback \(most|  File \"|[\w.]{0,80}(?:Error|Exception|Interrupt)\b"
     r"|(?:ERROR|WARNING|INFO|CRITICAL)[: ]|slurmstepd|srun: |terminate called|Fatal Python|CUDA )"
 )
-# The label of `srun -l`.
-TASK: Final = re.compile(r"(\d{1,6}): " + BEGINS)
-ANY_TASK: Final = re.compile(r"(\d{1,6}): ?")
+# The label of `srun -l`, and of launchers of MPI.
+TASK: Final = re.compile(r"(?:(\d{1,6}): |\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)" + BEGINS)
+# Where all lines of a log begin with a label, what follows it may be anything.
+NUMBER_LABEL: Final = re.compile(r" {0,8}(?:(\d{1,6}): ?|\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)")
+# "trainer-2-0: ", "[cn-101-1] ", "worker-1  | ", "10.0.0.7: ", and "trainer-2-0 pytorch " as
+# kubectl puts a pod and its container before what they say; "[default0]:" and "[rank3]:" are read
+# as what they are.
+NAME_LABEL: Final = re.compile(
+    r" {0,8}(?!\[?[A-Za-z_][A-Za-z_.-]{0,40}\d{1,4}(?:\|\d{1,7})?\]:"
+    r"|\[?(?i:rank|step|iter\w*|epoch|gpu|cuda|task|proc\w*|pid|line|stage|layer|device|dev|group"
+    r"|pg|pp|tp|dp)[\d_.-])"
+    r"\[?((?=[\w.-]{0,252}\d)(?:[A-Za-z][\w.-]{1,252}|\d{1,3}(?:\.\d{1,3}){3}))"
+    r"(?:(?::\d{1,5})?\]:? |: | {1,40}\| ?| [a-z][a-z-]{2,40} (?=\S))"
+)
 
 # "train-worker-0 2026-05-23T11:05:26.000Z ...", "worker-4  | [rank4] ...": who gathers the output
 # of several hosts, as kubectl and docker compose do, writes the host, pod or container first.
 NAME: Final = r"([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252})"
 PRINTED_BY: Final = re.compile(
-    NAME + r"(?::| {1,40}\|)? (?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)|" + NAME + r" {1,40}\| " + BEGINS
+    NAME
+    + r"(?::| {1,40}\|)? (?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)|"
+    + NAME
+    + r" {1,40}\| "
+    + BEGINS
+    # The containers of a training job's pods, as their operators name them.
+    + "|"
+    + NAME
+    + r" (?:pytorch|tensorflow|mpi|trainer|worker|master|launcher|main) "
+    r"(?=Traceback \(most|  File \"|(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b)"
 )
 
 GROUP: Final = re.compile(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
@@ -168,13 +188,24 @@ def month_first(strip: Strip, match: "re.Match[str]") -> bool:
 
 
 def task(strip: Strip, match: "re.Match[str]") -> bool:
-    strip.task = int(match[1])
+    strip.task = int(match[1] or match[2] or match[3])
     return True
+
+
+def labelled(strip: Strip, match: "re.Match[str]") -> None:
+    """Take the label off: a name is that of a host until something says better."""
+    value = next(part for part in match.groups() if part is not None)
+    if match.re is NUMBER_LABEL:
+        strip.task = int(value)
+    else:
+        strip.printed_by = value
+        strip.host(value)
+    strip.line = strip.line[match.end() :]
 
 
 def printed_by(strip: Strip, match: "re.Match[str]") -> bool:
     if strip.printed_by is None:
-        strip.printed_by = match[1] or match[2]
+        strip.printed_by = match[1] or match[2] or match[3]
     return True
 
 
@@ -207,10 +238,12 @@ RULES: Final = {
         (UCX, ucx),
         (TASKCLUSTER, dated_prefix),
         (METAFLOW, metaflow),
+        (TASK, task),
     ),
     "0": ((NCCL, nccl), (MONTH_FIRST, month_first), (TASK, task)),
     "A": ((GLOG_OPEN, glog_open), (NCCL, nccl), (PRINTED_BY, printed_by)),
     "a": ((STREAM, nothing), (NCCL, nccl), (PRINTED_BY, printed_by)),
     "(": ((RAY, ray),),
+    "<": ((TASK, task),),
     "|": ((LOGURU, nothing),),
 }

@@ -84,7 +84,7 @@ SEVERITY: Final = re.compile(
 KERNEL: Final = re.compile(r"kernel: ?")
 DECODED: Final = re.compile(r"(" + FACILITIES + r") *: *(?:" + LEVELS + r") *: ?")
 KMSG: Final = re.compile(r"(\d{1,5}),(\d{1,19}),(\d{1,40}),[^;,]{0,16}(?:,[^;]{0,200})?;")
-PRIORITY: Final = re.compile(r"<\d{1,3}>(?:1 (?=\d{4}-))?")
+PRIORITY: Final = re.compile(r"<\d{1,3}>(?!:)(?:1 (?=\d{4}-))?")
 # RFC 5424: <4>1 2026-03-14T02:39:12.026Z gpu17.cluster.local kernel - - - text, with data in
 # brackets in the place of the last dash.
 STRUCTURED: Final = re.compile(

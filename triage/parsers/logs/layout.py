@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope
+from triage.parsers.logs.job_prefixes import NAME_LABEL, NUMBER_LABEL
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.stamps import read_time
 
@@ -17,7 +18,16 @@ __all__ = ["Layout", "layout_of", "node_of_file", "wrap_width"]
 
 # Lines of which the envelopes are read.
 SAMPLE: Final = 12
+# The label of `srun -l`, which may stand on all lines of a short log of one task.
 LABEL: Final = re.compile(r" *\d{1,6}: ")
+# Of the first lines so many bear a label where a launcher or a collector puts one, and each label
+# comes again: of a table or a listing it does not.
+MOST_LABELLED: Final = 0.9
+LABEL_LINES: Final = 2000
+TIMES_EACH: Final = 2
+LEAST_LABELLED: Final = 3
+MOST_OF_A_LABEL: Final = 400
+NUMBERS: Final = re.compile(r"\d{1,30}")
 RELATIVE: Final = re.compile(rb"^(?:<\d+>)?\[ {1,6}\+\d{1,6}\.\d{6}\]", re.MULTILINE)
 # Columns of terminals, printers and the tools that break lines for them.
 WRAPS: Final = frozenset(
@@ -70,7 +80,13 @@ class Layout:
     """What the first lines tell of all of them."""
 
     wrap: int = 0
-    labelled: bool = False
+    label: "re.Pattern[str] | None" = None
+    """What all lines begin with: the number of a task, or a name."""
+    numbers: frozenset[str] = frozenset()
+    """The ranks and tasks that the first lines name before anything else."""
+    names: frozenset[str] = frozenset()
+    """The hosts, pods or containers that a collector put before all of the first lines, or which
+    are several of one kind."""
     relative: bool = False
     seated: bool = False
     """Its lines say on which node a rank is, so that no rank's line is like another's."""
@@ -97,8 +113,8 @@ def layout_of(head: bytes) -> Layout:
     texts = [clean(line[:4096]) for line in lines[:SAMPLE]]
     found = Layout(wrap=wrap_width(lines[:2000]), relative=RELATIVE.search(head) is not None)
     found.system = SERVICES.search(head) is not None
-    found.labelled = len(texts) > 2 and all(LABEL.match(text) for text in texts)
-    first = [read_envelope(text, labelled=found.labelled) for text in texts]
+    found.label, labels = labels_of(lines, texts)
+    first = [read_envelope(text, label=found.label) for text in texts]
     for envelope in first:
         if envelope.kernel or (envelope.stamp.uptime_ns is not None and envelope.rank is None):
             found.kernel_lines += 1
@@ -111,14 +127,56 @@ def layout_of(head: bytes) -> Layout:
         if envelope.node is not None:
             found.hosts[envelope.node] += 1
     if not found.kernel:
-        told = {one for names in JOB_ID.findall(b"\n".join(lines[:HEAD_LINES])) for one in names}
-        told.discard(b"")
-        found.job_id = told.pop().decode() if len(told) == 1 else ""
+        ids = {one for match in JOB_ID.findall(b"\n".join(lines[:HEAD_LINES])) for one in match}
+        ids.discard(b"")
+        found.job_id = ids.pop().decode() if len(ids) == 1 else ""
         spread = lines[:: max(1, len(lines) // SAMPLE)][:SAMPLE]
-        more = [read_envelope(clean(line[:4096])) for line in spread]
+        more = [read_envelope(clean(line[:4096]), label=found.label) for line in spread]
+        told = [*first, *more]
+        numbers = {str(one.rank) for one in told if one.rank is not None}
+        names = {one.printed_by for one in told if one.printed_by is not None}
+        found.numbers = frozenset(numbers | {one for one in labels if one.isdecimal()})
+        names |= labels - found.numbers
+        throughout = all(one.printed_by is not None for one in told) if told else False
+        several = len(names) > 1 and are_sisters(names)
+        found.names = frozenset(names if labels or throughout or several else ())
         found.seated = any(one.node is not None and one.rank is not None for one in more)
         found.own_words = is_kernels_own(first if len(lines) <= SAMPLE else [*first, *more])
     return found
+
+
+def labels_of(
+    lines: Sequence[bytes], texts: Sequence[str]
+) -> tuple["re.Pattern[str] | None", frozenset[str]]:
+    """The form of the label with which most of ``lines`` begin, and the labels; ``texts`` are the
+    first of them. None and an empty set where they bear none.
+    """
+    if len(texts) < LEAST_LABELLED:
+        return None, frozenset()
+    for form in (NUMBER_LABEL, NAME_LABEL):
+        if 2 * sum(form.match(text) is not None for text in texts) < len(texts):
+            continue
+        more = [clean(line[:MOST_OF_A_LABEL]) for line in lines[:LABEL_LINES]]
+        found = Counter(label for text in more if (label := label_in(form, text)) is not None)
+        is_listed = found.total() < TIMES_EACH * len(found) or not are_sisters(found)
+        if found.total() >= MOST_LABELLED * len(more) and not is_listed:
+            return (form if len(found) > 1 else None), frozenset(found)
+    if all(LABEL.match(text) for text in texts):
+        return NUMBER_LABEL, frozenset()
+    return None, frozenset()
+
+
+def label_in(form: "re.Pattern[str]", text: str) -> str | None:
+    """The label of a line; None for what only might be one, as the hour of a time."""
+    found = form.match(text)
+    if found is None or not found[0].endswith((" ", ">:")):
+        return None
+    return next(part for part in found.groups() if part is not None)
+
+
+def are_sisters(labels: Iterable[str]) -> bool:
+    """Whether names differ in their numbers alone, as those of nodes and pods do."""
+    return len({NUMBERS.sub("0", label) for label in labels}) == 1
 
 
 def wrap_width(lines: list[bytes]) -> int:

@@ -133,7 +133,7 @@ class LogReader:
         self.bytes = np.frombuffer(buffer, np.uint8)
         self.scanner = scan.Scanner(self.catalogue.automaton, tables, max_line=self.bounds.line)
         self.layout: Layout = layout_of(stream.head)
-        self.progress = Collector(tables.steps, labelled=self.layout.labelled)
+        self.progress = Collector(tables.steps, label=self.layout.label)
         self.groups: dict[int, Group | None] = {}
         # Noise of a kernel, by its key whatever the hour: an hour more of it is no news.
         self.chatter: dict[int, Group] = {}
@@ -203,7 +203,7 @@ class LogReader:
         if head is None:
             return
         if self.dumps is None:
-            self.dumps = DumpsInLog(self.stream.artifact, labelled=self.layout.labelled)
+            self.dumps = DumpsInLog(self.stream.artifact, label=self.layout.label)
         place, line = head
         above = self.above if place < ABOVE else b""
         above += self.buffer[max(0, place - ABOVE) : place]
@@ -284,7 +284,7 @@ class LogReader:
             self.catalogue,
             self.stream.artifact,
             line,
-            labelled=self.layout.labelled,
+            label=self.layout.label,
             system=self.layout.system,
         )
         if not rows:
@@ -314,14 +314,14 @@ class LogReader:
         stop = min(self.filled, end + self.bounds.context)
         for found in LINE.finditer(self.buffer, end, stop):
             if not found[0].isspace():
-                yield read_envelope(clean(found[0]), labelled=self.layout.labelled)
+                yield read_envelope(clean(found[0]), label=self.layout.label)
 
     def look_at_tail(self) -> None:
         """The time of the last lines. So much of them is in the buffer wherever it was cut."""
         behind = min(TAIL_BYTES, self.bounds.context)
         tail = bytes(self.buffer[max(0, self.filled - behind) : self.filled])
         for raw in reversed(LINE_ENDS.split(tail)[-8:]):
-            stamp = read_envelope(clean(raw), labelled=self.layout.labelled).stamp
+            stamp = read_envelope(clean(raw), label=self.layout.label).stamp
             if stamp != NO_STAMP:
                 self.last_stamp = stamp
                 return
@@ -332,7 +332,7 @@ class LogReader:
         tail = bytes(self.buffer[max(0, self.filled - behind) : self.filled])
         texts = tail.removesuffix(b"\n").split(b"\n")[-LAST_LINES:]
         for line, raw in enumerate(texts, start=lines - len(texts) + 1):
-            text = read_envelope(clean(raw), labelled=self.layout.labelled).text
+            text = read_envelope(clean(raw), label=self.layout.label).text
             if ERROR_WORDS.search(text) and self.catalogue.match(text, ()) is None:
                 return line, text[:SHOWN_CHARACTERS]
         return None
@@ -380,7 +380,9 @@ class LogReader:
 
     def finished(self, node: str | None) -> Iterator[tuple[Evidence, int]]:
         """The rows of all groups, with the time of their last line."""
-        hosts = hosts_in_file(self.stream.artifact, self.hosts | self.layout.hosts)
+        seen = self.hosts | self.layout.hosts
+        hosts = hosts_in_file(self.stream.artifact, seen, self.layout.names)
+        num_labels = len(self.layout.numbers)
         stamps: list[Stamp] = []
         if self.layout.relative:
             stamps = relative_stamps(clean(raw) for raw in bytes(self.whole).split(b"\n"))
@@ -390,12 +392,12 @@ class LogReader:
             last: Stamp | None = None
             if group.last_raw is not None:
                 text_ = clean(group.last_raw)
-                last = read_envelope(text_, labelled=self.layout.labelled).stamp
+                last = read_envelope(text_, label=self.layout.label).stamp
             for row in group.rows:
                 stamp = row.stamp
                 if stamps and group.last_line <= len(stamps):
                     stamp, last = stamps[group.first_line - 1], stamps[group.last_line - 1]
-                row = at_its_place(row, group.node, hosts, node)
+                row = at_its_place(row, group.node, hosts, node, num_labels)
                 if group.count > 1 or stamps:
                     row = replace(
                         row,

@@ -50,7 +50,7 @@ def rows_of_line(
     artifact: str,
     line: int,
     *,
-    labelled: bool = False,
+    label: "re.Pattern[str] | None" = None,
     system: bool = False,
 ) -> tuple[Envelope, list[Evidence]]:
     """What one line says; a message packed into one line may say several things.
@@ -58,7 +58,7 @@ def rows_of_line(
     ``after`` gives the lines behind it, and is called where a signature wants them.
     ``system`` says that the node's own services write into this log too.
     """
-    envelope = read_envelope(text, labelled=labelled)
+    envelope = read_envelope(text, label=label)
     payload = envelope.text
     if envelope.partial:
         payload += continued(after())

@@ -358,6 +358,7 @@ PDSH: Final = re.compile(
 
 
 def pdsh(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.printed_by = strip.printed_by or match[1]
     strip.host(match[1])
     return True
 

@@ -57,9 +57,9 @@ class RankLines:
 class DumpsInLog:
     """Collects the dumps of one log, chunk by chunk."""
 
-    def __init__(self, artifact: str, *, labelled: bool) -> None:
+    def __init__(self, artifact: str, *, label: "re.Pattern[str] | None") -> None:
         self.artifact = artifact
-        self.labelled = labelled
+        self.label = label
         named = RANK_IN_NAME.search(artifact.rpartition("/")[2])
         self.rank = int(named[1]) if named else None
         self.ranks: dict[int, RankLines] = {}
@@ -95,7 +95,7 @@ class DumpsInLog:
 
     def take_line(self, number: int, raw: bytes) -> None:
         """Give one line to the dump that it is of."""
-        envelope = read_envelope(clean(raw.rstrip(b"\r")), labelled=self.labelled)
+        envelope = read_envelope(clean(raw.rstrip(b"\r")), label=self.label)
         rank = envelope.rank if envelope.rank is not None else self.rank
         text = envelope.text.lstrip()
         mine = None if rank is None else self.ranks.get(rank)

@@ -4,6 +4,7 @@ Raw lines are kept while the log is read, and understood at its end: a line that
 not to be needed costs nothing but its copy.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -59,9 +60,9 @@ class Form:
 class Collector:
     """The sampled lines of one log after the other; ``tables`` are those of the scan."""
 
-    def __init__(self, tables: FormTables, *, labelled: bool = False) -> None:
+    def __init__(self, tables: FormTables, *, label: "re.Pattern[str] | None" = None) -> None:
         self.tables = tables
-        self.labelled = labelled
+        self.label = label
         self.forms: dict[int, Form] = {}
 
     def take(self, buffer: bytearray) -> None:
@@ -112,7 +113,7 @@ class Collector:
 
     def unwrapped(self, raw: bytes) -> Envelope:
         """A line without its prefixes."""
-        return read_envelope(clean(raw), labelled=self.labelled)
+        return read_envelope(clean(raw), label=self.label)
 
     def result(self) -> JobSteps | None:
         """All steps and marks of the log; None where it has none."""
@@ -138,7 +139,7 @@ class Collector:
     def steps_of(self, one: Sampled) -> Iterator[Step]:
         """The step that a line tells; none where it is unlike the first line of its form."""
         text = clean(one.raw)
-        envelope = read_envelope(text[:HEAD_CHARACTERS], labelled=self.labelled)
+        envelope = read_envelope(text[:HEAD_CHARACTERS], label=self.label)
         payload = envelope.text + text[HEAD_CHARACTERS:]
         # A progress bar has no line end of its own: what it says stands before what follows it.
         if "%|" in text and "%|" not in payload:
