@@ -57,11 +57,18 @@ def earlier_by_number(
     begin alike.
     """
     counters = in_one_scope(files, {file.artifact: counters_of(file.artifact) for file in files})
+    submitted = {
+        str(one.number)
+        for own in counters.values()
+        for one in own
+        if SUBMITTED.search(one.scope) is not None
+    }
+    last_job = job_id if job_id in submitted else None
     newest: dict[str, int] = {}
     alike: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for name, own in counters.items():
         for one in own if has_begun(courses.get(name)) else ():
-            if is_of_an_attempt(one, job_id):
+            if is_of_an_attempt(one, last_job):
                 newest[one.scope] = max(one.number, newest.get(one.scope, 0))
             alike[one.scope, one.rest].append((one.number, name))
     for (scope, _), logs in alike.items():
@@ -82,12 +89,12 @@ def counters_of(name: str) -> tuple[Counter, ...]:
     )
 
 
-def is_of_an_attempt(counter: Counter, job_id: str | None) -> bool:
-    """Whether a name says that its number counts attempts. Where ``job.json`` gives the number of
-    its job, only that job's log is known to be of the last one.
+def is_of_an_attempt(counter: Counter, last_job: str | None) -> bool:
+    """Whether a name says that its number counts attempts. Where ``job.json`` names one of the
+    jobs that logs are of, no number above it counts.
     """
     if SUBMITTED.search(counter.scope) is not None:
-        return not (job_id or "").isdecimal() or job_id == str(counter.number)
+        return last_job in (None, str(counter.number))
     return COUNTED.search(counter.scope) is not None
 
 
