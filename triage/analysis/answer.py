@@ -29,8 +29,9 @@ from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.verdict import timed_out
 from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
+from triage.analysis.live.behind_the_end import stops_behind_the_end
 from triage.analysis.live.beside_dumps import beside_dumps, with_logs
-from triage.analysis.live.beside_log import beside_log
+from triage.analysis.live.beside_log import LooksTaken, beside_log
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.from_telemetry import looks_of_telemetry
 from triage.analysis.live.jobs import looks_move, notes_of_looks
@@ -130,8 +131,15 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         stopped=(case is not None and case.live.stopped) or timed_out(dated.evidence),
         moving=case is not None and case.in_flight,
     )
+    of_looks = claims_of_looks(looks)
+    if beside.moment is LooksTaken.BEHIND_ITS_END:
+        # With exit code 0 its processes ended by themselves, whatever held them up before.
+        stops = [] if facts.exit_code == 0 else stops_behind_the_end(looks, of_looks)
+        beside = beside.decided(stopped=bool(stops))
+        looks = replace(looks, looks=beside.looks)
+        of_looks = stops or claims_of_looks(looks)
     beside = replace(beside, job_moves=looks_move(looks))
-    findings = (*of_dumps, *beside_dumps(claims_of_looks(looks), of_dumps, case))
+    findings = (*of_dumps, *beside_dumps(of_looks, of_dumps, case))
     dated = replace(dated, notes=(*dated.notes, *beside.notes, *notes_of_looks(looks)))
     dated = replace(
         dated,

@@ -213,6 +213,16 @@ class JobProgress:
         )
 
     @property
+    def is_ended_by_count(self) -> bool:
+        """Whether a count of steps is full, and nobody said that the job was done."""
+        end, last = self.ended, self.last
+        return (
+            end is not None
+            and last is not None
+            and (end.artifact, end.line) == (last.artifact, last.line)
+        )
+
+    @property
     def stopped(self) -> Change | None:
         """That the steps ended while the job was still there."""
         return self.change(ChangeKind.STOPPED)
