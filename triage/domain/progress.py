@@ -14,6 +14,7 @@ __all__ = [
     "ChangeKind",
     "Curve",
     "Health",
+    "IdleGpus",
     "JobProgress",
     "ProgressPoint",
     "SlowRank",
@@ -133,6 +134,18 @@ class SlowRank:
             "artifact": self.example.artifact,
             "line": self.example.line,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGpus:
+    """That all ``gpus`` of the job idled from ``since_ns`` until ``until_ns``, the end of their
+    telemetry; ``busy_until_ns`` is when one of them last did not, None where none ever was.
+    """
+
+    busy_until_ns: int | None
+    since_ns: int
+    until_ns: int
+    gpus: int
 
 
 @dataclass(frozen=True, slots=True)
