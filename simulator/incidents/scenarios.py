@@ -95,7 +95,7 @@ SCENARIOS = {
         Scenario("tokenizer", "host_stall", other.tokenizer, ("host-stall",)),
         Scenario("gpu-oom", "gpu_oom", other.gpu_memory, ("", "no-dump")),
         Scenario("host-oom", "host_oom", other.host_killed, ("", "no-dump"), code=-9),
-        Scenario("shm-full", "host_oom", other.bus_error, CRASH, code=-7),
+        Scenario("shm-full", "dependency", other.bus_error, CRASH, code=-7),
         Scenario("nan-loss", "numerical", other.nan_loss, CRASH),
         Scenario("dependency", "dependency", other.dependency_broken, CRASH),
         Scenario("file-server", "storage", other.file_server, ("", "host-stall")),

@@ -77,6 +77,42 @@ def test_shared_memory_of_the_container_is_too_small(line: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("line", "category"),
+    [
+        ("RuntimeError: unable to write to file </torch_812_1874593817_0>", "dependency"),
+        (
+            "RuntimeError: unable to open shared memory object </torch_812_5678> in read-write"
+            " mode: No space left on device (28)",
+            "dependency",
+        ),
+        (
+            "ERROR: Unexpected bus error encountered in worker. This might be caused by"
+            " insufficient shared memory (shm).",
+            "dependency",
+        ),
+        (
+            "RuntimeError: DataLoader worker (pid 812) is killed by signal: Bus error. It is"
+            " possible that dataloader's workers are out of shared memory. Please try to raise"
+            " your shared memory limit.",
+            "dependency",
+        ),
+        ("RuntimeError: DataLoader worker (pid 812) is killed by signal: Killed.", "host_oom"),
+        (
+            "RuntimeError: unable to mmap 2147483648 bytes from file </torch_812_12>: Cannot"
+            " allocate memory (12)",
+            "host_oom",
+        ),
+    ],
+)
+def test_shared_memory_is_a_setting_and_the_memory_of_the_host_is_not(
+    line: str, category: str, tmp_path: Path
+) -> None:
+    report = answer(tmp_path, [f"[rank1]: {line}"])
+    assert report.verdict.category == category
+    assert report.verdict.cordon == ()
+
+
+@pytest.mark.parametrize(
     ("path", "category"),
     [
         ("/dev/shm/torch_812", "dependency"),

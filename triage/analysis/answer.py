@@ -29,10 +29,11 @@ from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.verdict import timed_out
 from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
+from triage.analysis.live.behind_the_end import stops_behind_the_end
 from triage.analysis.live.beside_dumps import beside_dumps, with_logs
-from triage.analysis.live.beside_log import beside_log
+from triage.analysis.live.beside_log import LooksTaken, beside_log
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.gpus.from_telemetry import looks_of_telemetry
+from triage.analysis.live.gpus.from_telemetry import idle_gpus, looks_of_telemetry
 from triage.analysis.live.jobs import looks_move, notes_of_looks
 from triage.analysis.live.look_times import local_clock, with_times_of_folders
 from triage.analysis.live.placement import with_places
@@ -41,6 +42,7 @@ from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
 from triage.analysis.live.stacks.report import classes_for_report
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import job_progress
+from triage.analysis.progress.idle import beside_idle_gpus
 from triage.analysis.registry import claims_of_detectors
 from triage.analysis.restart.cause import stop_cause
 from triage.analysis.restart.decide import restart_of
@@ -118,7 +120,11 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
     nodes = nodes_of(view, facts, dated)
     sampled = looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
-    progress = held_end(job_progress(dated.logs.files, facts.failed_at_ns), dated, facts)
+    progress = beside_idle_gpus(
+        job_progress(dated.logs.files, facts.failed_at_ns),
+        idle_gpus(dated.logs.telemetry, dated.fleet, nodes),
+    )
+    progress = held_end(progress, dated, facts)
     beside = beside_log(
         [*with_times_of_folders(logs.looks, logs.files), *sampled], progress, dated.logs.files
     )
@@ -130,8 +136,15 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         stopped=(case is not None and case.live.stopped) or timed_out(dated.evidence),
         moving=case is not None and case.in_flight,
     )
+    of_looks = claims_of_looks(looks)
+    if beside.moment is LooksTaken.BEHIND_ITS_END:
+        # With exit code 0 its processes ended by themselves, whatever held them up before.
+        stops = [] if facts.exit_code == 0 else stops_behind_the_end(looks, of_looks)
+        beside = beside.decided(stopped=bool(stops))
+        looks = replace(looks, looks=beside.looks)
+        of_looks = stops or claims_of_looks(looks)
     beside = replace(beside, job_moves=looks_move(looks))
-    findings = (*of_dumps, *beside_dumps(claims_of_looks(looks), of_dumps, case))
+    findings = (*of_dumps, *beside_dumps(of_looks, of_dumps, case))
     dated = replace(dated, notes=(*dated.notes, *beside.notes, *notes_of_looks(looks)))
     dated = replace(
         dated,

@@ -14,6 +14,7 @@ __all__ = [
     "ChangeKind",
     "Curve",
     "Health",
+    "IdleGpus",
     "JobProgress",
     "ProgressPoint",
     "SlowRank",
@@ -136,6 +137,18 @@ class SlowRank:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleGpus:
+    """That all ``gpus`` of the job idled from ``since_ns`` until ``until_ns``, the end of their
+    telemetry; ``busy_until_ns`` is when one of them last did not, None where none ever was.
+    """
+
+    busy_until_ns: int | None
+    since_ns: int
+    until_ns: int
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
     """Points to draw: all lists are of one length; None where a line does not print it."""
 
@@ -210,6 +223,16 @@ class JobProgress:
         """The first lasting change of one of these kinds."""
         return next(
             (change for change in self.changes if change.kind in kinds and change.lasting), None
+        )
+
+    @property
+    def is_ended_by_count(self) -> bool:
+        """Whether a count of steps is full, and nobody said that the job was done."""
+        end, last = self.ended, self.last
+        return (
+            end is not None
+            and last is not None
+            and (end.artifact, end.line) == (last.artifact, last.line)
         )
 
     @property

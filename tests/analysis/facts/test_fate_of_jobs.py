@@ -129,3 +129,98 @@ def test_a_name_that_is_no_number_compares_with_none() -> None:
     assert job.numbers == frozenset()
     assert job.has_pod("pretrain-llm-worker-3")
     assert not job.has_pod("pretrain-other")
+
+
+UID = "0c2f3ab1-1111-4222-8333-abcdefabcdef"
+POD = (
+    f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{UID.replace('-', '_')}.slice"
+)
+
+
+def killed(group: str, limit: str | None, constraint: str = "CONSTRAINT_MEMCG") -> list[str]:
+    """A kill for want of memory, as kernels print it since 5.0."""
+    reached = "global_oom" if limit is None else f"oom_memcg={limit}"
+    what = "Out of memory" if limit is None else "Memory cgroup out of memory"
+    return [
+        "python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        f"oom-kill:constraint={constraint},nodemask=(null),cpuset=/,mems_allowed=0-1,{reached},"
+        f"task_memcg={group},task=python,pid=4321,uid=1000",
+        f"{what}: Killed process 4321 (python) total-vm:104857600kB, anon-rss:99614720kB,"
+        " file-rss:0kB, shmem-rss:0kB",
+    ]
+
+
+def killed_before_5(group: str) -> list[str]:
+    return [
+        "python invoked oom-killer: gfp_mask=0x14000c0(GFP_KERNEL), order=0, oom_score_adj=0",
+        f"Task in {group}/step_0 killed as a result of limit of {group}",
+        "Memory cgroup out of memory: Killed process 4321 (python) total-vm:104857600kB,"
+        " anon-rss:99614720kB, file-rss:0kB",
+    ]
+
+
+def of_kills(folder: Path, *kills: list[str], log: str = "job.log", **told: Any) -> Any:
+    lines = [(k / 8 - 1, line) for k, line in enumerate(line for kill in kills for line in kill)]
+    files = {
+        **KERNELS,
+        "nodes/cn02/kernel.log": kernel("cn02", *lines),
+        log: [*steps(), *watchdogs(range(16))],
+    }
+    return said(folder, files, facts(**{"job_id": "5150", **told}))
+
+
+SLURM = "/slurm/uid_1000/job_{}"
+SYSTEMD = "/system.slice/slurmstepd.scope/job_{}"
+
+
+@pytest.mark.parametrize("form", [SLURM, SYSTEMD])
+@pytest.mark.parametrize("before_5", [False, True])
+@pytest.mark.parametrize(("number", "own"), [("7777", False), ("5150", True)])
+def test_a_kill_in_the_group_of_another_job(
+    tmp_path: Path, form: str, before_5: bool, number: str, own: bool
+) -> None:
+    group = form.format(number)
+    kill = killed_before_5(group) if before_5 else killed(f"{group}/step_0", group)
+    wire = of_kills(tmp_path, kill)
+    assert [(node, part) for node, _, part in ended_by(wire)] == ([("cn02", "host_oom")] * own)
+    assert wire["verdict"]["cordon"] == []
+
+
+@pytest.mark.parametrize("first", ["7777", "5150"])
+def test_a_kill_of_this_job_beside_one_of_another(tmp_path: Path, first: str) -> None:
+    second = {"7777": "5150", "5150": "7777"}[first]
+    groups = [SLURM.format(number) for number in (first, second)]
+    wire = of_kills(tmp_path, *(killed(f"{group}/step_0", group) for group in groups))
+    assert [(node, part) for node, _, part in ended_by(wire)] == [("cn02", "host_oom")]
+
+
+@pytest.mark.parametrize(
+    ("limit", "constraint", "job_id"),
+    [
+        pytest.param(None, "CONSTRAINT_NONE", "5150", id="the whole node ran out"),
+        pytest.param("/slurm", "CONSTRAINT_MEMCG", "5150", id="the limit of all jobs"),
+        pytest.param(SLURM.format("7777"), "CONSTRAINT_MEMCG", None, id="own number not known"),
+    ],
+)
+def test_a_kill_that_takes_memory_from_this_job_too(
+    tmp_path: Path, limit: str | None, constraint: str, job_id: str | None
+) -> None:
+    wire = of_kills(
+        tmp_path, killed(SLURM.format("7777") + "/step_0", limit, constraint), job_id=job_id
+    )
+    assert [(node, part) for node, _, part in ended_by(wire)] == [("cn02", "host_oom")]
+
+
+@pytest.mark.parametrize(
+    ("log", "own"),
+    [
+        (f"var/log/pods/ml_train-0_{UID}/worker/0.log", True),
+        (f"var/log/pods/ml_train-0_{UID.replace('0c2f', 'ffff')}/worker/0.log", False),
+        ("job.log", True),
+    ],
+)
+def test_a_kill_in_the_group_of_another_pod(tmp_path: Path, log: str, own: bool) -> None:
+    wire = of_kills(
+        tmp_path, killed(f"{POD}/cri-containerd-9f.scope", POD), log=log, job_id="train"
+    )
+    assert [(node, part) for node, _, part in ended_by(wire)] == ([("cn02", "host_oom")] * own)

@@ -1,12 +1,21 @@
 """Attempts in logs of their own, lines that begin with a node's name, ends by exit code 0."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import triage
-from tests.analysis.facts.job_logs import JOB, megatron, steps, transformers, watchdogs
+from tests.analysis.facts.job_logs import (
+    JOB,
+    bar,
+    maxtext,
+    megatron,
+    steps,
+    transformers,
+    watchdogs,
+)
 from triage.domain.report import Answer
 
 ECC = "[rank5]: RuntimeError: CUDA error: uncorrectable ECC error encountered"
@@ -40,6 +49,104 @@ def test_an_attempt_in_a_log_of_its_own_is_over(
     told = answer(tmp_path, files, exit_code=1)
     assert str(told.verdict.category) == "software_user", told.verdict.summary
     assert told.verdict.cordon == ()
+
+
+XID = (
+    "2026-11-20T09:01:41.000000+00:00 n2 kernel: NVRM: Xid (PCI:0000:5d:00): 48, pid=9,"
+    " name=python, An uncorrectable double bit error (DBE) has been detected on GPU in the"
+    " framebuffer at partition 6, subpartition 0."
+)
+
+
+@pytest.mark.parametrize("make", [transformers, maxtext, bar])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("train.0.log", "train.1.log"),
+        ("train_20261120_090000.log", "train_20261120_113000.log"),
+        ("logs/4711/rank_0.log", "logs/4712/rank_0.log"),
+        ("slurm-4711.out", "slurm-4712.out"),
+    ],
+)
+def test_undated_logs_are_attempts_where_steps_go_on(
+    first: str, second: str, make: Callable[[int, float], str], tmp_path: Path
+) -> None:
+    files = {
+        first: [*steps(make, 400, 10, 0), ECC],
+        second: [*steps(make, 405, 30, 600), BUG],
+        "nodes/n2/kernel.log": [XID],
+    }
+    told = answer(tmp_path, files, exit_code=1)
+    assert str(told.verdict.category) == "software_user", told.verdict.summary
+    assert told.verdict.cordon == ()
+    assert [one.node for one in told.suspects if str(one.role) == "culprit"] == ["n1"]
+
+
+def test_logs_of_errors_are_counted_with_those_of_steps(tmp_path: Path) -> None:
+    files = {
+        "train.0.out": steps(maxtext, 400, 10, 0), "train.0.err": [ECC],
+        "train.1.out": steps(maxtext, 405, 30, 0), "train.1.err": [BUG],
+    }  # fmt: skip
+    told = answer(tmp_path, files, exit_code=1)
+    assert str(told.verdict.category) == "software_user", told.verdict.summary
+
+
+def test_each_agent_of_torchrun_names_its_folder_by_chance(tmp_path: Path) -> None:
+    files = {
+        "nodes/n1/none_k3_x81qa/attempt_0/0/stdout.log": steps(maxtext, 400, 10, 0),
+        "nodes/n2/none_8gh_w1z2/attempt_0/1/stderr.log": [ECC],
+        "nodes/n1/none_k3_x81qa/attempt_1/0/stdout.log": steps(maxtext, 400, 30, 0),
+        "nodes/n1/none_k3_x81qa/attempt_1/3/stderr.log": [BUG],
+    }
+    told = answer(tmp_path, files, exit_code=1)
+    assert str(told.verdict.category) == "software_user", told.verdict.summary
+
+
+def test_a_second_run_of_a_launcher_counts_its_attempts_anew(tmp_path: Path) -> None:
+    files = {
+        "none_k3_x81qa/attempt_0/0/stdout.log": steps(maxtext, 400, 10, 0),
+        "none_k3_x81qa/attempt_1/0/stdout.log": steps(maxtext, 405, 10, 0),
+        "none_8gh_w1z2/attempt_0/0/stdout.log": steps(maxtext, 411, 10, 0),
+        "none_8gh_w1z2/attempt_0/5/stderr.log": [ECC],
+    }
+    told = answer(tmp_path, files, exit_code=1)
+    assert str(told.verdict.category) == "gpu_hbm", told.verdict.summary
+
+
+@pytest.mark.parametrize("job_id", ["4711", "4712"])
+def test_of_two_jobs_that_begin_alike_the_one_of_job_json_is_judged(
+    job_id: str, tmp_path: Path
+) -> None:
+    files = {
+        "slurm-4711.out": [*steps(maxtext, 0, 10, 0), ECC],
+        "slurm-4712.out": [*steps(maxtext, 0, 30, 600), BUG],
+    }
+    told = answer(tmp_path, files, exit_code=1, job_id=job_id)
+    expected = "gpu_hbm" if job_id == "4711" else "software_user"
+    assert str(told.verdict.category) == expected, told.verdict.summary
+
+
+@pytest.mark.parametrize("make", [transformers, maxtext, bar])
+@pytest.mark.parametrize(("since", "count"), [(400, 11), (400, 30), (403, 8), (403, 7)])
+@pytest.mark.parametrize(
+    ("first", "second"), [("train.0.log", "train.1.log"), ("n1.log", "n2.log")]
+)
+def test_logs_of_ranks_that_step_alike_are_no_attempts(
+    first: str,
+    second: str,
+    since: int,
+    count: int,
+    make: Callable[[int, float], str],
+    tmp_path: Path,
+) -> None:
+    """One may be a step further, have lost what it held back, or be cut at its head."""
+    files = {
+        first: [*steps(make, 400, 10, 0), ECC],
+        second: steps(make, since, count, 0),
+        "nodes/n2/kernel.log": [XID],
+    }
+    told = answer(tmp_path, files, exit_code=1)
+    assert told.verdict.cordon == ("n2",), told.verdict.summary
 
 
 def test_logs_of_ranks_are_of_one_attempt(tmp_path: Path) -> None:

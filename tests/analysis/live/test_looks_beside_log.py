@@ -239,3 +239,95 @@ def test_a_job_that_ended_in_order_is_not_blamed_for_what_it_does_last(tmp_path:
     assert (answer.verdict.kind, answer.suspects) == ("healthy", ())
     late = ("20260424_162000", "20260424_162100")
     assert named(answer_to(stacks(job(tmp_path / "late", log), late, odd(0, saving))))[0] == (0,)
+
+
+SOON = ("20260424_160300", "20260424_160400")
+MARK = steps_text(LAST) + "[2026-04-24 16:01:22] training completed\n"
+BAR = steps_text(
+    LAST, line="[{at}] iteration {step}/39 | elapsed time per iteration (ms): 2000.0 | lm loss: 2.2"
+)
+UNDATED_BAR = "".join(
+    f"{100 * step // 40}%|#####     | {step}/40 [01:{step:02d}<00:00,  1.00it/s, loss=2.2]\n"
+    for step in range(1, 41)
+)
+MAIN: Sequence[Frame] = (("main", "pretrain.py", 60), ("<module>", "pretrain.py", 80))
+C10D = "torch/distributed/distributed_c10d.py"
+BARRIER: Sequence[Frame] = (("barrier", C10D, 4803), *MAIN)
+DESTROY: Sequence[Frame] = (("destroy_process_group", C10D, 2100), *MAIN)
+SAVE: Sequence[Frame] = (("save", "torch/serialization.py", 850), *MAIN)
+UPLOAD: Sequence[Frame] = (("send", "urllib3/connection.py", 400), *MAIN)
+LEAVE: Sequence[Frame] = (
+    ("_shutdown_workers", "torch/utils/data/dataloader.py", 1700), *MAIN,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("log", [MARK, BAR], ids=["end mark", "full bar"])
+@pytest.mark.parametrize("when", [SOON, LATER])
+def test_two_equal_looks_behind_the_end_show_a_stop(
+    tmp_path: Path, log: str, when: Sequence[str]
+) -> None:
+    by_stacks = answer_to(stacks(job(tmp_path / "odd", log), when, odd(5)))
+    assert (by_stacks.verdict.kind, named(by_stacks)) == ("hang", [(5,)])
+    by_barrier = [BARRIER if rank != 3 else LOADER for rank in range(8)]
+    assert named(answer_to(stacks(job(tmp_path / "barrier", log), when, by_barrier))) == [(3,)]
+    all_wait = answer_to(stacks(job(tmp_path / "alike", log), when, [REDUCE] * 8))
+    assert (all_wait.verdict.kind, all_wait.suspects) == ("hang", ())
+    counted = answer_to(ras(job(tmp_path / "ras", log), when, [behind(5)] * 2))
+    assert counted.verdict.kind == "hang"
+    # Whom it counts behind may do the last work of the job, which the others wait for.
+    assert [(one.ranks, one.role) for one in counted.suspects] == [((5,), "possible")]
+
+
+@pytest.mark.parametrize("log", [BAR, UNDATED_BAR], ids=["dated", "undated"])
+def test_a_full_bar_alone_does_not_beat_two_looks_of_an_unknown_time(
+    tmp_path: Path, log: str
+) -> None:
+    for moment in LATER:
+        undated_rounds(job(tmp_path, log), moment, odd(5))
+    assert named(answer_to(tmp_path)) == [(5,)]
+
+
+@pytest.mark.parametrize("log", [MARK, BAR], ids=["end mark", "full bar"])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        pytest.param([SAVE, *[BARRIER] * 7], id="one saves"),
+        pytest.param([SAVE, *[REDUCE] * 7], id="one saves, waited for in a collective"),
+        pytest.param([UPLOAD, *[BARRIER] * 7], id="one uploads"),
+        pytest.param([BARRIER] * 8, id="all in the last barrier"),
+        pytest.param([DESTROY] * 8, id="all take down their groups"),
+        pytest.param([*[DESTROY] * 7, BARRIER], id="all leave"),
+        pytest.param([*[DESTROY] * 7, LEAVE], id="one ends its loader"),
+    ],
+)
+def test_how_a_job_ends_is_no_stop(
+    tmp_path: Path, log: str, shown: Sequence[Sequence[Frame]]
+) -> None:
+    answer = answer_to(stacks(job(tmp_path, log), SOON, shown))
+    assert (answer.verdict.kind, answer.suspects) == ("healthy", ())
+
+
+@pytest.mark.parametrize(("first", "kind"), [(4000, "hang"), (7000, "healthy")])
+def test_processes_of_another_job_behind_the_end(tmp_path: Path, first: int, kind: str) -> None:
+    joined = "".join(
+        f"gpu-{'ab'[rank // 4]}:{first + rank}:{first + rank} [{rank % 4}] NCCL INFO"
+        f" ncclCommInitRank comm 0x55aa{rank:04x} rank {rank} nranks 8 cudaDev {rank % 4} nvmlDev"
+        f" {rank % 4} busId {16 + rank % 4:x}000 commId 0x8fe1d2 - Init COMPLETE\n"
+        for rank in range(8)
+    )
+    folder = stacks(job(tmp_path, joined + MARK), SOON, odd(5))
+    assert answer_to(folder).verdict.kind == kind
+
+
+def test_looks_behind_the_end_that_are_no_stop(tmp_path: Path) -> None:
+    one_look = stacks(job(tmp_path / "once", MARK), SOON[:1], odd(5))
+    moved = ras(job(tmp_path / "moved", MARK), SOON, [behind(5), behind(3, at=5029)])
+    by_itself = stacks(job(tmp_path / "zero", MARK), SOON, odd(5))
+    (by_itself / "job.json").write_text(json.dumps({**JOB, "exit_code": 0}))
+    leaving = ras(job(tmp_path / "leaving", MARK), SOON, [behind(5)] * 2)
+    for path in leaving.glob("ras_*.json"):
+        path.write_text(
+            path.read_text().replace('"finalize_called": false', '"finalize_called": true')
+        )
+    for folder in (one_look, moved, by_itself, leaving):
+        assert answer_to(folder).verdict.kind == "healthy", folder

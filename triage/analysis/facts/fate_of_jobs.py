@@ -1,11 +1,13 @@
-"""What a scheduler did to other jobs than this one: no fate of this job.
+"""What a scheduler or a kernel did to other jobs than this one: no fate of this job.
 
 A controller's log, a node's log and the events of a cluster tell of every job that ran there. A
-line that names a job by its number, or a pod, is about that one. Which one is ours stands in
-``job.json``, at the head of the job's own log, or in the names of its hosts.
+line that names a job by its number, or a pod, is about that one; so is the kill for want of memory
+that names the group of a job, and every line of that kill. Which one is ours stands in
+``job.json``, at the head of the job's own log, or in the names of its hosts and folders.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -30,15 +32,30 @@ ABOUT_A_POD: Final = re.compile(
 )
 # slurm-4711.out, slurm-4711_3.out
 IN_NAME: Final = re.compile(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
+# /slurm/uid_1000/job_4799/step_0, /system.slice/slurmstepd.scope/job_4799/step_0/user/task_3
+GROUP_OF_A_JOB: Final = re.compile(r"/job_(?P<id>\d{1,12})(?![\w.-])")
+UID: Final = r"[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}"
+# /kubepods.slice/kubepods-burstable-pod0c2f3ab1_1111_....slice, /kubepods/pod0c2f3ab1-1111-...
+GROUP_OF_A_POD: Final = re.compile(rf"\bkubepods\S{{0,200}}?[-/]pod(?P<uid>{UID})")
+# var/log/pods/default_train-0_0c2f3ab1-.../worker/0.log
+POD_IN_NAME: Final = re.compile(rf"_(?P<uid>{UID})/")
+# Whose limit was reached, where a line says it: that of a group above all jobs is everybody's.
+LIMIT: Final = re.compile(
+    r"(?:\boom_memcg=| limit of | due to memory \w{1,9}(?: for| by)? )([^,\s]+)"
+)
+WHOLE_NODE: Final = "CONSTRAINT_NONE"
 SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class OwnJob:
-    """What this job is called: ``numbers`` by its scheduler, ``words`` by who named its pods."""
+    """What this job is called: ``numbers`` by its scheduler, ``words`` by who named its pods, whose
+    ``uids`` folders of their logs bear.
+    """
 
     numbers: frozenset[str]
     words: frozenset[str] = frozenset()
+    uids: frozenset[str] = frozenset()
 
     def has_number(self, number: str, raw: str | None) -> bool:
         """Whether a scheduler's number is this job's; a task of its array is, too."""
@@ -65,7 +82,17 @@ def own_job(facts: Job, files: Iterable[LogFile], hosts: Collection[str]) -> Own
         numbers.add(own)
     elif own:
         words.add(own)
-    return OwnJob(frozenset(numbers), frozenset(words))
+    uids = {
+        plain_uid(found["uid"])
+        for file in files
+        if file.of_a_job and (found := POD_IN_NAME.search(file.artifact)) is not None
+    }
+    return OwnJob(frozenset(numbers), frozenset(words), frozenset(uids))
+
+
+def plain_uid(uid: str) -> str:
+    """The UID of a pod as the cluster writes it; systemd has no hyphens in names."""
+    return uid.replace("_", "-")
 
 
 def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evidence], list[str]]:
@@ -78,10 +105,13 @@ def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evid
         for row in rows
         if row.kind is Kind.SCHEDULER and (pod := pod_in(row)) is not None
     )
+    kills = other_kills(rows, job)
     others: dict[str, None] = {}
     kept = []
-    for row in rows:
-        other = other_job(row, job, of_pods=of_pods) if is_of_a_scheduler(row) else None
+    for place, row in enumerate(rows):
+        other = kills.get(place)
+        if is_of_a_scheduler(row):
+            other = other or other_job(row, job, of_pods=of_pods)
         if other is not None:
             others.setdefault(other)
             row = as_of_another_job(row)
@@ -90,7 +120,7 @@ def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evid
         return kept, []
     shown = ", ".join([*others][:SHOWN])
     more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-    return kept, [f"what the scheduler says of other jobs is no end of this one: {shown}{more}"]
+    return kept, [f"what is said of other jobs is no end of this one: {shown}{more}"]
 
 
 def is_of_a_scheduler(row: Evidence) -> bool:
@@ -110,6 +140,48 @@ def other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
         return None if own else f"job {found['id']}"
     pod = pod_in(row) if of_pods else None
     return None if pod is None or job.has_pod(pod) else f"pod {pod}"
+
+
+def other_kills(rows: Sequence[Evidence], job: OwnJob) -> dict[int, str]:
+    """Place -> the other job, for the rows of each kill for want of memory in a group of it.
+
+    One line of a kill names the group. What the same log says of one since the kill before is of
+    it, and so is what it says of the same process.
+    """
+    found: dict[int, str] = {}
+    before: dict[str, list[int]] = defaultdict(list)
+    latest: dict[str, tuple[int | None, str | None]] = {}
+    places = [place for place, row in enumerate(rows) if row.kind is Kind.OOM]
+    for place in sorted(places, key=lambda place: (rows[place].artifact, rows[place].line or 0)):
+        row = rows[place]
+        pid, other = latest.get(row.artifact, (0, None))
+        if "group" in row.fields:
+            other = other_group(row, job)
+            latest[row.artifact] = row.pid, other
+        elif row.pid is None:
+            before[row.artifact].append(place)
+            continue
+        elif pid not in (None, row.pid):
+            other = None
+        of_it = before.pop(row.artifact, []) if "group" in row.fields or other is None else []
+        if other is not None:
+            found |= dict.fromkeys([*of_it, place], other)
+    return found
+
+
+def other_group(row: Evidence, job: OwnJob) -> str | None:
+    """The other job whose group reached its limit; None where it is this one's, or everybody's."""
+    limit = LIMIT.search(row.text)
+    group = limit[1] if limit is not None else row.fields.get("group", "")
+    if row.fields.get("constraint") == WHOLE_NODE:
+        return None
+    number, pod = GROUP_OF_A_JOB.search(group), GROUP_OF_A_POD.search(group)
+    if number is not None and job.numbers:
+        return None if job.has_number(number["id"], None) else f"job {number['id']}"
+    if pod is not None and job.uids:
+        uid = plain_uid(pod["uid"])
+        return None if uid in job.uids else f"pod {uid}"
+    return None
 
 
 def pod_in(row: Evidence) -> str | None:

@@ -55,7 +55,7 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
         return progress
     own = own_logs(dated)
     if not any(
-        fails_behind(row, end, by_count=is_by_count(progress))
+        fails_behind(row, end, by_count=progress.is_ended_by_count)
         if row.artifact in own
         else breaks_at(row, progress)
         for row in dated.evidence
@@ -68,16 +68,6 @@ def judged_anew(progress: JobProgress) -> JobProgress:
     """``progress`` with the health and the sentence that are its own."""
     health, sentence = health_of(progress)
     return replace(progress, health=health, said=sentence)
-
-
-def is_by_count(progress: JobProgress) -> bool:
-    """Whether a count of steps is full, and nobody said that the job was done."""
-    end, last = progress.ended, progress.last
-    return (
-        end is not None
-        and last is not None
-        and (end.artifact, end.line) == (last.artifact, last.line)
-    )
 
 
 def fails_behind(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:
@@ -100,7 +90,7 @@ def breaks_at(row: Evidence, progress: JobProgress) -> bool:
     anybody said that the job was done.
     """
     end = progress.ended
-    if end is None or not is_by_count(progress):
+    if end is None or not progress.is_ended_by_count:
         return False
     end_ns = end.at_ns if end.at_ns is not None else progress.until_ns
     if end_ns is None or row.at_ns is None or row.kind not in OF_PARTS:

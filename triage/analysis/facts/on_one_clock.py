@@ -86,7 +86,9 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     numbered, unnumbered = with_numbers_of_the_job(with_age(placed), fleet)
     rows = without_ignored(attribute(numbered, fleet))
     rows, others = fate_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated))
-    seated, outlived = mark_outlived(rows, placed.files, ended_well=facts.exit_code == 0)
+    seated, outlived = mark_outlived(
+        rows, placed.files, ended_well=facts.exit_code == 0, job_id=facts.job_id
+    )
     seated = with_ranks_that_exit(seated, fleet)
     rows = with_kernels_that_gave_up(held_against_peers(with_spread(seated)))
     rows = with_memory_that_failed(rows)

@@ -5,7 +5,6 @@ A part that ailed may ail again, so what a line says of one stays a possible cau
 the stop. The same holds for what ended an earlier attempt in the same log.
 """
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Final, cast
 import numpy as np
 
 from triage.analysis.facts.attempts import AttemptStart, last_attempts
+from triage.analysis.facts.numbered_logs import MORE_THAN_ONE, earlier_by_number, has_begun
 from triage.analysis.facts.stop import (
     AFTER_S,
     CLOCKS_APART_S,
@@ -27,8 +27,8 @@ from triage.analysis.facts.stop import (
 )
 from triage.analysis.progress.course import Course, course_of
 from triage.domain.arrays import F64
-from triage.domain.category import SOFTWARE, Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.category import HARDWARE, SOFTWARE, Category
+from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
 from triage.parsers.logs.logset import LogFile, LogKind
 
 __all__ = [
@@ -42,8 +42,6 @@ __all__ = [
 
 # Xids that tell what a process did, or what became of it.
 OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
-# So many steps behind a line: one may have been under way, or wait in a buffer.
-MORE_THAN_ONE: Final = 2
 # Where of a log only every so many lines are known, this many lines of progress fit behind it.
 SURELY_MANY: Final = 64.0
 # What a process that goes on has got over; parts that ailed, and servers, may do so again.
@@ -59,8 +57,6 @@ NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
 OF_AN_END: Final = frozenset(
     {Trait.TIMEOUT, Trait.ENDS_JOB, Trait.RENDEZVOUS, Trait.ROOT_WHEN_ALONE}
 )
-# "attempt_0/3/stderr.log", as torchrun names them, "train-restart1.log"
-COUNTED: Final = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry|try)[_.-]?(\d{1,4})(?!\d)")
 SHOWN_CHARACTERS: Final = 90
 
 
@@ -160,10 +156,15 @@ def latest_behind(times: F64) -> list[float]:
 
 
 def mark_outlived(
-    rows: Sequence[Evidence], files: Iterable[LogFile], *, ended_well: bool = False
+    rows: Sequence[Evidence],
+    files: Iterable[LogFile],
+    *,
+    ended_well: bool = False,
+    job_id: str | None = None,
 ) -> tuple[list[Evidence], list[str]]:
     """``rows`` in their order, those that the job outlived as that, and a note of them. A job that
-    ``ended_well``, with exit code 0, outlived all that its processes said.
+    ``ended_well``, with exit code 0, outlived all that its processes said. ``job_id`` is its number
+    where ``job.json`` gives it.
 
     An outlived row carries :attr:`Trait.OUTLIVED`. What a process got over is noise.
     """
@@ -177,7 +178,7 @@ def mark_outlived(
         own.sort(key=lambda row: row.line or 0)
     starts = last_attempts(rows_of, logs, courses)
     tracks = {name: Track.read(course, rows_of[name]) for name, course in courses.items()}
-    earlier, begun_ns = earlier_logs(files, courses)
+    earlier, begun_ns = earlier_logs(files, courses, job_id)
     clock = Clock.of(tracks, starts, {file.artifact: file.node for file in logs}, begun_ns)
     kept, told_steps, told_attempts, told_well = [], [], [], []
     for row in rows:
@@ -208,38 +209,49 @@ def mark_outlived(
         *note_of(told_steps, "not why it stopped: the job went on for more than one step"),
         *note_of(told_well, "held against nobody: job.json says that it ended with exit code 0"),
     ]
+    if clock.begun_ns is None and clock.moved_ns is None:
+        kept = with_faults_behind(kept, told_attempts)
     return with_habits(kept, rows), notes
 
 
+def with_faults_behind(kept: Iterable[Evidence], told: Iterable[Evidence]) -> list[Evidence]:
+    """``kept``, what a machine says of the fault that ended an earlier attempt as outlived, too.
+
+    Where no clock dates the last attempt, a fault is that one if processes of an earlier attempt
+    met it on the same node (``told``), and none of the last one says so.
+    """
+    kept = list(kept)
+    broke = {row.node for row in told if row.category in HARDWARE and row.node is not None}
+    broke -= {
+        row.node
+        for row in kept
+        if row.category in HARDWARE and of_a_process(row) and Trait.OUTLIVED not in row.traits
+    }
+    return [
+        replace(row, traits=row.traits | {Trait.OUTLIVED})
+        if row.node in broke and row.kind in KERNEL_KINDS and row.category in HARDWARE
+        else row
+        for row in kept
+    ]
+
+
 def earlier_logs(
-    files: Sequence[LogFile], courses: Mapping[str, Course]
+    files: Sequence[LogFile], courses: Mapping[str, Course], job_id: str | None
 ) -> tuple[frozenset[str], int | None]:
     """The logs that end before another one that prints steps begins, and when that begins: each
     attempt may have a log of its own. Those of the ranks of one attempt overlap. So are logs, dated
-    or not, whose names count attempts, where a later one prints steps.
+    or not, whose names count attempts.
     """
     begins = [
         file.first_at_ns
         for file in files
-        if file.first_at_ns is not None
-        and file.artifact in courses
-        and len(courses[file.artifact].counted) >= MORE_THAN_ONE
+        if file.first_at_ns is not None and has_begun(courses.get(file.artifact))
     ]
     last = max(begins, default=0)
     earlier = {
         file.artifact for file in files if file.of_a_job and (file.last_at_ns or last) < last
     }
-    names = [file.artifact for file in files if file.of_a_job]
-    counted = {
-        name: (name[: found.start()], int(found[1]))
-        for name in names
-        if (found := COUNTED.search(name)) is not None
-    }
-    newest: dict[str, int] = {}
-    for name, (place, number) in counted.items():
-        if name in courses and len(courses[name].counted) >= MORE_THAN_ONE:
-            newest[place] = max(number, newest.get(place, number))
-    before = {name for name, (place, number) in counted.items() if number < newest.get(place, 0)}
+    before = earlier_by_number([file for file in files if file.of_a_job], courses, job_id)
     return frozenset(earlier | before), last if earlier else None
 
 

@@ -35,6 +35,8 @@ class LooksTaken(StrEnum):
 
     UNKNOWN = "unknown"
     WHILE_IT_MOVED = "while_it_moved"
+    BEHIND_ITS_END = "behind_its_end"
+    """At a job that may be on its way out, or may stand."""
     LATER = "later"
 
 
@@ -50,11 +52,19 @@ class LooksBesideLog:
     later_s: float = 0.0
     notes: tuple[str, ...] = ()
     job_moves: bool = False
+    otherwise: "LooksBesideLog | None" = None
+    """What is left of looks behind the end that show no stop."""
 
     @property
     def stand_later(self) -> bool:
         """Whether looks that were taken later do not show that the job moved then."""
         return self.moment is LooksTaken.LATER and not self.job_moves
+
+    def decided(self, *, stopped: bool) -> "LooksBesideLog":
+        """These, where looks behind the end of the job show that it ``stopped``, or do not."""
+        if self.otherwise is None:
+            return self
+        return replace(self, moment=LooksTaken.LATER) if stopped else self.otherwise
 
 
 NO_LOOKS: Final = LooksBesideLog()
@@ -66,7 +76,7 @@ def beside_log(
     """``looks`` as the course of the job leaves them standing; all, where no clock tells."""
     last = progress.last if progress is not None else None
     if progress is None or last is None or last.at_ns is None:
-        return all_of(looks)
+        return at_an_unknown_time(looks, progress)
     clock = local_clock(files)
     moved_ns = max(last.at_ns, (progress.ended and progress.ended.at_ns) or 0)
     older, newer, latest_ns = [], [], None
@@ -85,17 +95,29 @@ def beside_log(
         stands = later_s and progress.health is not Health.SLOWED
         return LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else all_of(looks)
     if latest_ns is None and not older:
-        return all_of(looks)
+        return at_an_unknown_time(looks, progress)
     if later_s <= pace_s(progress):
         dated = [look for look in looks if clock.time_of(look) is not None]
         rest = tuple(look for look in looks if look not in dated)
-        return LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=notes_on(dated))
+        moved = LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=notes_on(dated))
+        if progress.ended is None or not later_s:
+            return moved
+        behind = LooksTaken.BEHIND_ITS_END
+        return LooksBesideLog(tuple(newer), behind, later_s, notes_on(older), otherwise=moved)
     moment = LooksTaken.LATER if later_s > most_silent_s(progress) else LooksTaken.UNKNOWN
     return LooksBesideLog(tuple(newer), moment, later_s, notes_on(older))
 
 
 def all_of(looks: Sequence[Look]) -> LooksBesideLog:
     return LooksBesideLog(tuple(looks))
+
+
+def at_an_unknown_time(looks: Sequence[Look], progress: JobProgress | None) -> LooksBesideLog:
+    """All looks; where a count alone says that the job is done, they may be of a stop behind it."""
+    if progress is None or not (progress.health.well and progress.is_ended_by_count):
+        return all_of(looks)
+    behind = LooksTaken.BEHIND_ITS_END
+    return LooksBesideLog(tuple(looks), behind, otherwise=all_of(looks))
 
 
 def pace_s(progress: JobProgress) -> float:

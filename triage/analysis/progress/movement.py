@@ -16,7 +16,7 @@ from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Mark, MarkKind, Place
 
-__all__ = ["USUAL_GAPS", "Movement", "movement_of"]
+__all__ = ["LEAST_LEFT_S", "USUAL_GAPS", "Movement", "is_off_by_a_zone", "movement_of"]
 
 # How often its usual time, and its longest, a job may be silent before it is called stopped.
 USUAL_GAPS: Final = 4.0
@@ -132,10 +132,14 @@ def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) 
     if reach is None or not ends:
         return None
     left_s = (ends[len(ends) // 2] - reach) / SECOND
-    off_quarter = abs(left_s - QUARTER_S * round(left_s / QUARTER_S))
-    if off_quarter < NEAR_QUARTER_S or left_s < max(LEAST_LEFT_S, USUAL_GAPS * (gap_s or 0.0)):
+    if is_off_by_a_zone(left_s) or left_s < max(LEAST_LEFT_S, USUAL_GAPS * (gap_s or 0.0)):
         return None
     return left_s
+
+
+def is_off_by_a_zone(apart_s: float) -> bool:
+    """Whether two times may be one that clocks of two zones tell."""
+    return abs(apart_s - QUARTER_S * round(apart_s / QUARTER_S)) < NEAR_QUARTER_S
 
 
 def no_headway(course: Course) -> Change | None:

@@ -5,10 +5,12 @@ formats) they are inferred: the ranks whose entries carry the name, completed
 with ranks that left no dump where the group's known size has a hole.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from triage.domain.arrays import I64
 from triage.domain.rank_digest import MISSING, P2P, RETIRED_BIT, S_FINISHED, RankDigest, Stream
 
 __all__ = ["Group", "Membership", "default_ranks", "numbered_within", "resolve_groups"]
@@ -165,6 +167,7 @@ def listed_groups(
 ) -> list[dict[str, int]]:
     """Per digest, the groups that its table lists: name -> group."""
     listed: list[dict[str, int]] = []
+    names = common_names(digests, within)
     # Dumps of one job share the tuples of rank lists, so a row is looked up by
     # the identity of its tuple before 16,384 ranks are hashed again.
     seen: dict[tuple[str, int], int] = {}
@@ -177,10 +180,56 @@ def listed_groups(
                 quick = (row.name, id(row.ranks))
                 index = seen.get(quick)
                 if index is None:
-                    index = seen[quick] = builder.group(row.name, row.desc, row.ranks)
+                    name = names.get((row.name, row.desc, row.ranks), row.name)
+                    index = seen[quick] = builder.group(name, row.desc, row.ranks)
                 rows[row.name] = index
         listed.append(rows)
     return listed
+
+
+def common_names(
+    digests: Sequence[RankDigest], within: frozenset[str]
+) -> dict[tuple[str, str, tuple[int, ...]], str]:
+    """(name, kind, ranks) -> the name that a group is known by, where dumps call it differently.
+
+    A group is its kind and its ranks, where no dump lists two of these and what dumps record of
+    them is of one time: a group that was set up anew is another one.
+    """
+    names: dict[tuple[str, tuple[int, ...]], Counter[str]] = defaultdict(Counter)
+    several: set[tuple[str, tuple[int, ...]]] = set()
+    # As in the tables: who is a member is looked up by identity first.
+    known: dict[tuple[str, int], tuple[str, tuple[int, ...]]] = {}
+    for digest in digests:
+        own: dict[tuple[str, int], str] = {}
+        for row in digest.groups:
+            if not (row.ranks and row.name and row.desc) or row.desc in within:
+                continue
+            quick = row.desc, id(row.ranks)
+            if quick not in known:
+                known[quick] = row.desc, row.ranks
+            if own.setdefault(quick, row.name) != row.name:
+                several.add(known[quick])
+        for quick, name in own.items():
+            names[known[quick]][name] += 1
+    found: dict[tuple[str, str, tuple[int, ...]], str] = {}
+    for group, called in names.items():
+        if len(called) > 1 and group not in several and are_of_one_time(digests, group[0], called):
+            common = min(called, key=lambda name: (-called[name], name))
+            found |= {(name, *group): common for name in called if name != common}
+    return found
+
+
+def are_of_one_time(digests: Sequence[RankDigest], desc: str, names: Collection[str]) -> bool:
+    """Whether what dumps record of groups of these names was issued in one stretch of time."""
+    begun: dict[str, int] = {}
+    ended: dict[str, int] = {}
+    for digest in digests:
+        for k, (name, kind) in enumerate(digest.stream_names):
+            created = created_in(digest, k) if name in names and kind == desc else ()
+            if name is not None and len(created):
+                begun[name] = min(begun.get(name, int(min(created))), int(min(created)))
+                ended[name] = max(ended.get(name, int(max(created))), int(max(created)))
+    return not begun or max(begun.values()) <= min(ended.values())
 
 
 def groups_of_streams(
@@ -226,35 +275,44 @@ def nth_group(listed: Mapping[str, int], pg_id: int) -> int:
     return listed[sorted(names, key=int)[pg_id]]
 
 
-def streams_by_name(digest: RankDigest) -> dict[str, list[int]]:
-    """The streams of each named group, in the order in which their records begin."""
+def streams_by_group(digest: RankDigest) -> dict[str, list[int]]:
+    """The streams of each named group, in the order in which their records begin: a group that was
+    given up goes on under the name of the one that took its place.
+    """
     found: dict[str, list[int]] = {}
+    keys: dict[int, str] = {}
+    replaced = dict(given_up_and_renamed(digest))
     for k, (name, desc) in enumerate(digest.stream_names):
         if name:
             # A process has one default group at a time, whatever its name.
-            found.setdefault(desc if desc == "default_pg" else f"{name} {desc}", []).append(k)
+            key = desc if desc == "default_pg" else f"{name} {desc}"
+            keys[k] = keys.get(replaced.get(k, k), key)
+            found.setdefault(keys[k], []).append(k)
     return found
 
 
 def begun_anew(digests: Sequence[RankDigest]) -> dict[str, int]:
-    """Names under which processes set up a group anew, and when the newest one began, ns."""
+    """Groups that processes set up anew, and when the newest one began, ns."""
     began: dict[str, int] = {}
     for digest in digests:
-        for name, streams in streams_by_name(digest).items():
-            if len(streams) > 1:
-                past = digest.history.read()
-                created = past.created[past.stream == streams[-1]]
-                if len(created):
-                    first = int(created.min())
-                    began[name] = min(began.get(name, first), first)
-        for name, first in given_up_and_renamed(digest):
-            began[name] = min(began.get(name, first), first)
+        for key, streams in streams_by_group(digest).items():
+            created = created_in(digest, streams[-1]) if len(streams) > 1 else ()
+            if len(created):
+                first = int(min(created))
+                began[key] = min(began.get(key, first), first)
     return began
 
 
-def given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[str, int]]:
-    """Groups of which the watchdog gave up a collective, and after which one of the same kind and
-    members begins under another name, in which work ends; and when that began, ns.
+def created_in(digest: RankDigest, stream: int) -> I64:
+    """When the operations of a stream that are remembered were issued, ns."""
+    past = digest.history.read()
+    found: I64 = past.created[past.stream == stream]
+    return found
+
+
+def given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[int, int]]:
+    """(stream, the one that it replaces) for groups of which the watchdog gave up a collective, and
+    after which one of the same kind and members begins under another name, in which work ends.
     """
     pending = digest.pending
     given_up = {
@@ -264,28 +322,26 @@ def given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[str, int]]:
     if digest.eventless or not given_up:
         return
     members = {row.name: row.ranks for row in digest.groups}
-    past = digest.history.read()
     ends = digest.streams.values[:, S_FINISHED]
     for old in given_up:
         name, desc = digest.stream_names[old]
-        own = past.created[past.stream == old]
+        own = created_in(digest, old)
         for new, (other, kind) in enumerate(digest.stream_names):
-            begun = past.created[past.stream == new]
+            begun = created_in(digest, new)
             if not name or other in (None, name) or kind != desc or not len(begun) or not len(own):
                 continue
             alike = members.get(name) in (None, members.get(other or ""))
             if alike and ends[new] != MISSING and begun.min() > own.max():
-                yield f"{name} {desc}", int(begun.min())
+                yield new, old
 
 
 def streams_that_are_over(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:
     """Streams of groups that were set up anew since, by this process or by its peers."""
-    for name, streams in streams_by_name(digest).items():
+    for key, streams in streams_by_group(digest).items():
         yield from streams[:-1]
-        if name in renewed and len(streams) == 1:
-            past = digest.history.read()
-            created = past.created[past.stream == streams[0]]
-            if len(created) and int(created.max()) < renewed[name]:
+        if key in renewed and len(streams) == 1:
+            created = created_in(digest, streams[0])
+            if len(created) and int(created.max()) < renewed[key]:
                 yield streams[0]
 
 

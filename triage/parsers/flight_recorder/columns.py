@@ -129,6 +129,9 @@ K_DURATION: Final = 40
 # No kernel runs longer than what an int32 of microseconds holds: 35 minutes.
 LONGEST_MS: Final = 2_147_483.0
 
+# A double up to this is a number of 64 bits; one of nanoseconds is known to 256 of them.
+MOST_WHOLE: Final = float(1 << 62)
+
 ZERO: Final = 48
 MINUS: Final = 45
 # More digits than these are no number of a dump.
@@ -313,6 +316,24 @@ def microseconds_by_hand(tag: int, value: int) -> int:
     return int(ms * 1000.0 + 0.5) if 0.0 <= ms < LONGEST_MS else MISSING
 
 
+@inlined
+def whole(value: Word) -> Word:
+    """The whole number that the bits of a double say, MISSING where it says none."""
+    number = np.int64(value).view(np.float64)
+    if -MOST_WHOLE <= number <= MOST_WHOLE and number == np.floor(number):
+        return np.int64(number)
+    return np.int64(MISSING)
+
+
+@in_python(whole)
+def whole_by_hand(value: int) -> int:
+    """:func:`whole` for plain integers."""
+    number: float = struct.unpack("<d", struct.pack("<q", value))[0]
+    if -MOST_WHOLE <= number <= MOST_WHOLE and number == int(number):
+        return int(number)
+    return MISSING
+
+
 @compiled
 def number_in(string: int, buf: U8, strings: I64) -> Word:
     """The whole number that a text says in decimal, MISSING where it says none."""
@@ -380,6 +401,10 @@ def walk_entry(
             elif want == INT and tag == STR:
                 # Tools that write a dump anew write its numbers as text.
                 row[key] = number_in(value, buf, strings)
+                good = row[key] != MISSING
+            elif want == INT and tag == FLOAT:
+                # So do tools that keep entries in a table, once a number is missing in it.
+                row[key] = whole(value)
                 good = row[key] != MISSING
             elif key == K_SEQ_ID and tag == INT:
                 if row[COLLECTIVE_SEQ] == MISSING:
@@ -452,6 +477,8 @@ def walk_pairs(
                     elif want == INT and cell_tag[k + 1] == STR:
                         number = number_in(cell[k + 1], buf, strings)
                         table[count, 1 + key - low_key] = number
+                    elif want == INT and cell_tag[k + 1] == FLOAT:
+                        table[count, 1 + key - low_key] = whole(cell[k + 1])
         chunk = chunks[chunk, 2]
 
 

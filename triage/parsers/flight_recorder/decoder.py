@@ -35,6 +35,7 @@ from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limi
 from triage.parsers.flight_recorder.long_texts import LONG_TEXT, T_STRING, LongTexts
 from triage.parsers.flight_recorder.oddities import oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
+from triage.parsers.flight_recorder.sequence_numbers import fill_in
 from triage.parsers.flight_recorder.shared import Shared
 
 __all__ = ["DESCRIBED_UNITS", "HISTORY_UNITS", "PENDING_UNITS", "Decoder"]
@@ -77,6 +78,7 @@ class Decoder:
         self.newest = np.empty(red.MAX_STREAMS, np.int64)
         self.recorders = np.empty(red.MAX_STREAMS, np.int32)
         self.reduced = np.zeros(red.OUT_SLOTS, np.int64)
+        self.numbers_told = self.numbers_lost = 0
         self.buf: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def share(self, shared: Shared) -> None:
@@ -269,6 +271,8 @@ class Decoder:
         backends = backends_of(names, entries)
         eventless = bool(names) and red.BY_STATE not in backends.ends.values()
         self.reduce(entries, names, backends)
+        if self.numbers_lost and partial is None:
+            partial = f"{self.numbers_lost} entries lack the sequence number that tells their place"
         reduced = self.reduced
         num_units = int(reduced[red.OUT_UNITS])
         units = self.units[:num_units]
@@ -347,6 +351,7 @@ class Decoder:
         if len(self.units) < len(entries):
             self.units = np.empty((len(entries) + 1024, rd.UNIT_FIELDS), np.int64)
             self.marks = np.empty((len(entries) + 1024, red.MARK_FIELDS), np.int64)
+        self.numbers_told, self.numbers_lost = fill_in(entries, kinds, backend)
         red.reduce_entries(
             entries,
             len(entries),
@@ -565,7 +570,11 @@ class Decoder:
     def oddities(self) -> tuple[str, ...]:
         """What was odd in a dump that was read all the same."""
         version = self.optional_text(self.walked[col.OUT_VERSION])
-        return oddities(version, self.walked, self.reduced, self.scratch.out)
+        odd = oddities(version, self.walked, self.reduced, self.scratch.out)
+        if self.numbers_told:
+            told = "lack a sequence number that the entries beside them tell"
+            odd = (*odd, f"{self.numbers_told} entries {told}")
+        return odd
 
 
 def past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:

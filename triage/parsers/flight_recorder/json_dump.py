@@ -39,6 +39,8 @@ NUMBERS: Final = frozenset(
     }
 )  # fmt: skip
 SIZES: Final = frozenset({"input_sizes", "output_sizes"})
+# More text is no list of shapes.
+MOST_SIZES: Final = 4096
 TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
 
 
@@ -202,20 +204,39 @@ def write_entries(writer: OpcodeWriter, entries: list[Any]) -> None:
                 writer.text(key)
                 if key in NUMBERS and isinstance(value, str):
                     value = as_integer(value)
-                elif key in SIZES and isinstance(value, list):
+                elif key in SIZES:
                     value = sizes_as_integers(value)
                 writer.value(value)
         writer.out += b"u"
     writer.out += b"e"
 
 
-def sizes_as_integers(sizes: list[Any]) -> list[Any]:
-    """The sizes of tensors, whose numbers some tools write as text."""
-    if not any(isinstance(size, list) and size and isinstance(size[0], str) for size in sizes):
+def sizes_as_integers(sizes: Any) -> Any:
+    """The sizes of tensors, which some tools write as text, or their numbers; what is no list of
+    shapes as it is.
+    """
+    if isinstance(sizes, str) and len(sizes) <= MOST_SIZES:
+        sizes = sizes_in(sizes) or sizes
+    texts = isinstance(sizes, list) and any(
+        isinstance(size, list) and size and isinstance(size[0], str) for size in sizes
+    )
+    if not texts:
         return sizes
     return [
         [as_integer(part) for part in size] if isinstance(size, list) else size for size in sizes
     ]
+
+
+def sizes_in(text: str) -> list[list[int]] | None:
+    """The shapes that a text such as ``[[1024], [16, 64]]`` lists; None where it lists none."""
+    try:
+        sizes = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    shapes = isinstance(sizes, list) and all(
+        isinstance(size, list) and all(isinstance(part, int) for part in size) for size in sizes
+    )
+    return sizes if shapes else None
 
 
 def counters_as_integers(status: Any) -> Any:

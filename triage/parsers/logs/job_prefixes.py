@@ -36,7 +36,8 @@ NCCL: Final = re.compile(
     r"(?:\[(-?\d{1,3})\] |(?=(?:[^ ]{1,80} )?NCCL ))"
 )
 UCX: Final = re.compile(
-    r"\[([A-Za-z][\w.-]{0,253}):(\d{2,8})(?::\d{1,6}:\d{1,8})?\] (?=\*\*\*|Caught signal|\[)"
+    r"\[([A-Za-z][\w.-]{0,253}):(\d{2,8})(?::\d{1,6}:\d{1,8})?\] "
+    r"(?=\*\*\*|Caught signal|Signal: |Signal code: |Failing at address: |\[)"
 )
 SOURCE_FILE: Final = re.compile(r"\.(?:py|cpp|cc|c|cu|cuh|h|hpp|rs|go|js)$")
 NEMO: Final = re.compile(r"\[NeMo [A-Z] " + DATED + r"[^\]]{0,200}\] ?")

@@ -94,7 +94,8 @@ def norm_jump(match: re.Match[str], after: Sequence[str]) -> Reading | None:
 
 # "found inf in gradients, skipping step, loss scale 32768 -> 16384": so a scaler finds its scale.
 SCALED = re.compile(
-    r"\b(?:skip\w*|ignor\w*)\b.{0,40}\b(?:step|update|batch|gradient)|\b(?:loss|grad\w*)[ _-]scal",
+    r"\b(?:skip\w*|ignor\w*)\b.{0,40}\b(?:step|iteration|update|batch|gradient)"
+    r"|\b(?:loss|grad\w*)[ _-]scal",
     re.IGNORECASE,
 )
 

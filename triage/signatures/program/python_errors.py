@@ -8,6 +8,7 @@ knows is the program's own, weakly.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from triage.domain.category import Category
 from triage.signatures.load import load
@@ -19,19 +20,29 @@ __all__ = ["SIGNATURES"]
 
 WORKER_ENDS = {
     "killed": (ROOT, Category.HOST_OOM),
-    "bus error": (ROOT, Category.HOST_OOM),
     "segmentation fault": (ROOT, Category.SOFTWARE_FRAMEWORK),
 }
 
 
-def worker_end(match: re.Match[str], _after: Sequence[str]) -> Reading:
+def worker_end(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A worker that vanished, by its signal; without one, most often memory."""
     fields = {"worker_pid": match["worker_pid"]}
     if match["signal_name"] is None:
         return Reading(category=Category.HOST_OOM, weak=True, fields=fields)
     name = match["signal_name"].strip().lower()
+    if name == "bus error":
+        return replace(shared_memory(match, after), fields=fields)
     role, category = WORKER_ENDS.get(name, (CONSEQUENCE, None))
     return Reading(role=role, category=category, fields=fields)
+
+
+def shared_memory(match: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A file system in memory that is full is as large as the container was given it; the host
+    has no memory left only where the line says so.
+    """
+    left = "Cannot allocate memory" not in match.string
+    category, other = (Category.DEPENDENCY, Category.HOST_OOM)[:: 1 if left else -1]
+    return Reading(category=category, also=(other,), signature="python.shared_memory")
 
 
 FATAL = {
@@ -49,6 +60,7 @@ def fatal(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 SIGNATURES = load(
     __name__,
+    shared_memory=shared_memory,
     host_memory=lambda match, _after: (
         None
         if match["killed"]

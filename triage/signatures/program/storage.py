@@ -14,7 +14,7 @@ from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-SHARED_MEMORY = re.compile(r"/dev/shm|file </torch_|/psm_|/sem\.", re.IGNORECASE)
+SHARED_MEMORY = re.compile(r"/dev/shm|</torch_|shared memory object|/psm_|/sem\.", re.IGNORECASE)
 OBJECT_STORE = re.compile(r"/tmp/ray/session\S{0,80}/plasma", re.IGNORECASE)
 # A path that is the node's own disk by its name, wherever sites mount it.
 LOCAL_DISK = re.compile(

@@ -1,6 +1,7 @@
 """Looks at the GPUs of a job out of its telemetry: the last two moments at which they spun.
 
-What comes later, GPUs that idle when the job has ended, is no look at it.
+What comes later, GPUs that idle when the job has ended, is no look at it: it says that the job
+does not run.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.live.gpus.gpu_activity import BUSY_PERCENT
+from triage.analysis.live.gpus.gpu_activity import BUSY_PERCENT, IDLE_PERCENT
 from triage.analysis.placement.topology import Placement
 from triage.analysis.telemetry.panels import (
     Panel,
@@ -22,11 +23,12 @@ from triage.analysis.telemetry.panels import (
 )
 from triage.domain.arrays import F32, Flags
 from triage.domain.live.look import GpuSample, Look, Tool
+from triage.domain.progress import IdleGpus
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.grid import coarser
 from triage.parsers.telemetry.metrics import Metric
 
-__all__ = ["looks_of_telemetry"]
+__all__ = ["idle_gpus", "looks_of_telemetry"]
 
 # Fewer GPUs that are busy at one time tell of no job that waits.
 LEAST_BUSY: Final = 3
@@ -53,9 +55,42 @@ def looks_of_telemetry(
     """Two looks at all GPUs; none where fewer than 3 GPUs were ever busy together, or were so in
     one sample. ``nodes`` are those of the job.
     """
+    found = loads_of(files, placement, nodes)
+    return [] if found is None else looks_at(*found)
+
+
+def idle_gpus(
+    files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
+) -> IdleGpus | None:
+    """For how long all GPUs idled at the end of the telemetry; None where one of them did not, or
+    too few were measured. ``nodes`` are those of the job.
+    """
+    found = loads_of(files, placement, nodes)
+    if found is None:
+        return None
+    _, load, known = found
+    rows = [row for row, part in enumerate(load.parts) if part.gpu and not part.part]
+    measured = np.flatnonzero(known[rows].mean(0) >= MEASURED) if rows else np.zeros(0, np.int64)
+    busy = np.flatnonzero((load.value[rows] > IDLE_PERCENT).any(0))
+    last = int(busy[-1]) if len(busy) else -1
+    idle = measured[measured > last]
+    if not len(idle):
+        return None
+    return IdleGpus(
+        busy_until_ns=load.at_ns(last + 1) if len(busy) else None,
+        since_ns=load.at_ns(int(idle[0])),
+        until_ns=load.at_ns(int(idle[-1])),
+        gpus=len(rows),
+    )
+
+
+def loads_of(
+    files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
+) -> tuple[Panels, Panel, Flags] | None:
+    """What is known of all GPUs, their load, and where it was measured; None without a load."""
     told = [one for file in files if (one := of_gpus(file)) is not None]
     if not told:
-        return []
+        return None
     places = TelemetryPlacement(
         placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
     )
@@ -64,9 +99,7 @@ def looks_of_telemetry(
     nodes = nodes if named else ()
     panels = panels_of(told, end_ns, places, nodes)
     load = panels.get(Metric.UTILISATION_PERCENT)
-    if load is None:
-        return []
-    return looks_at(panels, load, measured(told, load, places, nodes))
+    return None if load is None else (panels, load, measured(told, load, places, nodes))
 
 
 def measured(

@@ -9,7 +9,7 @@ from typing import Final
 
 from triage.domain.live.look import GpuSample
 
-__all__ = ["BUSY_PERCENT", "GpuActivity", "activity_of"]
+__all__ = ["BUSY_PERCENT", "IDLE_PERCENT", "GpuActivity", "activity_of"]
 
 IDLE_PERCENT: Final = 5.0
 BUSY_PERCENT: Final = 90.0

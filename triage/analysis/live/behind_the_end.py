@@ -1,0 +1,117 @@
+"""Looks soon behind the end of a job, by its log: whether they show that it stands all the same.
+
+"Training completed" is what one rank says, and the bar of an epoch is full before its evaluation.
+What follows in order is a last checkpoint, an export or an upload, for which the other ranks wait
+in a barrier, and the end of the processes. Anything else that two looks show alike is a stop.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.jobs import looks_move
+from triage.analysis.live.stacks.grouping import split
+from triage.analysis.live.stacks.normalise import called
+from triage.analysis.live.stacks.picture import StackPicture
+from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.rank_stack import RankStack
+from triage.domain.category import Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.domain.live.process import Process
+
+__all__ = ["stops_behind_the_end"]
+
+# What ranks do at the place where all work is done.
+LAST_WORK: Final = frozenset(
+    {
+        ProgramPoint.CHECKPOINT,
+        ProgramPoint.STORAGE,
+        ProgramPoint.FILES,
+        ProgramPoint.NETWORK,
+        ProgramPoint.SUBPROCESS,
+        ProgramPoint.LOGGING,
+        ProgramPoint.TEARDOWN,
+        ProgramPoint.LOCK,
+        ProgramPoint.COMPILE,
+        ProgramPoint.CODE,
+        ProgramPoint.DISPATCH,
+        ProgramPoint.GONE,
+    }
+)
+# Where ranks wait for one that has more to do, or take down what they hold.
+MEETS_LAST: Final = frozenset(
+    {"barrier", "monitored_barrier", "wait_for_everyone", "destroy_process_group"}
+)
+LEAVES: Final = frozenset({"_shutdown_workers", "__del__", "atexit", "_exit_function"})
+ENDING: Final = frozenset({"finalize", "abort"})
+# What only counts operations does not tell a barrier from a step, nor what is done meanwhile.
+BY_COUNTERS: Final = 0.5
+
+
+def stops_behind_the_end(case: LiveCase, claims: Iterable[Finding]) -> list[Finding]:
+    """Of ``claims`` of looks those of a job that stands behind its end; none where what they show
+    is how jobs end, or is of other processes than the job's.
+    """
+    standing = [
+        one
+        for one in claims
+        if one.kind is VerdictKind.HANG
+        and not one.of_a_moment
+        and one.detector.startswith((OF_STACKS, OF_COUNTERS))
+    ]
+    if not standing or looks_move(case) or is_of_others(case) or finalizes(case):
+        return []
+    if not case.picture.telling:
+        return [as_possible(one) for one in standing]
+    if ends_in_order(case.picture):
+        return []
+    return [one for one in standing if one.detector.startswith(OF_STACKS)]
+
+
+OF_STACKS: Final = "stacks."
+OF_COUNTERS: Final = "ras."
+
+
+def ends_in_order(picture: StackPicture) -> bool:
+    """Whether ranks stand where they do when a job ends."""
+    waiting, outside = split(picture)
+    if any(one.point in LAST_WORK or is_in(one.example, LEAVES) for one in outside):
+        return True
+    return not outside and all(is_leaving(one) for one in waiting)
+
+
+def is_leaving(stack: RankStack) -> bool:
+    return stack.point in LAST_WORK or is_in(stack, MEETS_LAST)
+
+
+def is_in(stack: RankStack, names: frozenset[str]) -> bool:
+    """Whether a frame of it is in a function of one of these names."""
+    return any(called(frame) in names for frame in stack.frames)
+
+
+def finalizes(case: LiveCase) -> bool:
+    """Whether a communicator of the job is taken down."""
+    return any(
+        member.status in ENDING
+        for look in case.looks
+        for one in look.communicators
+        for member in one.ranks
+    )
+
+
+def is_of_others(case: LiveCase) -> bool:
+    """Whether the job's log numbers its processes, and none of those that were looked at is one."""
+    own = {pid for _, pid in case.fleet.rank_by_pid}
+    seen = {process.pid for process in processes_of(case) if process.pid is not None}
+    return bool(own) and bool(seen) and not own & seen
+
+
+def processes_of(case: LiveCase) -> Iterator[Process]:
+    for look in case.looks:
+        yield from (stack.process for stack in look.stacks)
+        yield from (rank.process for one in look.communicators for rank in one.ranks)
+
+
+def as_possible(claim: Finding) -> Finding:
+    return replace(claim, role=Role.POSSIBLE, strength=min(claim.strength, BY_COUNTERS))
