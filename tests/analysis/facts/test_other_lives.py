@@ -53,6 +53,31 @@ def test_the_clock_of_the_scheduler_is_of_another_zone(tmp_path: Path) -> None:
     assert told.suspects[0].node == "n2"
 
 
+@pytest.mark.parametrize("failed_at", [500, 860, None])
+@pytest.mark.parametrize("zone", ["Z", ""])
+def test_behind_the_end_that_the_scheduler_tells(
+    failed_at: float | None, zone: str, tmp_path: Path
+) -> None:
+    """An error of hours after the job failed is none of it, where that is known to the hour."""
+    error = ["Traceback (most recent call last):", "[rank2]: ValueError: bad"]
+    facts = {} if failed_at is None else {"failed_at": at(failed_at) + zone}
+    kernel = [XID.format(at(860 + 3 * 3600))]
+    told = answer(tmp_path, error, {"n2": kernel}, exit_code=1, **facts)
+    is_behind = failed_at is not None and zone == "Z"
+    assert told.suspects[0].node == ("n1" if is_behind else "n2")
+    assert told.verdict.cordon == (() if is_behind else ("n2",))
+
+
+@pytest.mark.parametrize(("late_s", "is_cordoned"), [(600, True), (3 * 86_400, False)])
+def test_nothing_but_an_error_behind_the_end(
+    late_s: float, is_cordoned: bool, tmp_path: Path
+) -> None:
+    kernel = [XID.format(at(860 + late_s))]
+    told = answer(tmp_path, [], {"n2": kernel}, exit_code=1, failed_at=at(860) + "Z")
+    assert bool(told.verdict.cordon) is is_cordoned
+    assert told.verdict.at is None or (told.verdict.at.isoformat() < at(90_000))
+
+
 @pytest.mark.parametrize("reset", RESETS)
 @pytest.mark.parametrize("before", [True, False])
 def test_started_again_while_the_job_lived(before: bool, reset: str, tmp_path: Path) -> None:

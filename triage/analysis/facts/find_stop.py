@@ -123,6 +123,7 @@ def find_stop(
         boots=boots,
         loads=loads,
         begun_ns=began,
+        ended_ns=ended_at(facts, evidence, max(alive_ns or 0, stuck or 0)),
         lived_ns=lived,
         looked=looked,
         moved_ns=moved_ns,
@@ -139,15 +140,30 @@ def begun_at(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> i
     if began is None:
         return None
     began -= BEGAN_SLACK_S * SECOND if facts.started_in_a_zone else NO_ZONE_S * SECOND
-    own = [
+    known = [*times_of_the_job(evidence), *([stop_ns] if stop_ns is not None else [])]
+    return None if known and max(known) < began else began
+
+
+def ended_at(facts: Job, evidence: Iterable[Evidence], recorded_ns: int) -> int | None:
+    """After when the job did not run, by ``failed_at``; None where its own lines or dumps are
+    younger, as they are where its clock is of another zone.
+    """
+    ended = facts.failed_at_ns
+    if ended is None:
+        return None
+    ended += (CLOCKS_APART_S if facts.failed_in_a_zone else NO_ZONE_S) * SECOND
+    return None if max([recorded_ns, *times_of_the_job(evidence)]) > ended else ended
+
+
+def times_of_the_job(evidence: Iterable[Evidence]) -> list[int]:
+    """When the job told of itself, by clocks of a known zone."""
+    return [
         row.last_at_ns or row.at_ns
         for row in evidence
         if row.at_ns is not None
         and row.error_ns < GUESSED_NS
         and (row.kind in OF_A_JOB or is_failing(row))
     ]
-    known = [*own, *([stop_ns] if stop_ns is not None else [])]
-    return None if known and max(known) < began else began
 
 
 def started_behind(began: int, start: int | None, end: int | None) -> bool:

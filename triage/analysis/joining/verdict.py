@@ -286,8 +286,10 @@ def action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Act
 
 
 def begun_at(first: int | None, stop: Stop) -> int | None:
-    """When the stop began: with the first line of its cause, unless ranks failed before that."""
-    if first is None:
+    """When the stop began: with the first line of its cause, unless ranks, or the job,
+    failed before that.
+    """
+    if first is None or (stop.ended_ns is not None and first > stop.ended_ns):
         return stop.start_ns or stop.end_ns
     earlier = stop.known and stop.start_ns is not None and stop.start_ns < first
     return stop.start_ns if earlier else first
