@@ -28,8 +28,8 @@ __all__ = ["booted_anew", "silent_peer"]
 
 # One line alone may be of any connection ...
 MANY: Final = 2
-# ... but for the word of the service that all tasks answer to.
-OF_A_SERVICE: Final = frozenset({"xla.task_lost", "xla.barrier"})
+# ... but for the word of the service that all tasks or nodes answer to.
+OF_A_SERVICE: Final = frozenset({"xla.task_lost", "xla.barrier", "scheduler.ray_node_dead"})
 # Where this share of all ranks gave up, the one that did not is no accident of a cut log.
 MOST_WAITED: Final = 0.75
 LEAST_WAITED: Final = 3

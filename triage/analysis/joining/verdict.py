@@ -263,7 +263,8 @@ def verdict_of_rows(
     category = cause.category if is_named else Category.NCCL_TIMEOUT
     role = suspects[0].role if suspects and not cause.in_no_node else Role.CULPRIT
     first = next((row.at_ns for row in cause.rows if row.at_ns is not None), None)
-    likely = top.probability >= NAMES_A_PART
+    # Who it was may be a guess; that others lost somebody is told.
+    likely = top.probability >= NAMES_A_PART or cause.category is Category.NCCL_TIMEOUT
     return Verdict(
         kind=kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
