@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 import triage
-from tests.analysis.facts.job_logs import JOB, answer, clock, culprits, megatron, steps, watchdogs
+from tests.analysis.facts.job_logs import (
+    EVERY_S,
+    JOB,
+    answer,
+    clock,
+    culprits,
+    megatron,
+    steps,
+    watchdogs,
+)
 from triage.formats.gather import gather
 
 XID = (
@@ -76,6 +85,24 @@ def test_nothing_but_an_error_behind_the_end(
     told = answer(tmp_path, [], {"n2": kernel}, exit_code=1, failed_at=at(860) + "Z")
     assert bool(told.verdict.cordon) is is_cordoned
     assert told.verdict.at is None or (told.verdict.at.isoformat() < at(90_000))
+
+
+@pytest.mark.parametrize("zone_h", [0, 2, -7, 5.5])
+@pytest.mark.parametrize("late_s", [-3000, -600, -120, -20, 3])
+def test_a_traceback_without_a_time_is_behind_the_last_step(
+    late_s: float, zone_h: float, tmp_path: Path
+) -> None:
+    """An error that the job outlived is not the one that it tells without a time; the job's log
+    prints no zone, the kernel's does.
+    """
+    error = ["Traceback (most recent call last):", "[rank2]: ValueError: bad"]
+    lines = steps(megatron, 400, 30, 600 + zone_h * 3600)
+    kernel = [XID.format(at(600 + 29 * EVERY_S + late_s))]
+    told = answer(tmp_path, [*lines, *error], {"n2": kernel}, exit_code=1)
+    if late_s < -60 and zone_h == 0:
+        assert (culprits(told), told.verdict.cordon) == (["n1"], ())
+    if late_s > -60:
+        assert (culprits(told), told.verdict.cordon) == (["n2"], ("n2",))
 
 
 @pytest.mark.parametrize("reset", RESETS)

@@ -16,10 +16,12 @@ import numpy as np
 
 from triage.analysis.facts.stop import (
     AFTER_S,
+    BEFORE_S,
     CLOCKS_APART_S,
     DAY_S,
     IN_FLIGHT_S,
     JOB_KINDS,
+    NO_ZONE_NS,
     SECOND,
     STALE_S,
     TIMEOUT_S,
@@ -29,6 +31,7 @@ from triage.analysis.facts.stop import (
 from triage.analysis.waiting.case import Case
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
+from triage.domain.progress import ProgressPoint
 
 __all__ = ["DumpSigns", "begun_to_wait", "find_stop"]
 
@@ -62,14 +65,15 @@ def find_stop(
     evidence: Sequence[Evidence],
     facts: Job,
     at: datetime | None,
-    moved_ns: int | None = None,
+    moved: ProgressPoint | None = None,
     looked: Mapping[str, int] = NOT_LOOKED,
 ) -> Stop:
     """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
 
-    ``moved_ns`` is when the job last printed progress, ``looked`` per node when its processes were
+    ``moved`` is where the job last printed progress, ``looked`` per node when its processes were
     first seen there.
     """
+    moved_ns = moved.at_ns if moved is not None else None
     stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
     alive_ns = last_record(dumps.case, dumps.ahead_ns)
     began = begun_at(facts, evidence, stuck)
@@ -95,19 +99,26 @@ def find_stop(
     if began is not None and started_behind(began, start, end):
         began = None
     boots, loads = boots_of(evidence)
+    error_ns = 0
     lived = lived_at(began, start if start_is_known else None, moved_ns)
     if start is None and end is None:
         # Without a job's own sign the last fault is asked about, but for what was before it.
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
         before = replace(before, loads=loads, begun_ns=began, lived_ns=lived, looked=looked)
-        start = last_root(row for row in evidence if not before.is_of_another_life(row))
+        root = last_root(row for row in evidence if not before.is_of_another_life(row))
+        start = root.at_ns if root is not None else None
         if start is None and looked:
             end = max(looked.values())
         if failing and is_long_ago(start, newest):
             # The job tells its failure without a clock: that is of the end of its logs.
             start, end = None, newest
-    by_lines = start is not None and start != stuck
-    errors = [row.error_ns for row in failing if row.at_ns is not None]
+        elif failing and root is not None and moved is not None and is_outlived(root, moved):
+            # ... and behind its last progress, in the zone of that.
+            start, start_is_known = moved_ns, True
+            error_ns = 0 if moved.in_zone else NO_ZONE_NS
+    if start is not None and start != stuck:
+        errors = [row.error_ns for row in failing if row.at_ns is not None]
+        error_ns = min(errors, default=error_ns)
     given_up = first_to_give_up(failing, start) or gave_up
     seen = stuck is not None or bool(failing)
     return Stop(
@@ -117,7 +128,7 @@ def find_stop(
         trouble=seen or ended_badly(facts),
         job_seen=dumps.case is not None
         or any(row.kind in JOB_KINDS | OF_A_JOB for row in evidence),
-        error_ns=min(errors, default=0) if by_lines else 0,
+        error_ns=error_ns,
         seen=seen,
         given_up_ns=end if given_up is None and start_is_known else given_up,
         boots=boots,
@@ -393,8 +404,17 @@ def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
     return first
 
 
-def last_root(evidence: Iterable[Evidence]) -> int | None:
-    """Of logs that do not know the job: the time of the last thing that went wrong."""
+def last_root(evidence: Iterable[Evidence]) -> Evidence | None:
+    """Of logs that do not know the job: the last thing that went wrong."""
     roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
     firm = [row for row in roots if row.is_firm] or roots
-    return max(dates_of(firm), default=None)
+    dated = [row for row in firm if row.at_ns is not None]
+    sure = [row for row in dated if row.error_ns < GUESSED_NS] or dated
+    return max(sure, key=lambda row: row.at_ns or 0, default=None)
+
+
+def is_outlived(root: Evidence, moved: ProgressPoint) -> bool:
+    """Whether the job moved after the last thing that went wrong, as far as clocks tell."""
+    if root.at_ns is None or moved.at_ns is None:
+        return False
+    return root.at_ns < moved.at_ns - BEFORE_S * SECOND
