@@ -78,6 +78,32 @@ def test_who_gloo_waits_for_is_named_where_it_is_one(silent: set[int], tmp_path:
     assert named == ([("n2", [6], Role.POSSIBLE)] if silent == {6} else [])
 
 
+REACHED = (
+    "[rank{0}]: RuntimeError: Rank {0} successfully reached monitoredBarrier, but received errors"
+    " while waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("absent", "others", "named"),
+    [
+        ("Rank 6", "", [6]),
+        ("Rank 6", "".join(map(REACHED.format, (1, 2, 3, 4, 5, 7))), [6]),
+        ("Ranks 5, 6, 7", "", []),
+    ],
+)
+def test_who_a_barrier_waited_for_is_named_where_it_is_one(
+    absent: str, others: str, named: list[int], tmp_path: Path
+) -> None:
+    facts = {"world_size": 8, "nodes": ["n1", "n2"], "gpus_per_node": 4}
+    (tmp_path / "job.json").write_text(json.dumps(facts))
+    waited = f"[rank0]: RuntimeError: {absent} failed to pass monitoredBarrier in 1800000 ms\n"
+    (tmp_path / "train.log").write_text(waited + others)
+    told = triage.analyze(tmp_path).answer
+    assert [rank for one in told.suspects for rank in one.ranks] == named
+    assert not culprits(told)
+
+
 def ended(rank: int, code: str) -> Evidence:
     base = lost(f"n{rank // 8}", "", blame=Blame.NOBODY, kind=Kind.ELASTIC, rank=rank)
     return replace(base, peer=None, fields={"exit_code": code})
