@@ -14,6 +14,7 @@ from tests.analysis.facts.job_logs import (
     culprits,
     megatron,
     steps,
+    transformers,
     watchdogs,
 )
 from triage.formats.gather import gather
@@ -103,6 +104,25 @@ def test_a_traceback_without_a_time_is_behind_the_last_step(
         assert (culprits(told), told.verdict.cordon) == (["n1"], ())
     if late_s > -60:
         assert (culprits(told), told.verdict.cordon) == (["n2"], ("n2",))
+
+
+@pytest.mark.parametrize(("ago_h", "named"), [(0.1, "n2"), (6, "n1"), (20, "n1"), (30, "n1")])
+def test_nothing_of_the_job_has_a_time(ago_h: float, named: str, tmp_path: Path) -> None:
+    """What a process raised of its own is of the end of the logs; no part failed hours before."""
+    lines = [*steps(transformers, 400, 30, 600), "[rank2]: ValueError: bad"]
+    later = XID.replace("94", "45").format(at(86_400))
+    kernel = [XID.format(at(86_400 - ago_h * 3600)), later]
+    told = answer(tmp_path, lines, {"n2": kernel}, exit_code=1)
+    assert told.suspects[0].node == named
+    assert told.verdict.cordon == (("n2",) if named == "n2" else ())
+
+
+@pytest.mark.parametrize("exit_code", [0, None])
+def test_an_error_behind_a_job_that_ended_well(exit_code: int | None, tmp_path: Path) -> None:
+    kernel = [XID.format(at(5000))]
+    told = answer(tmp_path, steps(megatron, 400, 30, 600), {"n2": kernel}, exit_code=exit_code)
+    assert str(told.verdict.kind) == ("crash" if exit_code is None else "healthy")
+    assert told.verdict.cordon == (("n2",) if exit_code is None else ())
 
 
 @pytest.mark.parametrize("reset", RESETS)

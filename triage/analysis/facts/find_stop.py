@@ -109,13 +109,14 @@ def find_stop(
         start = root.at_ns if root is not None else None
         if start is None and looked:
             end = max(looked.values())
-        if failing and is_long_ago(start, newest):
-            # The job tells its failure without a clock: that is of the end of its logs.
-            start, end = None, newest
-        elif failing and root is not None and moved is not None and is_outlived(root, moved):
-            # ... and behind its last progress, in the zone of that.
+        # The job tells its failure without a clock ...
+        if failing and root is not None and moved is not None and is_outlived(root, moved):
+            # ... behind its last progress, in the zone of that, ...
             start, start_is_known = moved_ns, True
             error_ns = 0 if moved.in_zone else NO_ZONE_NS
+        elif failing and is_long_ago(start, newest, STALE_S if tells_why(failing) else DAY_S):
+            # ... or at the end of its logs.
+            start, end = None, newest
     if start is not None and start != stuck:
         errors = [row.error_ns for row in failing if row.at_ns is not None]
         error_ns = min(errors, default=error_ns)
@@ -126,6 +127,7 @@ def find_stop(
         end_ns=end,
         known=start_is_known,
         trouble=seen or ended_badly(facts),
+        ended_well=facts.exit_code == 0,
         job_seen=dumps.case is not None
         or any(row.kind in JOB_KINDS | OF_A_JOB for row in evidence),
         error_ns=error_ns,
@@ -203,9 +205,14 @@ def is_long_before(row: Evidence, alive_ns: int | None) -> bool:
     return alive_ns is not None and last_ns is not None and alive_ns - last_ns > DAY_S * SECOND
 
 
-def is_long_ago(ns: int | None, newest: int | None) -> bool:
-    """Whether the logs go on for more than a day behind a time."""
-    return ns is not None and newest is not None and newest - ns > DAY_S * SECOND
+def is_long_ago(ns: int | None, newest: int | None, least_s: int) -> bool:
+    """Whether the logs go on for more than ``least_s`` behind a time."""
+    return ns is not None and newest is not None and newest - ns > least_s * SECOND
+
+
+def tells_why(failing: Iterable[Evidence]) -> bool:
+    """Whether a process raised an error of its own: what a part did hours before is no cause."""
+    return any(row.kind is Kind.PYTHON and row.role is EvidenceRole.ROOT for row in failing)
 
 
 def newest_of(
