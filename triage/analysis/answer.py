@@ -145,9 +145,9 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         ahead_ns=dated.ahead_of_rank,
     )
     ours = [row for row in dated.evidence if row.node not in strange]
-    moved = progress.last if progress is not None else None
+    last = progress.last if progress is not None else None
     looked = seen_on(looks, beside.looks, dated.logs.files)
-    stop = find_stop(signs, ours, facts, at, moved, looked)
+    stop = find_stop(signs, ours, facts, at, last, looked)
     watchdogs: tuple[GroupPositions, ...] = ()
     if all(claim.is_gap for claim in of_dumps):
         # What records show of the ranks says more than what their watchdogs print.
