@@ -1,9 +1,12 @@
 """Who went first and left no word: named by all others, or the only one that did not wait."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import triage
 from tests.support.spent import spent_s
 from tests.support.weighing import Placement, T, answer, culprits, row, watchdog
 from triage.analysis.facts.stop import SECOND
@@ -50,6 +53,55 @@ def test_others_are_not(rows: list[Evidence]) -> None:
 
 def test_who_lost_somebody_itself_went_down_with_that_one() -> None:
     assert placed(lost("n1", "n3"), lost("n2", "n3"), lost("n4", "n1")) == [("n3", None)] * 2
+
+
+def test_the_word_of_a_service_is_enough() -> None:
+    dead = lost(None, "n3", signature="scheduler.ray_node_dead", kind=Kind.SCHEDULER)
+    assert placed(dead) == [("n3", None)]
+    assert placed(dead, replace(dead, peer="n4")) == []
+
+
+@pytest.mark.parametrize("silent", [{6}, {5, 6}])
+def test_who_gloo_waits_for_is_named_where_it_is_one(silent: set[int], tmp_path: Path) -> None:
+    facts = {"world_size": 8, "nodes": ["n1", "n2"], "gpus_per_node": 4}
+    (tmp_path / "job.json").write_text(json.dumps(facts))
+    (tmp_path / "train.log").write_text(
+        "".join(
+            f"[rank{rank}]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc"
+            ":81] Timed out waiting 1800000ms for recv operation to complete\n"
+            for rank in set(range(8)) - silent
+        )
+    )
+    told = triage.analyze(tmp_path).answer
+    assert str(told.verdict.kind) == "hang"
+    named = [(one.node, list(one.ranks), one.role) for one in told.suspects]
+    assert named == ([("n2", [6], Role.POSSIBLE)] if silent == {6} else [])
+
+
+REACHED = (
+    "[rank{0}]: RuntimeError: Rank {0} successfully reached monitoredBarrier, but received errors"
+    " while waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("absent", "others", "named"),
+    [
+        ("Rank 6", "", [6]),
+        ("Rank 6", "".join(map(REACHED.format, (1, 2, 3, 4, 5, 7))), [6]),
+        ("Ranks 5, 6, 7", "", []),
+    ],
+)
+def test_who_a_barrier_waited_for_is_named_where_it_is_one(
+    absent: str, others: str, named: list[int], tmp_path: Path
+) -> None:
+    facts = {"world_size": 8, "nodes": ["n1", "n2"], "gpus_per_node": 4}
+    (tmp_path / "job.json").write_text(json.dumps(facts))
+    waited = f"[rank0]: RuntimeError: {absent} failed to pass monitoredBarrier in 1800000 ms\n"
+    (tmp_path / "train.log").write_text(waited + others)
+    told = triage.analyze(tmp_path).answer
+    assert [rank for one in told.suspects for rank in one.ranks] == named
+    assert not culprits(told)
 
 
 def ended(rank: int, code: str) -> Evidence:

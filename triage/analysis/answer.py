@@ -158,9 +158,9 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         ahead_ns=dated.ahead_of_rank,
     )
     ours = [row for row in dated.evidence if row.node not in strange]
-    moved_ns = progress.last.at_ns if progress is not None and progress.last is not None else None
+    last = progress.last if progress is not None else None
     looked = seen_on(looks, beside.looks, dated.logs.files)
-    stop = find_stop(signs, ours, facts, at, moved_ns, looked)
+    stop = find_stop(signs, ours, facts, at, last, looked)
     watchdogs: tuple[GroupPositions, ...] = ()
     if all(claim.is_gap for claim in of_dumps):
         # What records show of the ranks says more than what their watchdogs print.

@@ -296,6 +296,8 @@ def how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, 
         start = "the dumps: then the first ranks entered what they never left"
     elif not stop.known:
         start = "a guess: the last error in the logs, since none of them tells of the job"
+    elif stop.start_ns == stop.moved_ns:
+        start = "the last progress that the job printed"
     elif place := printed_at(evidence, stop.start_ns):
         start = f"the first line of a process that fails, {place}"
     else:

@@ -64,10 +64,12 @@ class Job:
     @property
     def started_in_a_zone(self) -> bool:
         """Whether ``started_at`` names its zone."""
-        try:
-            return datetime.fromisoformat((self.started_at or "").strip()).tzinfo is not None
-        except ValueError:
-            return False
+        return names_a_zone(self.started_at)
+
+    @property
+    def failed_in_a_zone(self) -> bool:
+        """Whether ``failed_at`` names its zone."""
+        return names_a_zone(self.failed_at)
 
     @property
     def starts(self) -> EarlierStarts:
@@ -135,6 +137,14 @@ def seconds_of(text: object) -> float | None:
         return moment.timestamp()
     except (OverflowError, ValueError):
         return None
+
+
+def names_a_zone(text: str | None) -> bool:
+    """Whether a time says of which zone it is."""
+    try:
+        return datetime.fromisoformat((text or "").strip()).tzinfo is not None
+    except ValueError:
+        return False
 
 
 # How often the job was started again before: our name, a plain one, Slurm's, torchrun's.

@@ -72,6 +72,8 @@ class ProgressPoint:
     line: int
     step: int | None = None
     at_ns: int | None = None
+    in_zone: bool = False
+    """Whether its clock says of which zone it is."""
 
     def to_dict(self) -> dict[str, Any]:
         """Its object in the JSON of a report."""

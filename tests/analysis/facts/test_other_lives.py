@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 import triage
-from tests.analysis.facts.job_logs import JOB, answer, clock, culprits, megatron, steps, watchdogs
+from tests.analysis.facts.job_logs import (
+    EVERY_S,
+    JOB,
+    answer,
+    clock,
+    culprits,
+    megatron,
+    steps,
+    transformers,
+    watchdogs,
+)
 from triage.formats.gather import gather
 
 XID = (
@@ -51,6 +61,68 @@ def test_the_clock_of_the_scheduler_is_of_another_zone(tmp_path: Path) -> None:
     kernel = [XID.format(at(895))]
     told = answer(tmp_path, lines, {"n2": kernel}, started_at=at(400 + 9 * 3600) + "Z")
     assert told.suspects[0].node == "n2"
+
+
+@pytest.mark.parametrize("failed_at", [500, 860, None])
+@pytest.mark.parametrize("zone", ["Z", ""])
+def test_behind_the_end_that_the_scheduler_tells(
+    failed_at: float | None, zone: str, tmp_path: Path
+) -> None:
+    """An error of hours after the job failed is none of it, where that is known to the hour."""
+    error = ["Traceback (most recent call last):", "[rank2]: ValueError: bad"]
+    facts = {} if failed_at is None else {"failed_at": at(failed_at) + zone}
+    kernel = [XID.format(at(860 + 3 * 3600))]
+    told = answer(tmp_path, error, {"n2": kernel}, exit_code=1, **facts)
+    is_behind = failed_at is not None and zone == "Z"
+    assert told.suspects[0].node == ("n1" if is_behind else "n2")
+    assert told.verdict.cordon == (() if is_behind else ("n2",))
+
+
+@pytest.mark.parametrize(("late_s", "is_cordoned"), [(600, True), (3 * 86_400, False)])
+def test_nothing_but_an_error_behind_the_end(
+    late_s: float, is_cordoned: bool, tmp_path: Path
+) -> None:
+    kernel = [XID.format(at(860 + late_s))]
+    told = answer(tmp_path, [], {"n2": kernel}, exit_code=1, failed_at=at(860) + "Z")
+    assert bool(told.verdict.cordon) is is_cordoned
+    assert told.verdict.at is None or (told.verdict.at.isoformat() < at(90_000))
+
+
+@pytest.mark.parametrize("zone_h", [0, 2, -7, 5.5])
+@pytest.mark.parametrize("late_s", [-3000, -600, -120, -20, 3])
+def test_a_traceback_without_a_time_is_behind_the_last_step(
+    late_s: float, zone_h: float, tmp_path: Path
+) -> None:
+    """An error that the job outlived is not the one that it tells without a time; the job's log
+    prints no zone, the kernel's does.
+    """
+    error = ["Traceback (most recent call last):", "[rank2]: ValueError: bad"]
+    lines = steps(megatron, 400, 30, 600 + zone_h * 3600)
+    kernel = [XID.format(at(600 + 29 * EVERY_S + late_s))]
+    told = answer(tmp_path, [*lines, *error], {"n2": kernel}, exit_code=1)
+    if late_s < -60 and zone_h == 0:
+        assert (culprits(told), told.verdict.cordon) == (["n1"], ())
+    if late_s > -60:
+        assert (culprits(told), told.verdict.cordon) == (["n2"], ("n2",))
+
+
+@pytest.mark.parametrize(("ago_h", "named"), [(0.1, "n2"), (6, "n1"), (20, "n1"), (30, "n1")])
+def test_nothing_of_the_job_has_a_time(ago_h: float, named: str, tmp_path: Path) -> None:
+    """What a process raised of its own is of the end of the logs; no part failed hours before."""
+    lines = [*steps(transformers, 400, 30, 600), "[rank2]: ValueError: bad"]
+    later = XID.replace("94", "45").format(at(86_400))
+    kernel = [XID.format(at(86_400 - ago_h * 3600)), later]
+    told = answer(tmp_path, lines, {"n2": kernel}, exit_code=1)
+    assert told.suspects[0].node == named
+    assert told.verdict.cordon == (("n2",) if named == "n2" else ())
+
+
+@pytest.mark.parametrize("exit_code", [0, None])
+def test_an_error_behind_a_job_that_ended_well(exit_code: int | None, tmp_path: Path) -> None:
+    kernel = [XID.format(at(5000))]
+    told = answer(tmp_path, steps(megatron, 400, 30, 600), {"n2": kernel}, exit_code=exit_code)
+    assert str(told.verdict.kind) == ("crash" if exit_code is None else "healthy")
+    assert told.verdict.cordon == (("n2",) if exit_code is None else ())
 
 
 @pytest.mark.parametrize("reset", RESETS)

@@ -15,6 +15,7 @@ from triage.analysis.waiting.case import Case
 from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
+from triage.domain.progress import ProgressPoint
 from triage.formats.gather import gather
 
 T = 1_780_000_000 * SECOND
@@ -31,7 +32,8 @@ XID = Evidence(
 
 
 def found(*rows: Evidence, moved_ns: int | None = None) -> Stop:
-    return find_stop(DumpSigns(), [XID, *rows], Job(), None, moved_ns)
+    moved = None if moved_ns is None else ProgressPoint("job.log", 80, 9, moved_ns)
+    return find_stop(DumpSigns(), [XID, *rows], Job(), None, moved)
 
 
 def test_what_only_follows_may_have_been_waited_for() -> None:

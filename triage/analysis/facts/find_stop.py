@@ -16,10 +16,12 @@ import numpy as np
 
 from triage.analysis.facts.stop import (
     AFTER_S,
+    BEFORE_S,
     CLOCKS_APART_S,
     DAY_S,
     IN_FLIGHT_S,
     JOB_KINDS,
+    NO_ZONE_NS,
     SECOND,
     STALE_S,
     TIMEOUT_S,
@@ -29,6 +31,7 @@ from triage.analysis.facts.stop import (
 from triage.analysis.waiting.case import Case
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
+from triage.domain.progress import ProgressPoint
 
 __all__ = ["DumpSigns", "begun_to_wait", "find_stop"]
 
@@ -62,14 +65,15 @@ def find_stop(
     evidence: Sequence[Evidence],
     facts: Job,
     at: datetime | None,
-    moved_ns: int | None = None,
+    moved: ProgressPoint | None = None,
     looked: Mapping[str, int] = NOT_LOOKED,
 ) -> Stop:
     """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
 
-    ``moved_ns`` is when the job last printed progress, ``looked`` per node when its processes were
+    ``moved`` is where the job last printed progress, ``looked`` per node when its processes were
     first seen there.
     """
+    moved_ns = moved.at_ns if moved is not None else None
     stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
     alive_ns = last_record(dumps.case, dumps.ahead_ns)
     began = begun_at(facts, evidence, stuck)
@@ -95,19 +99,27 @@ def find_stop(
     if began is not None and started_behind(began, start, end):
         began = None
     boots, loads = boots_of(evidence)
+    error_ns = 0
     lived = lived_at(began, start if start_is_known else None, moved_ns)
     if start is None and end is None:
         # Without a job's own sign the last fault is asked about, but for what was before it.
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
         before = replace(before, loads=loads, begun_ns=began, lived_ns=lived, looked=looked)
-        start = last_root(row for row in evidence if not before.is_of_another_life(row))
+        root = last_root(row for row in evidence if not before.is_of_another_life(row))
+        start = root.at_ns if root is not None else None
         if start is None and looked:
             end = max(looked.values())
-        if failing and is_long_ago(start, newest):
-            # The job tells its failure without a clock: that is of the end of its logs.
+        # The job tells its failure without a clock ...
+        if failing and root is not None and moved is not None and is_outlived(root, moved):
+            # ... behind its last progress, in the zone of that, ...
+            start, start_is_known = moved_ns, True
+            error_ns = 0 if moved.in_zone else NO_ZONE_NS
+        elif failing and is_long_ago(start, newest, STALE_S if tells_why(failing) else DAY_S):
+            # ... or at the end of its logs.
             start, end = None, newest
-    by_lines = start is not None and start != stuck
-    errors = [row.error_ns for row in failing if row.at_ns is not None]
+    if start is not None and start != stuck:
+        errors = [row.error_ns for row in failing if row.at_ns is not None]
+        error_ns = min(errors, default=error_ns)
     given_up = first_to_give_up(failing, start) or gave_up
     seen = stuck is not None or bool(failing)
     return Stop(
@@ -115,14 +127,16 @@ def find_stop(
         end_ns=end,
         known=start_is_known,
         trouble=seen or ended_badly(facts),
+        ended_well=facts.exit_code == 0,
         job_seen=dumps.case is not None
         or any(row.kind in JOB_KINDS | OF_A_JOB for row in evidence),
-        error_ns=min(errors, default=0) if by_lines else 0,
+        error_ns=error_ns,
         seen=seen,
         given_up_ns=end if given_up is None and start_is_known else given_up,
         boots=boots,
         loads=loads,
         begun_ns=began,
+        ended_ns=ended_at(facts, evidence, max(alive_ns or 0, stuck or 0)),
         lived_ns=lived,
         looked=looked,
         moved_ns=moved_ns,
@@ -139,15 +153,30 @@ def begun_at(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> i
     if began is None:
         return None
     began -= BEGAN_SLACK_S * SECOND if facts.started_in_a_zone else NO_ZONE_S * SECOND
-    own = [
+    known = [*times_of_the_job(evidence), *([stop_ns] if stop_ns is not None else [])]
+    return None if known and max(known) < began else began
+
+
+def ended_at(facts: Job, evidence: Iterable[Evidence], recorded_ns: int) -> int | None:
+    """After when the job did not run, by ``failed_at``; None where its own lines or dumps are
+    younger, as they are where its clock is of another zone.
+    """
+    ended = facts.failed_at_ns
+    if ended is None:
+        return None
+    ended += (CLOCKS_APART_S if facts.failed_in_a_zone else NO_ZONE_S) * SECOND
+    return None if max([recorded_ns, *times_of_the_job(evidence)]) > ended else ended
+
+
+def times_of_the_job(evidence: Iterable[Evidence]) -> list[int]:
+    """When the job told of itself, by clocks of a known zone."""
+    return [
         row.last_at_ns or row.at_ns
         for row in evidence
         if row.at_ns is not None
         and row.error_ns < GUESSED_NS
         and (row.kind in OF_A_JOB or is_failing(row))
     ]
-    known = [*own, *([stop_ns] if stop_ns is not None else [])]
-    return None if known and max(known) < began else began
 
 
 def started_behind(began: int, start: int | None, end: int | None) -> bool:
@@ -176,9 +205,14 @@ def is_long_before(row: Evidence, alive_ns: int | None) -> bool:
     return alive_ns is not None and last_ns is not None and alive_ns - last_ns > DAY_S * SECOND
 
 
-def is_long_ago(ns: int | None, newest: int | None) -> bool:
-    """Whether the logs go on for more than a day behind a time."""
-    return ns is not None and newest is not None and newest - ns > DAY_S * SECOND
+def is_long_ago(ns: int | None, newest: int | None, least_s: int) -> bool:
+    """Whether the logs go on for more than ``least_s`` behind a time."""
+    return ns is not None and newest is not None and newest - ns > least_s * SECOND
+
+
+def tells_why(failing: Iterable[Evidence]) -> bool:
+    """Whether a process raised an error of its own: what a part did hours before is no cause."""
+    return any(row.kind is Kind.PYTHON and row.role is EvidenceRole.ROOT for row in failing)
 
 
 def newest_of(
@@ -377,8 +411,17 @@ def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
     return first
 
 
-def last_root(evidence: Iterable[Evidence]) -> int | None:
-    """Of logs that do not know the job: the time of the last thing that went wrong."""
+def last_root(evidence: Iterable[Evidence]) -> Evidence | None:
+    """Of logs that do not know the job: the last thing that went wrong."""
     roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
     firm = [row for row in roots if row.is_firm] or roots
-    return max(dates_of(firm), default=None)
+    dated = [row for row in firm if row.at_ns is not None]
+    sure = [row for row in dated if row.error_ns < GUESSED_NS] or dated
+    return max(sure, key=lambda row: row.at_ns or 0, default=None)
+
+
+def is_outlived(root: Evidence, moved: ProgressPoint) -> bool:
+    """Whether the job moved after the last thing that went wrong, as far as clocks tell."""
+    if root.at_ns is None or moved.at_ns is None:
+        return False
+    return root.at_ns < moved.at_ns - BEFORE_S * SECOND

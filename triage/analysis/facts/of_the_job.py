@@ -50,7 +50,8 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
     if progress is not None and facts.exit_code == 0:
         # It ended by itself: it was done when its logs fell silent, whatever they say last.
         changes = tuple(one for one in progress.changes if one.kind is not ChangeKind.STOPPED)
-        return judged_anew(replace(progress, changes=changes, error_at_end=None))
+        done = replace(progress, changes=changes, error_at_end=None, silent_s=None, left_s=None)
+        return judged_anew(done)
     if progress is None or end is None:
         return progress
     own = own_logs(dated)

@@ -131,6 +131,10 @@ class Stop:
     """Before this the job did not run, where ``job.json`` says when it began."""
     loads: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Node -> when its GPU driver was loaded, ascending."""
+    ended_well: bool = False
+    """Whether ``job.json`` says that the job ended with exit code 0."""
+    ended_ns: int | None = None
+    """After this the job did not run, where ``job.json`` says when it failed."""
     lived_ns: int | None = None
     """At this time the job ran: where nothing else tells, long enough before its stop."""
     looked: Mapping[str, int] = field(default_factory=dict)
@@ -171,6 +175,8 @@ class Stop:
         if self.is_of_another_life(row):
             return When.STALE
         first = self.when(row.at_ns, row.error_ns)
+        if first is When.AFTER and self.is_behind_the_job(row):
+            first = When.TEARDOWN
         if first in MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
         if first is When.UNDATED and row.category in OF_AN_END and self.is_behind_a_watchdog(row):
@@ -215,6 +221,13 @@ class Stop:
             starts += self.loads.get(row.node or "", ())
         # Kernels tell of what went before while they start.
         return any(at_ns < ns - BOOT_S * SECOND < ns <= lived_ns for ns in starts)
+
+    def is_behind_the_job(self, row: Evidence) -> bool:
+        """Whether a row is of a time at which the job had ended, for certain."""
+        at_ns = row.at_ns
+        return (
+            self.ended_ns is not None and at_ns is not None and at_ns - row.error_ns > self.ended_ns
+        )
 
     def is_found_late(self, row: Evidence) -> bool:
         """Whether a test or a watch found behind the end of the job what was wrong at the stop."""

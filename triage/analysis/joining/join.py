@@ -99,6 +99,8 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
     """Whether a job of which no process complains was hit all the same: it slowed down or stood
     still, or nothing tells of it behind a part that failed for certain.
     """
+    if stop.ended_well:
+        return False
     health, _ = health_of(sources.progress)
     behind_ns = 0
     if health is Health.MOVING_TO_THE_END:

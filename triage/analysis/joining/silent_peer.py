@@ -28,8 +28,11 @@ __all__ = ["booted_anew", "silent_peer"]
 
 # One line alone may be of any connection ...
 MANY: Final = 2
-# ... but for the word of the service that all tasks answer to.
-OF_A_SERVICE: Final = frozenset({"xla.task_lost", "xla.barrier"})
+# ... but for the word of who all tasks, nodes or ranks answer to.
+OF_A_SERVICE: Final = frozenset(
+    {"xla.task_lost", "xla.barrier", "scheduler.ray_node_dead", "c10d.failed_barrier"}
+)
+NAMING_ANOTHER: Final = frozenset({Blame.PEER, Blame.ABSENT})
 # Where this share of all ranks gave up, the one that did not is no accident of a cut log.
 MOST_WAITED: Final = 0.75
 LEAST_WAITED: Final = 3
@@ -54,7 +57,7 @@ def named_by_others(rows: Sequence[Evidence], placement: Placement) -> list[Evid
     """The one that others lost, or that the report of a desync says did not join."""
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
-        if row.blame is Blame.PEER and row.peer is not None and says_lost(row):
+        if row.blame in NAMING_ANOTHER and row.peer is not None and says_lost(row):
             said_of[peer_of(row.peer, placement)].append(row)
     # Who lost somebody itself went down with that one.
     silent = said_of.keys() - places_that_complain(rows)

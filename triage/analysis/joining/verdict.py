@@ -263,7 +263,8 @@ def verdict_of_rows(
     category = cause.category if is_named else Category.NCCL_TIMEOUT
     role = suspects[0].role if suspects and not cause.in_no_node else Role.CULPRIT
     first = next((row.at_ns for row in cause.rows if row.at_ns is not None), None)
-    likely = top.probability >= NAMES_A_PART
+    # Who it was may be a guess; that others lost somebody is told.
+    likely = top.probability >= NAMES_A_PART or cause.category is Category.NCCL_TIMEOUT
     return Verdict(
         kind=kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
@@ -286,8 +287,10 @@ def action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Act
 
 
 def begun_at(first: int | None, stop: Stop) -> int | None:
-    """When the stop began: with the first line of its cause, unless ranks failed before that."""
-    if first is None:
+    """When the stop began: with the first line of its cause, unless ranks, or the job,
+    failed before that.
+    """
+    if first is None or (stop.ended_ns is not None and first > stop.ended_ns):
         return stop.start_ns or stop.end_ns
     earlier = stop.known and stop.start_ns is not None and stop.start_ns < first
     return stop.start_ns if earlier else first

@@ -73,7 +73,8 @@ class Course:
 def point_of(file: LogFile, place: Place, step: float | None = None) -> ProgressPoint:
     """A place of a log as the outside sees it."""
     number = None if step is None or not np.isfinite(step) else int(step)
-    return ProgressPoint(file.artifact, place.line, number, place.at_ns)
+    in_zone = place.stamp.zone_s is not None
+    return ProgressPoint(file.artifact, place.line, number, place.at_ns, in_zone)
 
 
 def course_of(file: LogFile) -> Course | None:

@@ -87,17 +87,22 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     ends = past.created[done] + past.wait_us[done].astype(np.int64) * 1000
     pause = usual_pause(past, np.flatnonzero(done), ends, oldest)
     pulled = started
+    if oldest is not None and started != MISSING:
+        # An earlier dump dates the start of what it finds; this one is younger than all it holds.
+        pulled = max(int(digest.pending.started.max()), digest.last_created_ns or 0)
     if noticed:
         issued = past.created[fresh]
         seen = int((issued + past.wait_us[fresh].astype(np.int64) * 1000).max())
         noticed = seen - int(issued.max()) < max(MAX_AHEAD_NS, PAUSES * pause)
-        pulled = seen if started == MISSING else started
+        pulled = seen if started == MISSING else pulled
     if started == MISSING and not noticed:
         return None
     if oldest is None:
         return DumpMoment(rank, pulled, 0, pause, 0, ended=True) if noticed else None
     stream = past.stream[done] == oldest.stream
-    beside = pulled - max(oldest.created, int(ends[stream].max(initial=0)))
+    beside = (pulled if started == MISSING else started) - max(
+        oldest.created, int(ends[stream].max(initial=0))
+    )
     last = int(ends.max(initial=0))
     quiet = 0 if noticed else pulled - max(oldest.created, last)
     if not done.any() and quiet < MAX_AHEAD_NS:
