@@ -182,7 +182,7 @@ def test_a_cursor_that_nobody_remembers_is_read_on_from(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = told(service, f"/nodes?until={UNTIL}&limit=3")
-    monkeypatch.setattr("triage.fleet.services.standings.LISTED_S", 0.0)
+    monkeypatch.setattr("triage.fleet.services.standings._LISTED_S", 0.0)
     second = told(service, f"/nodes?limit=3&cursor={first['next_cursor']}")
 
     assert len(second["items"]) == 3
