@@ -56,7 +56,7 @@ class Position(NamedTuple):
     state: str
 
 
-class _CheckResultRow(TypedDict):
+class CheckResultRow(TypedDict):
     """An earlier result."""
 
     at: Time
@@ -77,7 +77,7 @@ class CheckRow(TypedDict):
     detail: str
     category: Annotated[str | None, SentAs(Category | None)]
     because: Annotated[str, "Why it is due."]
-    history: Annotated[list[dict[str, Any]], SentAs(list[_CheckResultRow]), "The newest first."]
+    history: Annotated[list[dict[str, Any]], SentAs(list[CheckResultRow]), "The newest first."]
 
 
 def checks_of(
