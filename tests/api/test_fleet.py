@@ -172,9 +172,7 @@ def test_a_list_does_not_change_under_its_reader(
 ) -> None:
     first = told(service, f"/nodes?until={UNTIL}&limit=3")
     # Whatever comes in meanwhile, and however long it takes to work it out anew.
-    monkeypatch.setattr(
-        "triage.fleet.services.standings.cache.standings_of", lambda *_, **__: 1 / 0
-    )
+    monkeypatch.setattr("triage.fleet.services.standings.standings_of", lambda *_, **__: 1 / 0)
     second = told(service, f"/nodes?limit=3&cursor={first['next_cursor']}")
 
     assert not {one["node"] for one in first["items"]} & {one["node"] for one in second["items"]}
@@ -184,7 +182,7 @@ def test_a_cursor_that_nobody_remembers_is_read_on_from(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = told(service, f"/nodes?until={UNTIL}&limit=3")
-    monkeypatch.setattr("triage.fleet.services.standings.cache.LISTED_S", 0.0)
+    monkeypatch.setattr("triage.fleet.services.standings._LISTED_S", 0.0)
     second = told(service, f"/nodes?limit=3&cursor={first['next_cursor']}")
 
     assert len(second["items"]) == 3

@@ -15,7 +15,7 @@ from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
 from triage.fleet.services.telemetry.retention import prune_telemetry
-from triage.fleet.services.weekly.digest import DIGEST, enqueue_digest
+from triage.fleet.services.weekly import DIGEST, enqueue_digest
 from triage.notify.guard import Guard
 from triage.queue.claim import Claim
 from triage.queue.runner import GivenUp, Handler, Runner, new_owner
@@ -112,7 +112,7 @@ def _look_at_store(ctx: Context, claim: Claim) -> None:
 
 def _weekly_digest(ctx: Context, claim: Claim) -> None:
     # What it is worked out with takes memory that few workers ever need.
-    from triage.fleet.services.weekly.digest import send_digest
+    from triage.fleet.services.weekly import send_digest
 
     send_digest(ctx, claim)
 

@@ -11,7 +11,7 @@ from triage.domain.precursor import NO_PRECURSORS, Precursors
 from triage.fleet.record.columns import CounterDays, FleetRecord
 from triage.fleet.record.from_frames import record_from_frames
 from triage.fleet.render.precursors import sentences
-from triage.fleet.standings.precursors.judge import COUNTERS, precursors_of
+from triage.fleet.standings.precursors import COUNTERS, precursors_of
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store.telemetry import COUNTERS as STORED
 

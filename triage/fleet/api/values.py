@@ -9,6 +9,7 @@ from triage.api.access import caller_of
 from triage.api.requests.values import Name, Since, listed, one_of
 from triage.domain.standing import Grade
 from triage.fleet.domain.exposure import Ending
+from triage.fleet.services.health.due_list import STATES
 
 MAX_TOP: Final = 2_000
 _MAX_DIGITS: Final = 32
@@ -120,4 +121,20 @@ EndingName = Annotated[
 ]
 StandingName = Annotated[
     str | None, one_of(*Grade), listed(*Grade), Query(description="Only nodes that stand so.")
+]
+
+
+NodeName = Annotated[Name | None, Query(description="Whose they are, where they name none.")]
+OfCluster = Annotated[Name | None, Query(description="The cluster that the nodes belong to.")]
+CheckState = Annotated[
+    str | None, one_of(*STATES), listed(*STATES), Query(description="Only those that stand so.")
+]
+BusBandwidth = Annotated[
+    float | None,
+    *real(
+        0.001,
+        1_000_000,
+        "GB/s that NCCL tests have to reach; by default they are held against the other runs in"
+        " the file.",
+    ),
 ]

@@ -22,8 +22,8 @@ from typing import Final
 
 from triage.domain.hardware import MAX_IDENTITY, HardwareKind, part_identity
 from triage.fleet.domain.exposure import FACTS, NodeFacts, PartSeen
-from triage.fleet.parsers.columns import Columns, plain
 from triage.fleet.parsers.rows import (
+    Columns,
     Options,
     Row,
     RowError,
@@ -31,6 +31,7 @@ from triage.fleet.parsers.rows import (
     cluster_in,
     hosts_in,
     name_in,
+    plain,
     short,
 )
 from triage.signatures.pci import bus_id

@@ -31,10 +31,10 @@ from typing import Final
 from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.exposure import Outage
 from triage.fleet.domain.repair import RepairAction, action_of
-from triage.fleet.parsers.columns import Columns
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     NOTHING,
+    Columns,
     Options,
     Passed,
     Row,

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Final, Protocol
 
 from triage.errors import UnknownFormat
-from triage.fleet.parsers.columns import Columns
 from triage.fleet.parsers.hardware import HardwareReader, InventoryReader
 from triage.fleet.parsers.json_document import read_document
 from triage.fleet.parsers.kubernetes import object_list
@@ -24,7 +23,7 @@ from triage.fleet.parsers.lines import (
     whole_rows,
 )
 from triage.fleet.parsers.outage_table import OutageReader
-from triage.fleet.parsers.rows import Options, Row, RowError, Unread, short
+from triage.fleet.parsers.rows import Columns, Options, Row, RowError, Unread, short
 from triage.fleet.parsers.run_table import RunReader
 from triage.fleet.parsers.sacct import SacctReader
 from triage.fleet.parsers.slurm import controller_log, node_list

@@ -16,9 +16,9 @@ from typing import Final
 from triage.domain.category import Category
 from triage.fleet.domain.exposure import Ending, Run
 from triage.fleet.domain.job_states import JobState, state_of
-from triage.fleet.parsers.columns import Columns
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
+    Columns,
     Options,
     Passed,
     Row,

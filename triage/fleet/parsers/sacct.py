@@ -18,9 +18,9 @@ from typing import Final
 from triage.domain.hosts import expand
 from triage.fleet.domain.exposure import Run
 from triage.fleet.domain.job_states import state_of
-from triage.fleet.parsers.columns import Columns
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
+    Columns,
     Options,
     Passed,
     Row,

@@ -27,16 +27,17 @@ from triage.domain.hosts import is_host_name
 from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.exposure import NodeRepair, Outage
 from triage.fleet.domain.repair import RepairAction, action_of
-from triage.fleet.parsers.columns import Columns, plain
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     NOTHING,
+    Columns,
     Options,
     Passed,
     Row,
     RowError,
     cluster_in,
     hosts_in,
+    plain,
     short,
     time_in,
     without_names,

@@ -15,8 +15,7 @@ import numpy as np
 from triage.domain.wire import Count, WireForm
 from triage.fleet.record.columns import Flags
 from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS
-from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns
-from triage.fleet.repairs.shares import failed_share
+from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, failed_share
 from triage.statistics.estimate import Estimate
 from triage.statistics.false_discovery import adjusted
 

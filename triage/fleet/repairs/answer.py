@@ -22,8 +22,7 @@ from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS, Curves, own_curve
 from triage.fleet.repairs.features import Features, features_of
 from triage.fleet.repairs.judged import Judged, judged
 from triage.fleet.repairs.model import Chances, chances_of, fitted, walked_forward
-from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, returns_of
-from triage.fleet.repairs.shares import failed_share
+from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, failed_share, returns_of
 from triage.fleet.repairs.words import check_after, probation_text
 from triage.statistics.estimate import Estimate
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from triage.domain.wire import Count, Share, WireForm
 from triage.fleet.record.columns import Flags, Floats
-from triage.fleet.repairs.shares import share
+from triage.fleet.repairs.returns import share
 
 _NUM_GROUPS: Final = 10
 # Below so many returns a group says nothing of 5 points: its own noise is larger.

@@ -143,7 +143,7 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True)
-class _MttiWindow(WireForm):
+class MttiWindow(WireForm):
     """One stretch of the period: a :class:`Window` with its times."""
 
     events: Count
@@ -216,7 +216,7 @@ class FleetReport(WireForm):
     by_size: tuple[BySize, ...]
     size_test: SizeTest
     by_generation: tuple[ByGeneration, ...]
-    over_time: Annotated[tuple[Window, ...], SentAs(tuple[_MttiWindow, ...])]
+    over_time: Annotated[tuple[Window, ...], SentAs(tuple[MttiWindow, ...])]
     dispersion: Dispersion
     comparison: Annotated[Periods, SentAs(dict[str, Any])]
     projection: tuple[Projection, ...]
@@ -252,8 +252,8 @@ class FleetReport(WireForm):
         """The time that lies so many hours after the record's start."""
         return datetime.fromtimestamp(self.since.timestamp() + hours * 3600, UTC)
 
-    def _timed(self, window: Window) -> _MttiWindow:
-        return _MttiWindow(
+    def _timed(self, window: Window) -> MttiWindow:
+        return MttiWindow(
             window.events,
             window.job_hours,
             window.gpu_hours,

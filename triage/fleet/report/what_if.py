@@ -25,7 +25,7 @@ _PER_NODE_DAY: Final = "per 1,000 node-days"
 
 
 @dataclass(frozen=True, slots=True)
-class _SurvivalAt:
+class SurvivalAt:
     """Probability that the job runs ``hours`` without an unexpected stop."""
 
     hours: float
@@ -44,7 +44,7 @@ class ProjectionAnswer(WireForm):
     num_gpus: int
     mtti: Estimate
     software_fixed: float | None
-    survival: tuple[_SurvivalAt, ...]
+    survival: tuple[SurvivalAt, ...]
     seen_gpus: tuple[int, int] | None
     per_million_gpu_hours: Estimate
     warnings: tuple[str, ...]
@@ -116,7 +116,7 @@ def projection_for(
             num_gpus, nothing, None, (), None, report.rates.per_million_gpu_hours, warnings
         )
     one = projected(report, num_gpus, rate)
-    lasts = tuple(_SurvivalAt(each, survival(rate, num_gpus, each)) for each in hours)
+    lasts = tuple(SurvivalAt(each, survival(rate, num_gpus, each)) for each in hours)
     return ProjectionAnswer(
         num_gpus,
         one.mtti,

@@ -13,8 +13,8 @@ from triage.domain.standing import FleetStandings, Prior
 from triage.fleet.services.exposure.job_run import tell_failure
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.parts import saw_parts
-from triage.fleet.services.standings.cache import kept_standings
-from triage.fleet.services.weekly.digest import enqueue_digest
+from triage.fleet.services.standings import kept_standings
+from triage.fleet.services.weekly import enqueue_digest
 from triage.fleet.standings.hardware import with_sentences
 from triage.fleet.standings.words import prior_of
 from triage.fleet.store.brought import num_brought, withdraw

@@ -18,7 +18,7 @@ from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, S
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measured
 from triage.fleet.standings.places import PlaceRate, words_of_place
-from triage.fleet.standings.precursors.judge import precursors_of
+from triage.fleet.standings.precursors import precursors_of
 from triage.fleet.standings.repeated_part import parts_of_nodes
 from triage.fleet.standings.saving import Cost, saved, words_of_saving
 from triage.fleet.standings.signs import Sign, passed_stress

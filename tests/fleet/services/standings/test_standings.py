@@ -9,9 +9,9 @@ import pytest
 from tests.fleet.services.small_fleet import LEMON, keep_fleet
 from tests.services.incidents.test_incident_life import find, upload, work_off
 from triage.domain.standing import FleetStandings, Grade, Prior, Standing
+from triage.fleet.services import standings as standings_cache
 from triage.fleet.services.hooks import MAX_PRIORS, priors_among
-from triage.fleet.services.standings import cache as standings_cache
-from triage.fleet.services.standings.cache import kept_standings
+from triage.fleet.services.standings import kept_standings
 from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context

@@ -12,7 +12,7 @@ from tests.services.notifications.test_outbox import Receiver, listening, send_a
 from tests.support.work import do_all
 from triage.domain.states import WorkKind
 from triage.errors import Unprocessable
-from triage.fleet.services.weekly.digest import digest_of, due_before, enqueue_digest
+from triage.fleet.services.weekly import digest_of, due_before, enqueue_digest
 from triage.notify.digest import digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event
 from triage.notify.registry import validate

@@ -18,8 +18,7 @@ from triage.api.routers.uploads import coding, within
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.clock import utc_now
-from triage.fleet.api.check_values import BusBandwidth, CheckState, NodeName, OfCluster
-from triage.fleet.api.values import ClusterName
+from triage.fleet.api.values import BusBandwidth, CheckState, ClusterName, NodeName, OfCluster
 from triage.fleet.services.health.due_list import CheckRow, Position, checks_from, position_of
 from triage.fleet.services.health.ingest import CheckTarget, TakenChecks, take_checks
 from triage.formats.health.check_format import MAX_BYTES

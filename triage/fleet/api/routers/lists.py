@@ -22,8 +22,8 @@ from triage.errors import Conflict
 from triage.fleet.api import forms as fleet_forms
 from triage.fleet.api.values import ClusterName, EndingName, From, StandingName, Until
 from triage.fleet.services.answers import period_of
-from triage.fleet.services.standings.cache import listed_standings
-from triage.fleet.store.run_list import RunView, list_runs
+from triage.fleet.services.standings import listed_standings
+from triage.fleet.store.runs import RunView, list_runs
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 

@@ -12,7 +12,7 @@ from triage.api.requests.body import UploadBody
 from triage.api.routers.uploads import coding, within
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.fleet.api.check_values import NodeName, OfCluster
+from triage.fleet.api.values import NodeName, OfCluster
 from triage.fleet.services.telemetry.ingest import TakenTelemetry, TelemetryTarget, take_telemetry
 
 # As uploads are: bounded by the gate, not counted as questions.

@@ -1,11 +1,16 @@
 """What is to be checked: each check of each node that passes, fails, or is due."""
 
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
+from weakref import WeakKeyDictionary
 
 from sqlalchemy.orm import Session
 
+from triage.clock import utc_now
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.domain.wire import Keywords, SentAs, Time, iso_utc
@@ -23,6 +28,8 @@ from triage.fleet.services.repairs import probations_at
 from triage.fleet.store import check_triggers
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck
+from triage.services.context import Context
+from triage.store.database.engine import Database
 
 _DUE: Final = "due"
 _STATE_OF: Final = {
@@ -49,7 +56,7 @@ class Position(NamedTuple):
     state: str
 
 
-class _CheckResultRow(TypedDict):
+class CheckResultRow(TypedDict):
     """An earlier result."""
 
     at: Time
@@ -70,7 +77,7 @@ class CheckRow(TypedDict):
     detail: str
     category: Annotated[str | None, SentAs(Category | None)]
     because: Annotated[str, "Why it is due."]
-    history: Annotated[list[dict[str, Any]], SentAs(list[_CheckResultRow]), "The newest first."]
+    history: Annotated[list[dict[str, Any]], SentAs(list[CheckResultRow]), "The newest first."]
 
 
 def checks_of(
@@ -270,3 +277,26 @@ def _triggers_of(
 ) -> Iterator[CheckTrigger]:
     for ask in asks:
         yield CheckTrigger(seen.cluster, seen.node, ask, seen.at, words)
+
+
+_FRESH_S: Final = 30.0
+_MOST_CLUSTERS: Final = 32
+
+_Kept = OrderedDict[str | None, tuple[float, list[CheckRow]]]
+
+_kept: WeakKeyDictionary[Database, _Kept] = WeakKeyDictionary()
+_working_out = threading.Lock()
+
+
+def kept_open_checks(ctx: Context, cluster: str | None = None) -> list[CheckRow]:
+    """The rows of :func:`open_checks`, of a cluster or of all, at most 30 seconds old."""
+    with _working_out:  # whoever comes meanwhile has use for the same ones
+        kept = _kept.setdefault(ctx.database, OrderedDict())
+        at, rows = kept.get(cluster, (0.0, []))
+        if cluster not in kept or time.monotonic() - at > _FRESH_S:
+            with ctx.database.reading() as session:
+                rows = open_checks(session, utc_now(), cluster=cluster)
+            kept[cluster] = (time.monotonic(), rows)
+            while len(kept) > _MOST_CLUSTERS:
+                kept.popitem(last=False)
+        return rows

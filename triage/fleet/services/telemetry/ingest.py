@@ -44,7 +44,7 @@ class TelemetryTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class _UnreadLines:
+class UnreadLines:
     """Lines that were not understood, for one reason."""
 
     line: Annotated[int, "The first of them."]
@@ -70,7 +70,7 @@ class TakenTelemetry(WireForm):
     node_days: Count
     first_at: datetime | None
     last_at: datetime | None
-    skipped: tuple[_UnreadLines, ...]
+    skipped: tuple[UnreadLines, ...]
     notes: tuple[str, ...]
 
 
@@ -113,7 +113,7 @@ def take_telemetry(
         key_id = target.caller.key_id
         keep_gpus(ctx, target.cluster, tally.gpus, key_id, first_at, last_at, utc_now())
     nodes = [node for node in summary.node_numbers if node]
-    skipped = [_UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
+    skipped = [UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
     return TakenTelemetry(
         format=format_.name,
         samples=tally.samples,

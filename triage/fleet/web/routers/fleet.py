@@ -24,7 +24,7 @@ from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
 from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of
 from triage.fleet.services.health.due_list import STATES, checks_of, open_checks
 from triage.fleet.services.repairs import repairs_of
-from triage.fleet.services.standings.cache import kept_standings
+from triage.fleet.services.standings import kept_standings
 from triage.fleet.store.record import clusters
 from triage.fleet.web.period import (
     PERIOD,

@@ -14,7 +14,7 @@ from triage.clock import utc_now
 from triage.errors import NotFound
 from triage.fleet.render.charts.leaves import grade_word
 from triage.fleet.services.health.due_list import checks_of
-from triage.fleet.services.standings.cache import kept_standings
+from triage.fleet.services.standings import kept_standings
 from triage.fleet.services.telemetry.rollups import node_telemetry
 from triage.render.pictures.markup import Html
 from triage.store import nodes

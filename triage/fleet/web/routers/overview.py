@@ -18,9 +18,8 @@ from triage.api.access import Scope, caller_of
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.domain.states import IncidentState, WorkState
-from triage.fleet.services.health.due_list import CheckRow
-from triage.fleet.services.health.kept_checks import kept_open_checks
-from triage.fleet.services.standings.cache import kept_standings
+from triage.fleet.services.health.due_list import CheckRow, kept_open_checks
+from triage.fleet.services.standings import kept_standings
 from triage.fleet.store.record import clusters
 from triage.fleet.web.period import Cluster
 from triage.store.incidents import incidents, suspects

@@ -1,1 +1,0 @@
-"""Node standings that are asked for again and again, and the priors of an analysis."""

@@ -1,1 +1,0 @@
-"""The weekly digest: when it is due, and what it says."""

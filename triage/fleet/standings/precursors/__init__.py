@@ -1,1 +1,0 @@
-"""Which error counters grow before a node fails, and which nodes they flag now."""
