@@ -40,7 +40,7 @@ from triage.store.access import audit
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import NewDelivery
+from triage.store.views import NewDelivery
 from triage.store.work import table as work
 
 log = structlog.get_logger(__name__)
@@ -58,7 +58,7 @@ _FACTS: Final = ("id", "incident_id", "cluster", "node", "verb", "state", "categ
 _DONE_IN_WORDS: Final = {Verb.DRAIN: "drained", Verb.UNDRAIN: "given back"}
 
 
-class Acts:
+class ActWriter:
     """The acts of a service, in one transaction and at one time."""
 
     def __init__(self, session: Session, settings: Settings, now: datetime | None = None) -> None:

@@ -15,15 +15,15 @@ from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.services.standings.priors import priors_for
 from triage.fleet.services.weekly.due import enqueue_digest
 from triage.fleet.store.brought import num_brought, withdraw
-from triage.services.context import Context
+from triage.services.context import Context, FleetHooks
 from triage.settings import Settings
 from triage.store.uploads.evidence import Reading
 
 __all__ = ["RecordedFleet"]
 
 
-class RecordedFleet:
-    """:class:`triage.services.context.FleetHooks` over the record in the database."""
+class RecordedFleet(FleetHooks):
+    """Over the record in the database."""
 
     def job_failed(
         self,
