@@ -45,7 +45,6 @@ _HOUR: Final = timedelta(hours=1)
 _LOOK_AGAIN: Final = timedelta(minutes=15)
 _SOON: Final = timedelta(seconds=30)
 _EXCLUDED_FOR: Final = timedelta(days=7)
-_NOT_OURS: Final = frozenset({ActionState.DONE, *ENDED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Hands:
         with self.ctx.database.reading() as session:
             one = acts.find(session, claim.rows[0].key)
         stands = one is not None and (one.verb, one.state) == (Verb.DRAIN, ActionState.DONE)
-        if one is None or (one.state in _NOT_OURS and not stands):
+        if one is None or (one.state in ENDED and not stands):
             return
         if one.state is ActionState.PROPOSED:
             self._wait_for_person(claim, one, now)
@@ -218,7 +217,7 @@ class Hands:
         with claim.finishing() as session:
             writer = self._writer(session)
             one = acts.find(session, one.id) or one
-            if one.state not in _NOT_OURS:
+            if one.state not in ENDED:
                 writer.end(one, state, why)
             if one.undoes is not None and state is ActionState.LEFT_ALONE:
                 # The drain that it was to take back is gone already.

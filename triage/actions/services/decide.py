@@ -1,6 +1,6 @@
 """What a person tells the actuator: act, yes, no, undo, stop, go on; and how acting stands."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.actions.services.acts import ActWriter, why_of
+from triage.actions.services.acts import ActWriter
 from triage.actions.services.rules import (
     HALTED,
     Broken,
@@ -144,17 +144,17 @@ def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedAc
     nodes = _wanted(standing, wish)
     for one in nodes:
         _check(broken_by_node(standing, one, settings, writer.now))
+    acting = [writer.act_on(standing, one, wish.verb, by) for one in nodes]
     if wish.dry_run or settings.act_mode is ActMode.DRY_RUN:
-        would = []
-        for one in nodes:
-            writer.would_have(standing, one, wish.verb, by)
-            command = writer.command_of(standing, one, wish.verb)
-            would.append(WouldAct(one.node, wish.verb, why_of(one, standing), command))
+        for values in acting:
+            writer.would_have(values)
+        keys = ("node", "verb", "why", "command")
+        would = (WouldAct(*(values[key] for key in keys)) for values in acting)
         return AskedActs(dry_run=True, would=tuple(would))
     if acts.halted(writer.session, standing.cluster_id) is not None:
         raise HALTED.conflict()
-    done = [_begun(writer, standing, one, wish, by) for one in nodes]
-    return AskedActs(dry_run=False, actions=tuple(done))
+    decider = by if wish.approve else None
+    return AskedActs(dry_run=False, actions=tuple(_begun(writer, one, decider) for one in acting))
 
 
 def _wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
@@ -172,23 +172,20 @@ def _wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
     raise Broken(Rule.CONVICTED, why, step).conflict()
 
 
-def _begun(
-    writer: ActWriter, standing: Standing, one: Convicted, wish: ActWish, by: str
-) -> NodeActView:
+def _begun(writer: ActWriter, values: Mapping[str, Any], decider: str | None) -> NodeActView:
     """The act of a person on one node: a new one, or one that is there and was not done."""
-    earlier = acts.of_incident(writer.session, standing.incident.id, node=one.node)
+    node, verb = values["node"], values["verb"]
+    earlier = acts.of_incident(writer.session, values["incident_id"], node=node)
     for it in earlier:
         if it.state in (ActionState.DONE, ActionState.UNDONE) and it.verb in acts.TAKES_OUT:
             raise Broken(
                 Rule.ONCE,
-                f"{one.node} was acted on for this incident already: {it.verb} is {it.state}"
-                f" ({it.id})",
+                f"{node} was acted on for this incident already: {it.verb} is {it.state} ({it.id})",
                 f"`triage act undo {it.id}` takes it back; a second time, act at the scheduler",
             ).conflict()
-    values = writer.act_on(standing, one, wish.verb, by)
-    decision = (by, writer.now) if wish.approve else (None, None)
-    values |= dict(zip(("decided_by", "decided_at"), decision, strict=True))
-    same = next((it for it in earlier if it.verb is wish.verb), None)
+    decided_at = None if decider is None else writer.now
+    values = {**values, "decided_by": decider, "decided_at": decided_at}
+    same = next((it for it in earlier if it.verb is verb), None)
     done = writer.add(**values) if same is None else writer.ask_again(same, **values)
     if done is None:
         raise Conflict("somebody else has just asked for the same", hint="`triage act list`")
