@@ -359,3 +359,31 @@ def test_a_halt_is_of_one_cluster(ctx) -> None:
         assert acts.halted(session, cluster_id_of(session, "a")) is not None
         site.set(act_cluster="b")
         assert site.ctx.acting.halted(session, site.ctx.settings) is None
+
+
+# --- acts of version 0.2
+
+
+def test_a_reboot_that_an_earlier_version_was_asked_for_is_shown_and_not_done(ctx) -> None:
+    site = Site(ctx)
+    site.incident()
+    with site.ctx.database.writing() as session:
+        session.execute(update(Action).values(verb="reboot", state="approved"))
+    site.scheduler.asked.clear()
+    site.again()
+    assert (site.states(), site.scheduler.asked) == ([("reboot", "failed")], [])
+    assert one(site).error == "no reboots are asked for any more"
+    with pytest.raises(Conflict, match="nothing to undo"):
+        decide.undo(site.ctx, one(site).id, "key_ann")
+
+
+def test_a_drain_of_an_earlier_version_goes_back_to_what_was_there(ctx) -> None:
+    site = Site(ctx)
+    site.incident()
+    before = {"name": NODE, "exists": True, "drained": False, "reason": "was odd", "by": "ann",
+              "busy": True, "details": {}}  # fmt: skip
+    with site.ctx.database.writing() as session:
+        session.execute(update(Action).values(before=before))
+    decide.undo(site.ctx, one(site).id, "key_ann")
+    site.work()
+    assert site.scheduler.nodes[NODE] == NodeView(NODE, True, reason="was odd", by="ann")

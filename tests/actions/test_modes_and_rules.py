@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ from triage.domain.states import IncidentState
 from triage.errors import UsageError
 from triage.services.taint import taint
 from triage.services.tokens import create_token
-from triage.settings import Settings
+from triage.settings import Settings, load_settings
 from triage.store.views import IncidentView, ResolutionView
 
 BUG = files_of(INCIDENTS / "logs-traceback-w16" / "files")
@@ -162,6 +163,20 @@ def test_settings_that_cannot_be_are_told_at_the_start(verb: str) -> None:
     check_settings(Settings(act_verbs=("drain", verb)))  # off: nothing is looked at
     with pytest.raises(UsageError, match=f"'{verb}' is none of drain, exclude"):
         check_settings(Settings(act_mode="auto", act_verbs=("drain", verb)))
+
+
+@pytest.mark.parametrize("name", ["ACT_WEBHOOK_URL", "ACT_WEBHOOK_SECRET_FILE"])
+def test_a_setting_that_is_none_any_more_is_told_with_what_to_do(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(f"TRIAGE_{name}", "x")
+    with pytest.raises(UsageError, match=rf"TRIAGE_{name} is no setting any more: .*action\.done"):
+        load_settings()
+    monkeypatch.delenv(f"TRIAGE_{name}")
+    (tmp_path / "triage.toml").write_text(f'{name.lower()} = "x"')
+    monkeypatch.setenv("TRIAGE_CONFIG", str(tmp_path / "triage.toml"))
+    with pytest.raises(UsageError, match="is no setting any more"):
+        load_settings()
 
 
 def test_off_does_nothing_at_all(ctx) -> None:

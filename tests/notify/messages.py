@@ -6,12 +6,15 @@ from functools import cache
 from pathlib import Path
 
 import triage
+from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.report import Because, Suspect, Verdict
 from triage.notify.message import Event, Message
 from triage.notify.next_steps import next_steps_of
 
 TESTS = Path(__file__).parents[1]
 INCIDENTS = TESTS / "incidents"
 AT = datetime(2026, 11, 21, 3, 14, 15, 123000, tzinfo=UTC)
+FAILED_AT = datetime(2026, 11, 21, 3, 4, 14, 100000, tzinfo=UTC)
 URL = "https://triage.example.com/incidents/inc_7f3a"
 
 HOSTILE = (
@@ -48,57 +51,59 @@ def message(event=Event.READY, **changes):
 
 
 def verdict(**changes):
-    return {
+    values = {
         "kind": "hang",
         "category": "gpu_hbm",
-        "llama3_category": "GPU HBM3 Memory",
         "confidence": 0.9972,
         "summary": "On n3 (rank 27), GPU memory (HBM) failed; 63 other ranks wait.",
         "action": "drain_node",
-        "cordon": ["n3"],
-        "at": "2026-11-21T03:04:14.100Z",
+        "cordon": ("n3",),
+        "at": FAILED_AT,
         **changes,
     }
+    for name, kind in (("kind", VerdictKind), ("category", Category), ("action", Action)):
+        values[name] = kind(values[name])
+    return Verdict(**values)
 
 
 def suspect(**changes):
-    reason = {
-        "detector": "kernel.xid",
-        "text": "NVRM: Xid (PCI:0000:5d:00): 94",
-        "artifact": "nodes/n3/kernel.log",
-        "line": 812,
-        "at": "2026-11-21T03:04:14.100Z",
-    }
-    return {
+    values = {
         "position": 1,
         "node": "n3",
-        "ranks": [27],
-        "gpus": ["0000:5d:00"],
+        "ranks": (27,),
+        "gpus": ("0000:5d:00",),
         "category": "gpu_hbm",
         "score": 0.9972,
         "role": "culprit",
         "action": "drain_node",
-        "because": [reason],
+        "because": (because(),),
         **changes,
     }
+    for name, kind in (("category", Category), ("role", Role), ("action", Action)):
+        values[name] = kind(values[name])
+    return Suspect(**values)
+
+
+def because(text="NVRM: Xid (PCI:0000:5d:00): 94", artifact="nodes/n3/kernel.log", line=812):
+    return Because("kernel.xid", text, artifact, line, FAILED_AT)
 
 
 def healthy():
     return verdict(
-        kind="healthy", category="none", action="none", cordon=[], confidence=0.85, summary="Fine."
+        kind="healthy", category="none", action="none", cordon=(), confidence=0.85, summary="Fine."
     )
 
 
 def hostile(event=Event.READY, text=HOSTILE, **changes):
     """Foreign text wherever foreign text can be."""
-    reasons = [{"detector": text, "text": text, "artifact": text, "line": 8, "at": None}] * 9
+    reasons = (Because(text, text, text, 8),) * 9
     return message(
         event,
         job_id=text,
         cluster=text,
-        verdict=verdict(summary=text, cordon=[text]),
+        verdict=verdict(summary=text, cordon=(text,)),
         suspects=tuple(
-            suspect(node=f"{text}{index}", gpus=[text] * 3, because=reasons) for index in range(9)
+            suspect(node=f"{text}{index}", gpus=(text,) * 3, because=reasons) for index in range(9)
         ),
         previous_verdict=verdict(),
         previous_suspects=(suspect(node=f"{text}-before"),),
@@ -121,14 +126,14 @@ def of_incident(name):
     if paths is None:
         paths = [child for child in ("files", "fr") if (folder / child).is_dir()]
     report = triage.analyze([folder / path for path in paths])
-    wire, words = report.to_dict(), next_steps_of(report.answer)
+    answer, words = report.answer, next_steps_of(report.answer)
     return message(
-        job_id=wire["job"]["job_id"] or "unknown",
-        verdict=wire["verdict"],
-        suspects=tuple(wire["suspects"]),
+        job_id=answer.job.job_id or "unknown",
+        verdict=answer.verdict,
+        suspects=answer.suspects,
         actions=words.actions,
         coverage_text=words.coverage_text,
         next_step=words.next_step,
-        restart=wire.get("restart"),
+        restart=answer.restart,
         seen_first=words.seen_first,
     )

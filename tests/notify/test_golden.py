@@ -53,5 +53,5 @@ def test_the_same_message_gives_the_same_bytes(kind):
 def test_the_native_body_holds_the_report_as_it_is():
     message = of_incident("logs-hbm-w8")
     data = json.loads(render(message, TARGETS["generic"]).body)["data"]
-    assert data["verdict"] == message.verdict
-    assert data["suspects"] == list(message.suspects)
+    assert data["verdict"] == message.verdict.to_dict()
+    assert data["suspects"] == [one.to_dict() for one in message.suspects]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.notify import messages
-from tests.notify.messages import HOSTILE, healthy, message, suspect, verdict
+from tests.notify.messages import HOSTILE, because, healthy, message, suspect, verdict
 from tests.notify.test_hostile_text import FORBIDDEN, HOSTILE_TEXT
 from triage.notify.message import Event
 from triage.notify.safe_text import inert
@@ -66,7 +66,7 @@ def test_the_best_three_have_reasons_and_all_have_a_row():
 )
 def test_it_stays_within_what_a_tracker_takes(count, text_length, left_out):
     long = '| \\* <b> & "x" ' * (text_length // 10)
-    reasons = [{"text": long, "artifact": long, "line": 1}] * 9
+    reasons = (because(long, long, 1),) * 9
     crowd = many(count, because=reasons)
     text = as_markdown(message(verdict=verdict(summary=long), suspects=crowd, next_step=long))
     shown = len(rows_of(text))
@@ -83,7 +83,7 @@ def test_the_table_is_as_long_as_fits():
 
 
 def test_names_of_any_length_leave_the_rest_whole():
-    crowd = tuple(suspect(node="*" * 10_000, ranks=list(range(0, 9_000, 3))) for _ in range(300))
+    crowd = tuple(suspect(node="*" * 10_000, ranks=tuple(range(0, 9_000, 3))) for _ in range(300))
     text = as_markdown(message(suspects=crowd))
     assert len(text) <= MAX_CHARS
     assert len(rows_of(text)) > 40

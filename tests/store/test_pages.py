@@ -11,10 +11,10 @@ from models import Incident
 from tests.store.conftest import NOW, new_answer, suspect, uploaded
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import NewDelivery
 from triage.store.messages.subscriptions import NewSubscription
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
+from triage.store.views import NewDelivery
 
 SOME = settings(
     max_examples=8, deadline=None,

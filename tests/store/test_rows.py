@@ -20,11 +20,11 @@ from triage.store.incidents import (
     suspects,
 )
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import DeliveryAttempt, NewDelivery
+from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
-from triage.store.views import KeyView, ResolutionView
+from triage.store.views import KeyView, NewDelivery, ResolutionView
 from triage.store.work import backlog
 from triage.store.work import table as work
 from triage.store.work.worker_activity import heard

@@ -29,7 +29,7 @@ def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print the script; the help stands in ``HELP``."""
-    from typer.completion import get_completion_script
+    from typer._completion_shared import get_completion_script
 
     typer.echo(get_completion_script(prog_name="triage", complete_var=_VARIABLE, shell=str(shell)))
 
@@ -37,6 +37,6 @@ def completion(
 def prepare_completion() -> None:
     """Make Typer know the shells, where one of them asks which words may follow."""
     if _VARIABLE in os.environ:
-        from typer.completion import completion_init
+        from typer._completion_classes import completion_init
 
         completion_init()

@@ -14,20 +14,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from triage.domain.report import iso_utc
+from triage.domain.report import Suspect, Verdict, iso_utc
 from triage.notify.headline import headline
-from triage.notify.message import Event, Message, Wire
+from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
 from triage.notify.safe_text import plain, web_link
 from triage.notify.severity import severity
-from triage.notify.wire_report import (
-    WireSuspect,
-    WireVerdict,
-    read_restart,
-    read_suspects,
-    read_verdict,
-    top_suspects,
-)
+from triage.notify.suspects import is_healthy, restart_of, sentence_of, top_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
@@ -84,20 +77,19 @@ def alerts_url(url: str) -> str:
 
 
 def _alerts(
-    message: Message, wire: Wire | None, suspects: Sequence[Wire]
+    message: Message, verdict: Verdict | None, suspects: Sequence[Suspect]
 ) -> dict[Labels, Mapping[str, str]]:
     """Annotations by labels, for a verdict and its suspects; nothing for a healthy job."""
-    verdict = read_verdict(wire)
-    if verdict is None or verdict.healthy:
+    if verdict is None or is_healthy(verdict):
         return {}
-    top: tuple[WireSuspect | None, ...] = top_suspects(read_suspects(suspects)) or (None,)
+    top: tuple[Suspect | None, ...] = top_suspects(suspects) or (None,)
     return {
         _labels(message, verdict, suspect): _annotations(message, verdict, suspect)
         for suspect in reversed(top)  # of two ranks on an unknown node, the better one stays
     }
 
 
-def _labels(message: Message, verdict: WireVerdict, suspect: WireSuspect | None) -> Labels:
+def _labels(message: Message, verdict: Verdict, suspect: Suspect | None) -> Labels:
     labels = {
         "alertname": "TrainingJobStopped",
         "severity": str(severity(verdict)),
@@ -112,9 +104,7 @@ def _labels(message: Message, verdict: WireVerdict, suspect: WireSuspect | None)
     return tuple((name, value) for name, value in clean.items() if value)
 
 
-def _annotations(
-    message: Message, verdict: WireVerdict, suspect: WireSuspect | None
-) -> Mapping[str, str]:
+def _annotations(message: Message, verdict: Verdict, suspect: Suspect | None) -> Mapping[str, str]:
     provisional = "Provisional: " if message.provisional else ""
     notes = {
         "summary": plain(headline(message), 400),
@@ -122,14 +112,16 @@ def _annotations(
         "confidence": belief(verdict.confidence if suspect is None else suspect.score),
         "action": plain(verdict.action, 64),
         "next_step": plain(message.next_step, 1000),
-        "restart": plain(read_restart(message), 1000),
+        "restart": plain(restart_of(message), 1000),
         "commands": "\n".join(plain(command, 300) for command in message.actions),
         "coverage": plain(message.coverage_text, 300),
     }
     if suspect is not None:
         notes["role"] = plain(suspect.role, 16)
         notes["ranks"] = plain(condense(suspect.ranks, max_chars=60), 100)
-        notes["because"] = "\n".join(plain(reason.sentence, 400) for reason in suspect.because[:3])
+        notes["because"] = "\n".join(
+            plain(sentence_of(reason), 400) for reason in suspect.because[:3]
+        )
     return {name: text for name, text in notes.items() if text}
 
 

@@ -18,11 +18,11 @@ import orjson
 
 from triage.domain.category import HARDWARE, Action, Category
 from triage.domain.own_events import AGENT, CHECK, SOURCE
-from triage.domain.report import iso_utc
-from triage.notify.message import Event, Message, Wire
+from triage.domain.report import Suspect, Verdict, iso_utc
+from triage.notify.message import Event, Message
 from triage.notify.request import Request, Target
 from triage.notify.safe_text import plain, web_link
-from triage.notify.wire_report import WireSuspect, read_suspects, read_verdict
+from triage.notify.suspects import is_healthy
 
 __all__ = ["BATCH", "RECOMMENDED", "STRUCTURED", "render"]
 
@@ -74,7 +74,7 @@ def render(message: Message, target: Target) -> Request | None:
         ended = {
             node: one for node, one in {**before, **now}.items() if not confirmed(message, node)
         }
-        standing: dict[str, WireSuspect] = {}
+        standing: dict[str, Suspect] = {}
     else:
         standing = now
         ended = {node: one for node, one in before.items() if node not in now}
@@ -89,13 +89,12 @@ def render(message: Message, target: Target) -> Request | None:
     return request(target, BATCH, events)
 
 
-def convicted(wire: Wire | None, suspects: tuple[Wire, ...]) -> dict[str, WireSuspect]:
+def convicted(verdict: Verdict | None, suspects: tuple[Suspect, ...]) -> dict[str, Suspect]:
     """The convicted nodes of an answer, in its order."""
-    verdict = read_verdict(wire)
-    if verdict is None or verdict.healthy:
+    if verdict is None or is_healthy(verdict):
         return {}
-    found: dict[str, WireSuspect] = {}
-    for one in read_suspects(suspects):
+    found: dict[str, Suspect] = {}
+    for one in suspects:
         if one.node is not None and one.node in verdict.cordon and one.category in HARDWARE:
             found.setdefault(one.node, one)
     return found
@@ -107,7 +106,7 @@ def confirmed(message: Message, node: str) -> bool:
     return found.get("node") == node and found.get("category") in HARDWARE
 
 
-def event_of(message: Message, node: str, one: WireSuspect, *, healthy: bool) -> dict[str, object]:
+def event_of(message: Message, node: str, one: Suspect, *, healthy: bool) -> dict[str, object]:
     """One CloudEvent."""
     moment = iso_utc(message.at) or ""
     metadata = {
@@ -151,7 +150,7 @@ def event_of(message: Message, node: str, one: WireSuspect, *, healthy: bool) ->
     }
 
 
-def words_of(message: Message, one: WireSuspect, *, healthy: bool) -> str:
+def words_of(message: Message, one: Suspect, *, healthy: bool) -> str:
     if healthy and message.event is Event.RESOLVED:
         return "a person resolved the incident, and did not find this node to be the cause"
     if healthy:
@@ -160,18 +159,17 @@ def words_of(message: Message, one: WireSuspect, *, healthy: bool) -> str:
     return f"stopped job {message.job_id} by {one.category} ({one.score:.2f}){reason}"
 
 
-def recommended(message: Message, one: WireSuspect) -> str:
+def recommended(message: Message, one: Suspect) -> str:
     """NVSentinel's action for a suspect."""
-    verdict = read_verdict(message.verdict)
+    verdict = message.verdict
     if verdict is not None and verdict.category == one.category and verdict.action in OF_ACTION:
         return OF_ACTION[verdict.action]
-    return RECOMMENDED[Category(one.category)]
+    return RECOMMENDED[one.category]
 
 
-def class_of(category: str) -> str:
+def class_of(category: Category) -> str:
     """NVSentinel's class of a component."""
-    known = Category(category)
-    return "GPU" if known in OF_GPUS else CLASSES.get(known, "Node")
+    return "GPU" if category in OF_GPUS else CLASSES.get(category, "Node")
 
 
 def request(target: Target, media: str, body: object) -> Request:

@@ -27,12 +27,12 @@ def render(message: Message, target: Target) -> Request:
         "revision": message.revision,
         "provisional": message.provisional,
         "state": message.state,
-        "verdict": None if message.verdict is None else dict(message.verdict),
-        "suspects": [dict(suspect) for suspect in message.suspects],
+        "verdict": None if message.verdict is None else message.verdict.to_dict(),
+        "suspects": [suspect.to_dict() for suspect in message.suspects],
         "url": message.url,
     }
     if message.restart is not None:
-        data["restart"] = dict(message.restart)
+        data["restart"] = message.restart.to_dict()
     return webhook(target, message.event, message.at, data)
 
 

@@ -5,8 +5,9 @@ verdict that may still change is "provisional". Names in it are not neutralised 
 """
 
 from triage.domain.category import Role, VerdictKind
+from triage.domain.report import Suspect, Verdict
 from triage.notify.message import Event, Message
-from triage.notify.wire_report import WireSuspect, WireVerdict, top_suspects, verdict_and_suspects
+from triage.notify.suspects import top_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import name_ranks
 
@@ -24,7 +25,7 @@ def headline(message: Message) -> str:
         return f"{job}: the incident was deleted; delete what you keep of it"
     if message.event is Event.RESOLVED:
         return f"{job} resolved{_resolution(message)}"
-    verdict, suspects = verdict_and_suspects(message)
+    verdict, suspects = message.verdict, message.suspects
     if verdict is None:
         return f"{job} stopped; there is no verdict yet"
     line = f"{job}{_decided(verdict, suspects)} ({belief(verdict.confidence)})"
@@ -33,7 +34,7 @@ def headline(message: Message) -> str:
     return f"Revised: {line}" if message.event is Event.REVISED else line
 
 
-def where(suspect: WireSuspect) -> str:
+def where(suspect: Suspect) -> str:
     """Its node, else its ranks."""
     if suspect.node is not None:
         return suspect.node
@@ -47,7 +48,7 @@ def _resolution(message: Message) -> str:
     return f": {category}{on}" if isinstance(category, str) and category else ""
 
 
-def _decided(verdict: WireVerdict, suspects: tuple[WireSuspect, ...]) -> str:
+def _decided(verdict: Verdict, suspects: tuple[Suspect, ...]) -> str:
     if verdict.kind in (VerdictKind.HEALTHY, VerdictKind.INCONCLUSIVE):
         return f": {verdict.kind}"
     culprits = [suspect for suspect in suspects if suspect.role == Role.CULPRIT]

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from triage.domain.report import Suspect, Verdict
+from triage.domain.restart import Restart
 from triage.errors import Place, Unprocessable
 
 __all__ = ["DEFAULT_EVENTS", "Event", "Message", "Wire", "check_events", "message_id"]
 
 Wire = Mapping[str, object]
-"""A verdict or a suspect as ``triage.report/1`` has it."""
+"""An object of JSON."""
 
 
 class Event(StrEnum):
@@ -43,8 +45,8 @@ DEFAULT_EVENTS = (Event.READY, Event.REVISED, Event.RESOLVED, Event.FAILED)
 class Message:
     """One event of one incident, with all that any receiver shows of it.
 
-    ``at`` is when it happened (aware). ``verdict`` and ``suspects`` are the report's wire
-    form, None and empty before the first verdict. ``actions`` are commands to paste and
+    ``at`` is when it happened (aware). ``verdict`` and ``suspects`` are None
+    and empty before the first answer. ``actions`` are commands to paste and
     ``next_step`` the sentence before them, both of :mod:`triage.render.words.next_step`.
     ``resolution`` is what a person found it to be: ``{category, node?, note?}``; ``reason``
     says why triage itself failed. ``previous_verdict`` and ``previous_suspects`` are those
@@ -62,17 +64,17 @@ class Message:
     revision: int
     provisional: bool
     state: str
-    verdict: Wire | None = None
-    suspects: tuple[Wire, ...] = ()
+    verdict: Verdict | None = None
+    suspects: tuple[Suspect, ...] = ()
     url: str = ""
     actions: tuple[str, ...] = ()
     coverage_text: str = ""
     reason: str | None = None
     resolution: Wire | None = None
     next_step: str = ""
-    previous_verdict: Wire | None = None
-    previous_suspects: tuple[Wire, ...] = ()
-    restart: Wire | None = None
+    previous_verdict: Verdict | None = None
+    previous_suspects: tuple[Suspect, ...] = ()
+    restart: Restart | None = None
     seen_first: tuple[str, ...] = ()
 
 

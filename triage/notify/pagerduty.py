@@ -11,19 +11,13 @@ dedup_key at most 255, severity one of four words.
 import hashlib
 from collections.abc import Sequence
 
-from triage.domain.report import iso_utc
+from triage.domain.report import Suspect, Verdict, iso_utc
 from triage.notify.headline import headline
 from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
 from triage.notify.safe_text import plain, web_link
 from triage.notify.severity import severity
-from triage.notify.wire_report import (
-    WireSuspect,
-    WireVerdict,
-    read_restart,
-    top_suspects,
-    verdict_and_suspects,
-)
+from triage.notify.suspects import is_healthy, restart_of, sentence_of, top_suspects
 from triage.render.data.wire import encode_line
 from triage.render.words.belief import belief
 
@@ -37,14 +31,14 @@ _MAX_REASONS = 4
 
 def render(message: Message, target: Target) -> Request | None:
     """A trigger or a resolve; None where there is nothing to page for."""
-    verdict, suspects = verdict_and_suspects(message)
+    verdict, suspects = message.verdict, message.suspects
     if message.event is Event.FAILED:
         return None  # triage failed, not the job: its own metrics and logs say so
     if message.event in (Event.RESOLVED, Event.DELETED):
         return _request(target, _resolve(message, target))
     if verdict is None:
         return None
-    if verdict.healthy:
+    if is_healthy(verdict):
         # An earlier revision may have paged; to resolve an alert that never was does nothing.
         revised = message.event is Event.REVISED
         return _request(target, _resolve(message, target)) if revised else None
@@ -72,7 +66,7 @@ def notice(target: Target, summary: str, at: str, lines: Sequence[str], url: str
 
 
 def _trigger(
-    message: Message, target: Target, verdict: WireVerdict, suspects: tuple[WireSuspect, ...]
+    message: Message, target: Target, verdict: Verdict, suspects: tuple[Suspect, ...]
 ) -> dict[str, object]:
     link = web_link(message.url)
     payload: dict[str, object] = {
@@ -107,9 +101,9 @@ def _resolve(message: Message, target: Target) -> dict[str, object]:
 
 
 def _details(
-    message: Message, verdict: WireVerdict, suspects: tuple[WireSuspect, ...]
+    message: Message, verdict: Verdict, suspects: tuple[Suspect, ...]
 ) -> dict[str, object]:
-    restart = plain(read_restart(message), 1000)
+    restart = plain(restart_of(message), 1000)
     return {
         "incident_id": plain(message.incident_id, 255),
         "job_id": plain(message.job_id, 256),
@@ -131,7 +125,7 @@ def _details(
                 "role": plain(suspect.role, 16),
                 "score": belief(suspect.score),
                 "because": [
-                    plain(reason.sentence, 400) for reason in suspect.because[:_MAX_REASONS]
+                    plain(sentence_of(reason), 400) for reason in suspect.because[:_MAX_REASONS]
                 ],
             }
             for suspect in top_suspects(suspects)
@@ -140,7 +134,7 @@ def _details(
     }
 
 
-def _source(message: Message, suspects: tuple[WireSuspect, ...]) -> str:
+def _source(message: Message, suspects: tuple[Suspect, ...]) -> str:
     nodes = [suspect.node for suspect in top_suspects(suspects) if suspect.node]
     named = next(iter(nodes), None) or message.cluster or f"job {message.job_id}"
     return plain(named, 256)

@@ -3,7 +3,8 @@
 from enum import StrEnum
 
 from triage.domain.category import HARDWARE, Action
-from triage.notify.wire_report import WireVerdict
+from triage.domain.report import Verdict
+from triage.notify.suspects import is_healthy
 
 __all__ = ["Severity", "severity"]
 
@@ -30,18 +31,16 @@ _BY_ACTION = {
 }
 
 
-def severity(verdict: WireVerdict) -> Severity:
+def severity(verdict: Verdict) -> Severity:
     """By the action that the verdict asks for.
 
     ``critical`` only where a node is believed in as surely as a cordon asks for; a cause
     that is nobody's hardware is a ``warning`` at most, a healthy job ``info``.
     """
-    if verdict.healthy:
+    if is_healthy(verdict):
         return Severity.INFO
-    if verdict.action not in {str(action) for action in _BY_ACTION}:
-        return Severity.WARNING
-    by_action = _BY_ACTION[Action(verdict.action)]
-    if verdict.category not in {str(category) for category in HARDWARE}:
+    by_action = _BY_ACTION[verdict.action]
+    if verdict.category not in HARDWARE:
         return Severity.INFO if by_action is Severity.INFO else Severity.WARNING
     if by_action is Severity.CRITICAL and not verdict.cordon:
         return Severity.ERROR

@@ -11,6 +11,7 @@ markup all the same (``<!channel>``) is escaped.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from triage.domain.report import Because, Suspect
 from triage.notify.headline import headline, where
 from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
@@ -25,13 +26,7 @@ from triage.notify.slack_blocks import (
     page_link,
     section,
 )
-from triage.notify.wire_report import (
-    Reason,
-    WireSuspect,
-    read_restart,
-    top_suspects,
-    verdict_and_suspects,
-)
+from triage.notify.suspects import place_of, restart_of, top_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import name_ranks
 
@@ -72,7 +67,7 @@ def render(message: Message, target: Target) -> Request:
 def _notification(message: Message, bounds: _Bounds) -> str:
     """What a phone's notification shows and a screen reader says: no block is read then."""
     lines = [escaped(headline(message), 300)]
-    verdict = verdict_and_suspects(message)[0]
+    verdict = message.verdict
     if verdict is not None and message.event not in (Event.RESOLVED, Event.FAILED):
         sentences = (verdict.summary, message.next_step)
         lines += [escaped(text, bounds.sentence // 2) for text in sentences if text]
@@ -94,7 +89,7 @@ def _blocks(message: Message, bounds: _Bounds) -> Iterator[Block]:
 
 
 def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
-    verdict, suspects = verdict_and_suspects(message)
+    verdict, suspects = message.verdict, message.suspects
     if verdict is None:
         return
     if verdict.summary:
@@ -112,14 +107,14 @@ def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
         yield section(f"*Next:* {escaped(message.next_step, bounds.sentence)}")
     else:
         yield section(f"*Action:* {escaped(verdict.action, 64)}")
-    if restart := read_restart(message):
+    if restart := restart_of(message):
         yield section(f"*Job:* {escaped(restart, bounds.sentence)}")
     commands = commands_text(message.actions, bounds.commands, escaped)
     if commands:
         yield section(f"```\n{commands}\n```")
 
 
-def _suspect(position: int, suspect: WireSuspect, bounds: _Bounds) -> str:
+def _suspect(position: int, suspect: Suspect, bounds: _Bounds) -> str:
     parts = [
         suspect.category,
         f"{suspect.role} {belief(suspect.score)}",
@@ -132,6 +127,6 @@ def _suspect(position: int, suspect: WireSuspect, bounds: _Bounds) -> str:
     return "\n".join((f"{head}  {rest}", *reasons))
 
 
-def _reason(reason: Reason, limit: int) -> str:
-    place = f" ({escaped(reason.place, 90)})" if reason.place else ""
+def _reason(reason: Because, limit: int) -> str:
+    place = f" ({escaped(place_of(reason), 90)})" if place_of(reason) else ""
     return f"• {escaped(reason.text, limit)}{place}"

@@ -12,15 +12,11 @@ import html
 import re
 from collections.abc import Iterator
 
+from triage.domain.report import Suspect
 from triage.notify.headline import headline, where
 from triage.notify.message import Message
 from triage.notify.safe_text import commands_text, escaped_to_fit, inert, plain, web_link
-from triage.notify.wire_report import (
-    WireSuspect,
-    read_restart,
-    top_suspects,
-    verdict_and_suspects,
-)
+from triage.notify.suspects import place_of, restart_of, top_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
@@ -42,7 +38,7 @@ def as_markdown(message: Message) -> str:
     """The whole incident, in at most ``MAX_CHARS`` characters; ends with a newline."""
     above, below = "\n\n".join(_above(message)), "\n\n".join(_below(message))
     room = MAX_CHARS - len(above) - len(below) - len("\n\n\n\n\n")
-    table = _table(message, verdict_and_suspects(message)[1], room)
+    table = _table(message.suspects, room)
     return "\n\n".join(part for part in (above, table, below) if part) + "\n"
 
 
@@ -68,7 +64,7 @@ def _above(message: Message) -> Iterator[str]:
         on = f" on {escaped(node, 120)}" if isinstance(node, str) and node else ""
         what = f"Found to be: {escaped(str(resolution.get('category')), 80)}{on}."
         yield f"{what} {escaped(note, 2_000)}" if isinstance(note, str) and note else what
-    verdict, suspects = verdict_and_suspects(message)
+    verdict, suspects = message.verdict, message.suspects
     if verdict is not None and verdict.summary:
         yield escaped(verdict.summary, 2_000)
     if message.seen_first:
@@ -78,16 +74,14 @@ def _above(message: Message) -> Iterator[str]:
         yield "No suspects."
 
 
-def _table(message: Message, suspects: tuple[WireSuspect, ...], room: int) -> str:
+def _table(suspects: tuple[Suspect, ...], room: int) -> str:
     """One row a suspect, as many as fit, and how many do not."""
     if not suspects:
         return ""
-    # Earlier releases kept no action with a suspect; its cell is then empty.
-    actions = [wire.get("action") for wire in message.suspects]
     lines = [_HEAD, "|---|---|---|---|---|---|---|"]
     room -= len(lines[0]) + len(lines[1]) + 40  # the line that says what is left out
-    for position, (suspect, action) in enumerate(zip(suspects, actions, strict=True), start=1):
-        row = _row(position, suspect, action if isinstance(action, str) else "")
+    for position, suspect in enumerate(suspects, start=1):
+        row = _row(position, suspect)
         room -= len(row) + 1
         if room < 0:
             return "\n".join([*lines, "", f"{len(suspects) - position + 1} more in the incident."])
@@ -95,7 +89,7 @@ def _table(message: Message, suspects: tuple[WireSuspect, ...], room: int) -> st
     return "\n".join(lines)
 
 
-def _row(position: int, suspect: WireSuspect, action: str) -> str:
+def _row(position: int, suspect: Suspect) -> str:
     cells = (
         str(position),
         escaped(suspect.node or "?", 120),
@@ -103,20 +97,20 @@ def _row(position: int, suspect: WireSuspect, action: str) -> str:
         escaped(suspect.category, 80),
         belief(suspect.score),
         escaped(suspect.role, 40),
-        escaped(action, 80),
+        escaped(suspect.action, 80),
     )
     return f"| {' | '.join(cells)} |"
 
 
 def _below(message: Message) -> Iterator[str]:
-    verdict, suspects = verdict_and_suspects(message)
+    verdict, suspects = message.verdict, message.suspects
     reasons = [line for suspect in top_suspects(suspects) for line in _reasons(suspect)]
     if reasons:
         yield "\n".join(reasons)
     if verdict is not None:
         step = message.next_step or verdict.action
         yield f"Next: {escaped(step, 1_200)}"
-    if restart := read_restart(message):
+    if restart := restart_of(message):
         yield f"Job: {escaped(restart, 1_200)}"
     commands = commands_text(message.actions, 4_000, plain)
     if commands:
@@ -128,8 +122,8 @@ def _below(message: Message) -> Iterator[str]:
     yield f"<{link}>" if link else f"Incident {escaped(message.incident_id, 300)}"
 
 
-def _reasons(suspect: WireSuspect) -> Iterator[str]:
+def _reasons(suspect: Suspect) -> Iterator[str]:
     name = escaped(where(suspect), 120)
     for reason in suspect.because[:_REASONS]:
-        place = f" ({escaped(reason.place, 160)})" if reason.place else ""
+        place = f" ({escaped(place_of(reason), 160)})" if place_of(reason) else ""
         yield f"- {name}: {escaped(reason.text, 600)}{place}"

@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache, partial
 from typing import Final
 
 import structlog
-from sqlalchemy.orm import Session
 
 from triage.actions.schedulers.interface import Scheduler, scheduler_of
 from triage.actions.services.carry_out import Hands
@@ -57,7 +56,7 @@ def runner_of(ctx: Context, readers: Readers, scheduler: Scheduler | None = None
         WorkKind.ANALYSE: Handler(partial(analyse, ctx, readers)),
         WorkKind.NOTIFY: Handler(partial(deliver, ctx, guard)),
         WorkKind.ACT: Handler(hands.carry_out),
-        WorkKind.RETENTION: Handler(partial(_keep_house, ctx)),
+        WorkKind.RETENTION: Handler(lambda claim: HOUSEKEEPING[claim.rows[0].key](ctx, claim)),
     }
     return Runner(ctx.database, ctx.settings, handlers, _given_up(ctx.settings), new_owner())
 
@@ -69,25 +68,17 @@ def sweeper_of(ctx: Context) -> Sweeper:
         ctx.settings,
         _given_up(ctx.settings),
         ctx.wakeups,
-        periodic=(enqueue_daily_round, _enqueue_look, partial(_enqueue_digest, ctx.settings)),
+        periodic=(
+            enqueue_daily_round,
+            lambda session, now: enqueue_idle(session, STORE, now),
+            lambda session, now: enqueue_digest(session, ctx.settings, now),
+        ),
     )
 
 
 def _given_up(settings: Settings) -> GivenUp:
     """What follows from work that is quarantined; receivers and housekeeping never are."""
     return {WorkKind.PARSE: parse_given_up, WorkKind.ANALYSE: partial(analyse_given_up, settings)}
-
-
-def _enqueue_digest(settings: Settings, session: Session, now: datetime) -> None:
-    enqueue_digest(session, settings, now)
-
-
-def _enqueue_look(session: Session, now: datetime) -> None:
-    enqueue_idle(session, STORE, now)
-
-
-def _keep_house(ctx: Context, claim: Claim) -> None:
-    HOUSEKEEPING[claim.rows[0].key](ctx, claim)
 
 
 def _daily_round(ctx: Context, claim: Claim) -> None:

@@ -1,9 +1,10 @@
+# ruff: noqa: ARG002 - hooks that do nothing take what the others do.
 """What every use-case needs: settings, database, blobs, wake-ups; what fleet and acting add."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -21,18 +22,14 @@ from triage.store.database.engine import Database, open_database
 from triage.store.database.group_commit import GroupCommit
 from triage.store.uploads.evidence import Reading
 
-__all__ = [
-    "ActingHooks",
-    "Context",
-    "FleetHooks",
-    "NoActing",
-    "NoFleet",
-    "open_context",
-]
+__all__ = ["ActingHooks", "Context", "FleetHooks", "open_context"]
 
 
-class FleetHooks(Protocol):
-    """What the fleet does beside an incident. The incident's services know no more of it."""
+class FleetHooks:
+    """What the fleet does beside an incident: nothing, where there is no record of one.
+
+    The incident's services know no more of it.
+    """
 
     def job_failed(
         self,
@@ -56,9 +53,11 @@ class FleetHooks(Protocol):
         self, session: Session, key_id: str, since: datetime | None
     ) -> Mapping[str, int]:
         """How much of each kind a token has brought to the record, of that time."""
+        return {}
 
     def withdraw(self, session: Session, key_id: str, since: datetime | None) -> Mapping[str, int]:
         """Remove what a token has brought, of that time; how much of each kind."""
+        return {}
 
     def subscribed(self, session: Session, settings: Settings, now: datetime) -> None:
         """See to what a new receiver may be owed, in the transaction that adds it."""
@@ -67,42 +66,15 @@ class FleetHooks(Protocol):
         self, ctx: "Context", facts: Mapping[str, Any], cluster: str | None
     ) -> Mapping[str, Prior]:
         """What the record knows of the nodes of an incident, for its first answer."""
+        return {}
 
     def probation(self, ctx: "Context", node: str, cluster: str | None) -> Probation | None:
         """Whether the node came back from a repair lately, and is likely to fail again."""
-
-
-class NoFleet:
-    """A context without a record of the fleet."""
-
-    def job_failed(self, *_: object, **__: object) -> None:
-        """Keep nothing."""
-
-    def saw_parts(self, *_: object) -> None:
-        """Keep nothing."""
-
-    def num_brought(self, *_: object) -> Mapping[str, int]:
-        """Know nothing."""
-        return {}
-
-    def withdraw(self, *_: object) -> Mapping[str, int]:
-        """Have nothing."""
-        return {}
-
-    def subscribed(self, *_: object) -> None:
-        """Owe nothing."""
-
-    def priors(self, *_: object) -> Mapping[str, Prior]:
-        """Know nothing."""
-        return {}
-
-    def probation(self, *_: object) -> Probation | None:
-        """Know nothing."""
         return None
 
 
-class ActingHooks(Protocol):
-    """What acting on nodes does beside an incident. Its services know no more of it."""
+class ActingHooks:
+    """What acting on nodes does beside an incident: nothing, where no node is acted on."""
 
     def answered(
         self, session: Session, settings: Settings, incident_id: str, now: datetime
@@ -116,19 +88,6 @@ class ActingHooks(Protocol):
 
     def halted(self, session: Session, settings: Settings) -> str | None:
         """Why nothing is done to nodes by now, in a clause; None where nothing has stopped it."""
-
-
-class NoActing:
-    """A context that acts on no node."""
-
-    def answered(self, *_: object) -> None:
-        """Do nothing."""
-
-    def resolved(self, *_: object) -> None:
-        """Do nothing."""
-
-    def halted(self, *_: object) -> str | None:
-        """Nothing is stopped."""
         return None
 
 
@@ -143,8 +102,8 @@ class Context:
     commit: GroupCommit
     quotas: Quotas
     queue_length: QueueLength = field(default_factory=QueueLength)
-    fleet: FleetHooks = field(default_factory=NoFleet)
-    acting: ActingHooks = field(default_factory=NoActing)
+    fleet: FleetHooks = field(default_factory=FleetHooks)
+    acting: ActingHooks = field(default_factory=ActingHooks)
 
     def close(self) -> None:
         """End threads and connections."""
@@ -180,5 +139,5 @@ def open_context(
     quotas = Quotas(settings, database)
     return Context(
         settings, database, blobs, wakeups, commit, quotas,
-        fleet=fleet or NoFleet(), acting=acting or NoActing(),
+        fleet=fleet or FleetHooks(), acting=acting or ActingHooks(),
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """What the store hands out: plain values, so that nothing above it knows a table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -24,6 +25,7 @@ __all__ = [
     "DeliveryView",
     "IncidentView",
     "KeyView",
+    "NewDelivery",
     "ResolutionView",
     "RevisionView",
     "SubscriptionView",
@@ -189,8 +191,8 @@ class SubscriptionView(WireForm):
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryView(WireForm):
-    """One message to one receiver and how far it came."""
+class NewDelivery(WireForm):
+    """A message that is to be sent to one receiver."""
 
     id: str
     subscription_id: str
@@ -199,8 +201,14 @@ class DeliveryView(WireForm):
     event: Annotated[str, Key("type")]
     method: Annotated[str, UNSENT]
     url: Annotated[str, UNSENT]
-    headers: Annotated[dict[str, str], UNSENT]
+    headers: Annotated[Mapping[str, str], UNSENT]
     body: Annotated[bytes, UNSENT]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryView(NewDelivery):
+    """One message to one receiver and how far it came."""
+
     state: DeliveryState
     attempts: int
     next_at: datetime | None

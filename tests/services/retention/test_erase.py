@@ -30,10 +30,9 @@ from triage.services.uploads.raw_file import pieces_of, stored_file
 from triage.services.uploads.received import Target
 from triage.store.access import audit
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import NewDelivery
 from triage.store.messages.subscriptions import NewSubscription
 from triage.store.uploads import artifacts
-from triage.store.views import ArtifactView, DeliveryView
+from triage.store.views import ArtifactView, DeliveryView, NewDelivery
 
 SECRET = b"node n1: password is hunter-two-the-secret\n"
 KERNEL = next(name for name in JOB if name.endswith("kernel.log"))

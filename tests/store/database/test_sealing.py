@@ -21,9 +21,9 @@ from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
 from triage.store.database.sealing import KEY_FILE, Sealer, keys_in
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import NewDelivery
 from triage.store.messages.seals import seal_rows, unseal_rows
 from triage.store.messages.subscriptions import UNOPENED, NewSubscription
+from triage.store.views import NewDelivery
 
 NOW = datetime(2026, 11, 24, 3, 14, 15, tzinfo=UTC)
 SLACK = "https://hooks.slack.com/services/T0/B0/very-secret-part"

@@ -10,9 +10,9 @@ from triage.services.tokens import create_token
 from triage.store.access import sessions
 from triage.store.incidents.matching import for_upload
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import DeliveryAttempt, NewDelivery
+from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
-from triage.store.views import KeyView
+from triage.store.views import KeyView, NewDelivery
 from triage.store.work import backlog
 from triage.store.work import table as work
 

@@ -5,6 +5,7 @@ who want to know. It is called in the transaction that keeps the answer or the w
 rests on, so that neither is there without the other.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ from triage.store.access import audit
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import NewDelivery
+from triage.store.views import NewDelivery
 from triage.store.work import table as work
 
 log = structlog.get_logger(__name__)
@@ -55,10 +56,11 @@ _TOLD: Final = {
 }
 _FACTS: Final = ("id", "incident_id", "cluster", "node", "verb", "state", "category",
                  "confidence", "why", "error", "expires_at")  # fmt: skip
+_WOULD: Final = ("node", "verb", "system", "revision", "confidence", "why", "command")
 _DONE_IN_WORDS: Final = {Verb.DRAIN: "drained", Verb.UNDRAIN: "given back"}
 
 
-class Acts:
+class ActWriter:
     """The acts of a service, in one transaction and at one time."""
 
     def __init__(self, session: Session, settings: Settings, now: datetime | None = None) -> None:
@@ -87,26 +89,29 @@ class Acts:
     def _propose(self, standing: Standing, one: Convicted, verb: Verb) -> None:
         """Write down what would be done, propose it, or have it done: as the mode says."""
         mode = self.settings.act_mode
+        values = self.act_on(standing, one, verb, SERVICE, waits=mode is not ActMode.AUTO)
         if mode is ActMode.DRY_RUN:
-            self.would_have(standing, one, verb, SERVICE)
+            self.would_have(values)
         else:
-            self.add(**self.act_on(standing, one, verb, SERVICE, waits=mode is not ActMode.AUTO))
+            self.add(**values)
 
     def act_on(
         self, standing: Standing, one: Convicted, verb: Verb, by: str, *, waits: bool = False
     ) -> dict[str, Any]:
         """The columns of an act on a convicted node; ``waits``: for a person."""
+        incident = standing.incident
+        why = f"convicted of {one.category} at {one.confidence:.2f} in the job {incident.job_id}"
         return {
             "cluster_id": standing.cluster_id,
-            "incident_id": standing.incident.id,
+            "incident_id": incident.id,
             "node": one.node,
             "verb": verb,
             "system": self.settings.act_system,
             "category": one.category,
             "confidence": one.confidence,
-            "revision": standing.incident.revision,
-            "why": why_of(one, standing),
-            "command": self.command_of(standing, one, verb),
+            "revision": incident.revision,
+            "why": why,
+            "command": self._command_of(incident.id, one, verb),
             **self._due(by, waits=waits),
         }
 
@@ -115,31 +120,24 @@ class Acts:
         state = ActionState.PROPOSED if waits else ActionState.APPROVED
         return {"state": state, "asked_by": by, "expires_at": until if waits else None}
 
-    def command_of(self, standing: Standing, one: Convicted, verb: Verb) -> str | None:
+    def _command_of(self, incident_id: str, one: Convicted, verb: Verb) -> str | None:
         """The act as a command to paste; None for an exclusion, or where no scheduler can be set
         up.
         """
         if verb is Verb.EXCLUDE:
             return None
-        reason = reason_of(standing.incident.id, Category(one.category), one.confidence)
+        reason = reason_of(incident_id, Category(one.category), one.confidence)
         try:
             scheduler = scheduler_of(self.settings)
             return None if scheduler is None else scheduler.command(str(verb), one.node, reason)
         except (TriageError, OSError):
             return None
 
-    def would_have(self, standing: Standing, one: Convicted, verb: Verb, by: str) -> None:
+    def would_have(self, values: Mapping[str, Any]) -> None:
         """An act that is not done, into the audit trail; each once for an answer."""
-        detail = {
-            "node": one.node,
-            "verb": str(verb),
-            "system": self.settings.act_system,
-            "revision": standing.incident.revision,
-            "confidence": round(one.confidence, 3),
-            "why": why_of(one, standing),
-            "command": self.command_of(standing, one, verb),
-        }
-        step, subject = "act would have been", standing.incident.id
+        detail = {name: values[name] for name in _WOULD}
+        detail |= {"verb": str(values["verb"]), "confidence": round(values["confidence"], 3)}
+        step, by, subject = "act would have been", values["asked_by"], values["incident_id"]
         same = audit.listing(self.session, 100, actor=by, action=step, subject=subject)
         if not any({**row.detail, **detail} == row.detail for row in same):
             audit.note(self.session, by, step, subject, self.now, detail)
@@ -360,12 +358,6 @@ class Acts:
             )  # fmt: skip
             deliveries.add(self.session, new, self.now)
             work.enqueue(self.session, WorkKind.NOTIFY, receiving.id, self.now)
-
-
-def why_of(one: Convicted, standing: Standing) -> str:
-    """Why the node is to be taken out, in a clause."""
-    job = standing.incident.job_id
-    return f"convicted of {one.category} at {one.confidence:.2f} in the job {job}"
 
 
 def decided(one: NodeActView) -> Conflict:

@@ -20,7 +20,7 @@ from triage.actions.schedulers.interface import (
     SchedulerAway,
     SchedulerRefused,
 )
-from triage.actions.services.acts import SERVICE, Acts
+from triage.actions.services.acts import SERVICE, ActWriter
 from triage.actions.services.rules import (
     Broken,
     Rule,
@@ -45,7 +45,6 @@ _HOUR: Final = timedelta(hours=1)
 _LOOK_AGAIN: Final = timedelta(minutes=15)
 _SOON: Final = timedelta(seconds=30)
 _EXCLUDED_FOR: Final = timedelta(days=7)
-_NOT_OURS: Final = frozenset({ActionState.DONE, *ENDED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Hands:
         with self.ctx.database.reading() as session:
             one = acts.find(session, claim.rows[0].key)
         stands = one is not None and (one.verb, one.state) == (Verb.DRAIN, ActionState.DONE)
-        if one is None or (one.state in _NOT_OURS and not stands):
+        if one is None or (one.state in ENDED and not stands):
             return
         if one.state is ActionState.PROPOSED:
             self._wait_for_person(claim, one, now)
@@ -145,7 +144,7 @@ class Hands:
             return
         with claim.finishing() as session:
             why = "nobody approved it in time"
-            self._acts(session, now).end(one, ActionState.EXPIRED, why)
+            self._writer(session, now).end(one, ActionState.EXPIRED, why)
 
     def _exclude(self, claim: Claim, one: NodeActView, scheduler: Scheduler | None) -> None:
         """Launchers are told by the row itself. It costs as much as a drain does."""
@@ -195,7 +194,7 @@ class Hands:
     def _done(
         self, session: Session, one: NodeActView, *, how: str | None = None, **values: object
     ) -> None:
-        writer = self._acts(session)
+        writer = self._writer(session)
         writer.end(one, ActionState.DONE, how, **values)
         if one.undoes is not None:
             writer.undone(writer.find(one.undoes), one.decided_by or one.asked_by, by=one.id)
@@ -212,13 +211,13 @@ class Hands:
             return
         with claim.finishing() as session:
             why = "found taken back at the scheduler, not by this service"
-            self._acts(session).undone(one, SERVICE, why=why)
+            self._writer(session).undone(one, SERVICE, why=why)
 
     def _end(self, claim: Claim, one: NodeActView, state: ActionState, why: str) -> None:
         with claim.finishing() as session:
-            writer = self._acts(session)
+            writer = self._writer(session)
             one = acts.find(session, one.id) or one
-            if one.state not in _NOT_OURS:
+            if one.state not in ENDED:
                 writer.end(one, state, why)
             if one.undoes is not None and state is ActionState.LEFT_ALONE:
                 # The drain that it was to take back is gone already.
@@ -254,7 +253,7 @@ class Hands:
         """
         with self.ctx.database.writing() as session:
             acts.hold_cluster(session, one.cluster_id)
-            writer = self._acts(session)
+            writer = self._writer(session)
             fresh = acts.find(session, one.id, locked=True)
             again_at = None
             if fresh is not None and fresh.state is ActionState.APPROVED:
@@ -279,7 +278,7 @@ class Hands:
         claim.finish(again_at=again_at)
         return None
 
-    def _is_hindered(self, writer: Acts, one: NodeActView, seen: NodeView | None) -> bool:
+    def _is_hindered(self, writer: ActWriter, one: NodeActView, seen: NodeView | None) -> bool:
         """Whether an approved act has to wait; one that may not be done at all is ended."""
         halted = acts.halted(writer.session, one.cluster_id) is not None
         if one.verb is Verb.UNDRAIN:
@@ -291,7 +290,7 @@ class Hands:
             writer.end(one, ActionState.LEFT_ALONE, broken.why)
         return broken is not None and broken.rule is Rule.SETTLED
 
-    def _broken(self, writer: Acts, one: NodeActView, seen: NodeView | None) -> Broken | None:
+    def _broken(self, writer: ActWriter, one: NodeActView, seen: NodeView | None) -> Broken | None:
         """The first rule that the act does not keep by now."""
         settings = self.ctx.settings
         broken = broken_by_mode(settings, one.verb)
@@ -308,8 +307,8 @@ class Hands:
         booted_at = None if seen is None else seen.booted_at
         return broken_by_node(standing, node, settings, writer.now, booted_at)
 
-    def _acts(self, session: Session, now: datetime | None = None) -> Acts:
-        return Acts(session, self.ctx.settings, now)
+    def _writer(self, session: Session, now: datetime | None = None) -> ActWriter:
+        return ActWriter(session, self.ctx.settings, now)
 
 
 def _was_done(one: NodeActView, seen: NodeView) -> bool:

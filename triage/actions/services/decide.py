@@ -1,13 +1,14 @@
 """What a person tells the actuator: act, yes, no, undo, stop, go on; and how acting stands."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.actions.services.acts import Acts, why_of
+from triage.actions.services.acts import ActWriter
 from triage.actions.services.rules import (
     HALTED,
     Broken,
@@ -33,7 +34,6 @@ from triage.store.work import table as work
 
 MAX_REASON: Final = 1000
 _HOUR: Final = timedelta(hours=1)
-Also = Callable[[Session, NodeActView], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,40 +87,30 @@ class ActuatorView(WireForm):
     halted: HaltView | None
 
 
-def approve(ctx: Context, action_id: str, by: str, *, also: Also | None = None) -> NodeActView:
-    """Have a proposal carried out, also beyond the budget: a person has decided.
-
-    ``also`` is called in the same transaction. Raises :class:`NotFound`, and :class:`Conflict`
-    for one that is decided, or has expired, and while the actuator is halted.
-    """
-    return _decided(ctx, action_id, also, lambda acts, one: acts.approve(one, by))
-
-
-def refuse(ctx: Context, action_id: str, by: str, *, also: Also | None = None) -> NodeActView:
-    """Say no to a proposal. Raises as :func:`approve`."""
-    return _decided(ctx, action_id, also, lambda acts, one: acts.refuse(one, by))
-
-
-def undo(ctx: Context, action_id: str, by: str, *, also: Also | None = None) -> NodeActView:
-    """Take back what was done: an exclusion at once, a drain by an act that is returned.
-
-    Raises :class:`NotFound`, and :class:`Conflict` for what is not done or cannot be undone.
-    """
-    return _decided(ctx, action_id, also, lambda acts, one: acts.undo(one, by))
-
-
 def _decided(
+    decide: Callable[[ActWriter, NodeActView, str], NodeActView],
     ctx: Context,
     action_id: str,
-    also: Also | None,
-    decide: Callable[[Acts, NodeActView], NodeActView],
+    by: str,
+    *,
+    also: Callable[[Session, NodeActView], None] | None = None,
 ) -> NodeActView:
+    """Have a person decide about an act; ``also`` is called in the same transaction.
+
+    Raises :class:`NotFound`, and :class:`Conflict` for an act that does not stand so, or while the
+    actuator is halted.
+    """
     with ctx.database.writing() as session:
-        writer = Acts(session, ctx.settings)
-        done = decide(writer, writer.find(action_id))
+        writer = ActWriter(session, ctx.settings)
+        done = decide(writer, writer.find(action_id), by)
         if also is not None:
             also(session, done)
     return done
+
+
+approve: Final = partial(_decided, ActWriter.approve)
+refuse: Final = partial(_decided, ActWriter.refuse)
+undo: Final = partial(_decided, ActWriter.undo)
 
 
 def ask(
@@ -138,14 +128,14 @@ def ask(
     """
     with ctx.database.writing() as session:
         asked = (_undrain if wish.verb is Verb.UNDRAIN else _act)(
-            Acts(session, ctx.settings), incident_id, wish, by
+            ActWriter(session, ctx.settings), incident_id, wish, by
         )
         if also is not None:
             also(session, asked)
     return asked
 
 
-def _act(writer: Acts, incident_id: str, wish: ActWish, by: str) -> AskedActs:
+def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     settings = writer.settings
     standing = standing_of(writer.session, incident_id)
     if standing is None:
@@ -154,17 +144,17 @@ def _act(writer: Acts, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     nodes = _wanted(standing, wish)
     for one in nodes:
         _check(broken_by_node(standing, one, settings, writer.now))
+    acting = [writer.act_on(standing, one, wish.verb, by) for one in nodes]
     if wish.dry_run or settings.act_mode is ActMode.DRY_RUN:
-        would = []
-        for one in nodes:
-            writer.would_have(standing, one, wish.verb, by)
-            command = writer.command_of(standing, one, wish.verb)
-            would.append(WouldAct(one.node, wish.verb, why_of(one, standing), command))
+        for values in acting:
+            writer.would_have(values)
+        keys = ("node", "verb", "why", "command")
+        would = (WouldAct(*(values[key] for key in keys)) for values in acting)
         return AskedActs(dry_run=True, would=tuple(would))
     if acts.halted(writer.session, standing.cluster_id) is not None:
         raise HALTED.conflict()
-    done = [_begun(writer, standing, one, wish, by) for one in nodes]
-    return AskedActs(dry_run=False, actions=tuple(done))
+    decider = by if wish.approve else None
+    return AskedActs(dry_run=False, actions=tuple(_begun(writer, one, decider) for one in acting))
 
 
 def _wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
@@ -182,28 +172,27 @@ def _wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
     raise Broken(Rule.CONVICTED, why, step).conflict()
 
 
-def _begun(writer: Acts, standing: Standing, one: Convicted, wish: ActWish, by: str) -> NodeActView:
+def _begun(writer: ActWriter, values: Mapping[str, Any], decider: str | None) -> NodeActView:
     """The act of a person on one node: a new one, or one that is there and was not done."""
-    earlier = acts.of_incident(writer.session, standing.incident.id, node=one.node)
+    node, verb = values["node"], values["verb"]
+    earlier = acts.of_incident(writer.session, values["incident_id"], node=node)
     for it in earlier:
         if it.state in (ActionState.DONE, ActionState.UNDONE) and it.verb in acts.TAKES_OUT:
             raise Broken(
                 Rule.ONCE,
-                f"{one.node} was acted on for this incident already: {it.verb} is {it.state}"
-                f" ({it.id})",
+                f"{node} was acted on for this incident already: {it.verb} is {it.state} ({it.id})",
                 f"`triage act undo {it.id}` takes it back; a second time, act at the scheduler",
             ).conflict()
-    values = writer.act_on(standing, one, wish.verb, by)
-    decision = (by, writer.now) if wish.approve else (None, None)
-    values |= dict(zip(("decided_by", "decided_at"), decision, strict=True))
-    same = next((it for it in earlier if it.verb is wish.verb), None)
+    decided_at = None if decider is None else writer.now
+    values = {**values, "decided_by": decider, "decided_at": decided_at}
+    same = next((it for it in earlier if it.verb is verb), None)
     done = writer.add(**values) if same is None else writer.ask_again(same, **values)
     if done is None:
         raise Conflict("somebody else has just asked for the same", hint="`triage act list`")
     return done
 
 
-def _undrain(writer: Acts, incident_id: str, wish: ActWish, by: str) -> AskedActs:
+def _undrain(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     """Take back the drains of an incident, or of one of its nodes."""
     drains = acts.of_incident(
         writer.session, incident_id, node=wish.node, verb=Verb.DRAIN, state=ActionState.DONE

@@ -1,24 +1,25 @@
-"""What acting does beside an incident: :class:`triage.services.context.ActingHooks`."""
+"""What acting on nodes does beside an incident."""
 
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from triage.actions.services.acts import Acts
+from triage.actions.services.acts import ActWriter
 from triage.actions.store import acts
 from triage.actions.store.evidence import standing_of
 from triage.domain.acting import ActMode
+from triage.services.context import ActingHooks
 from triage.settings import Settings
 
 
-class ActingOnNodes:
+class ActingOnNodes(ActingHooks):
     """By the rows of acts."""
 
     def answered(
         self, session: Session, settings: Settings, incident_id: str, now: datetime
     ) -> None:
         """Propose what the answer of a settled incident asks for."""
-        Acts(session, settings, now).answered(incident_id)
+        ActWriter(session, settings, now).answered(incident_id)
 
     def resolved(
         self, session: Session, settings: Settings, incident_id: str, now: datetime
@@ -26,7 +27,7 @@ class ActingOnNodes:
         """Find acts that were wrong by what a person says."""
         standing = standing_of(session, incident_id)
         if standing is not None:
-            Acts(session, settings, now).look_back(standing)
+            ActWriter(session, settings, now).look_back(standing)
 
     def halted(self, session: Session, settings: Settings) -> str | None:
         """Why nothing is done to nodes; None where acts are done, or acting is off."""

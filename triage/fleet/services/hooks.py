@@ -18,7 +18,7 @@ from triage.fleet.services.weekly import enqueue_digest
 from triage.fleet.standings.hardware import with_sentences
 from triage.fleet.standings.words import prior_of
 from triage.fleet.store.brought import num_brought, withdraw
-from triage.services.context import Context
+from triage.services.context import Context, FleetHooks
 from triage.settings import Settings
 from triage.store.uploads.evidence import Reading
 
@@ -54,8 +54,8 @@ def priors_among(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     return priors
 
 
-class RecordedFleet:
-    """:class:`triage.services.context.FleetHooks` over the record in the database."""
+class RecordedFleet(FleetHooks):
+    """Over the record in the database."""
 
     def job_failed(
         self,

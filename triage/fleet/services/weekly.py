@@ -26,8 +26,7 @@ from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.settings import Settings, Weekday
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import NewDelivery
-from triage.store.views import SubscriptionView
+from triage.store.views import NewDelivery, SubscriptionView
 from triage.store.work import table as work
 from triage.store.work.clockwork import enqueue_by
 

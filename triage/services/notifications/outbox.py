@@ -11,13 +11,11 @@ from triage.notify.message import Event, Message, message_id
 from triage.notify.next_steps import next_steps_of
 from triage.notify.registry import Target, render
 from triage.notify.request import Kind
-from triage.render.data import wire
 from triage.services.notifications.storms import joins_storm
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
-from triage.store.messages.deliveries import NewDelivery
-from triage.store.views import IncidentView, RevisionView
+from triage.store.views import IncidentView, NewDelivery, RevisionView
 from triage.store.work import table as work
 
 __all__ = ["message_of", "tell", "tell_deleted"]
@@ -107,8 +105,6 @@ def message_of(
 ) -> Message:
     """What ``event`` says of an incident whose newest answer is ``newest``."""
     answer = None if newest is None else newest.reported()
-    report = {} if answer is None else wire.report(answer)
-    before = {} if previous is None else wire.report(previous)
     steps = None if answer is None else next_steps_of(answer)
     base = settings.public_url.rstrip("/")
     return Message(
@@ -120,16 +116,16 @@ def message_of(
         revision=incident.revision,
         provisional=incident.provisional,
         state=str(incident.state),
-        verdict=report.get("verdict"),
-        suspects=tuple(report.get("suspects", ())),
+        verdict=None if answer is None else answer.verdict,
+        suspects=() if answer is None else answer.suspects,
         url=f"{base}/incidents/{incident.id}",
         actions=() if steps is None else steps.actions,
         coverage_text="" if steps is None else steps.coverage_text,
         reason=incident.reason,
         resolution=None if incident.resolution is None else incident.resolution.to_dict(),
         next_step="" if steps is None else steps.next_step,
-        previous_verdict=before.get("verdict"),
-        previous_suspects=tuple(before.get("suspects", ())),
-        restart=report.get("restart"),
+        previous_verdict=None if previous is None else previous.verdict,
+        previous_suspects=() if previous is None else previous.suspects,
+        restart=None if answer is None else answer.restart,
         seen_first=() if steps is None else steps.seen_first,
     )

@@ -14,8 +14,7 @@ from triage.notify.storm import Storm, StormIncident, render_storm
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.messages import deliveries
-from triage.store.messages.deliveries import NewDelivery
-from triage.store.views import DeliveryView, SubscriptionView
+from triage.store.views import DeliveryView, NewDelivery, SubscriptionView
 from triage.store.work import table as work
 
 __all__ = ["joins_storm", "written"]

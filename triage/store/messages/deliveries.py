@@ -12,12 +12,11 @@ from models import Delivery, Incident, Job
 from triage.domain.states import DeliveryState, IncidentState
 from triage.store.database.sealing import sealer_of
 from triage.store.database.upsert import insert_missing
-from triage.store.views import DeliveryView, view_of
+from triage.store.views import DeliveryView, NewDelivery, view_of
 
 __all__ = [
     "ERASED",
     "DeliveryAttempt",
-    "NewDelivery",
     "add",
     "all_due",
     "find",
@@ -39,21 +38,6 @@ __all__ = [
 ERASED: Final = "what this message said was erased on request"
 # A message about a storm is made so long before the last incident that it names, at most.
 STORM: Final = timedelta(minutes=5)
-
-
-@dataclass(frozen=True, slots=True)
-class NewDelivery:
-    """A message that is to be sent to one receiver."""
-
-    id: str
-    subscription_id: str
-    incident_id: str | None
-    revision: int
-    event: str
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
