@@ -92,13 +92,13 @@ def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
     first_of: dict[str, LogLines] = {}
     nobodys: set[str] = set()
     kept: dict[str, str | None] = {}
-    for files in copies:
+    for group in copies:
         first, *others = sorted(
-            files, key=lambda one: (-one.file.lines, one.home is None, one.name)
+            group, key=lambda one: (-one.file.lines, one.home is None, one.name)
         )
         first_of |= {one.name: first for one in others}
-        if len({one.home for one in files} - {None}) > 1:
-            nobodys |= {one.name for one in files}
+        if len({one.home for one in group} - {None}) > 1:
+            nobodys |= {one.name for one in group}
             kept[first.name] = None
     evidence = [
         replace(row, node=None, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
