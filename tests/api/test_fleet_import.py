@@ -52,7 +52,9 @@ def test_days_are_counted_from_a_day_and_tickets_name_given_nodes(service: Servi
     assert send(service, trace, "?cluster=imported&day_zero=2024-03-30").json()["added"] == 1
     assert send(service, trace, "?cluster=imported&day_zero=2024-03-30").json()["unchanged"] == 1
     assert send(service, trace, "?cluster=imported").json()["added"] == 1
-    ticket = b"title,created_at,closed_at\nd[1-2] down,2024-03-30T00:00:00Z,2024-03-31T00:00:00Z\n"
+    ticket = (
+        b"title,created_at,closed_at\nd1 and d2 down,2024-03-30T00:00:00Z,2024-03-31T00:00:00Z\n"
+    )
     assert send(service, ticket, "?cluster=imported&nodes=d[0-9]").json()["added"] == 2
     for query, name in (("day_zero=soon", "day_zero"), ("nodes=d[1-", "nodes")):
         refused = send(service, trace, f"?{query}")
