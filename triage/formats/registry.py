@@ -45,19 +45,21 @@ from triage.formats.telemetry.query_result import QUERY_RESULT
 from triage.formats.telemetry.table import TABLE
 from triage.formats.telemetry.telemetry_format import TelemetryFormat
 
-# Each family's table beside the modules with its readers; what is no row of a table has code.
-TABLED: Final[tuple[CheckFormat, ...]] = (
-    *load(smi),
-    *load(dcgm, dmon),
-    *load(agents),
-    *load(gpu_tests),
-    *load(amd),
-    *load(fabric, ports),
-    *load(drives),
-    *load(bmc),
-    *load(host, pcie),
-    *load(cluster, nccl),
+# Each family: the module beside its table, and others with its readers. A format that is no check
+# has a row of code below.
+FAMILIES: Final = (
+    (smi,),
+    (dcgm, dmon),
+    (agents,),
+    (gpu_tests,),
+    (amd,),
+    (fabric, ports),
+    (drives,),
+    (bmc,),
+    (host, pcie),
+    (cluster, nccl),
 )
+TABLED: Final = tuple(row for family in FAMILIES for row in load(*family))
 # What is "sent" is a log, a look at GPUs, telemetry or a record of Kubernetes in an incident's
 # folder, and a check where somebody sends it as one.
 CHECKS: Final = tuple(row for row in TABLED if not row.sent)

@@ -66,8 +66,8 @@ def read_gpu_burn(text: str, reading: Reading) -> None:
         reading.add(CHECK, FAIL, part, *why)
     if (trouble := TROUBLE.search(text)) is not None:
         complaint, at_line = complaint_of(trouble[0]), line_at(text, trouble.start())
-        part, named = complaint.gpu, complaint.category
-        reading.add("gpu_burn.start", FAIL, part, trouble[0], named, at_line)
+        named = complaint.category
+        reading.add("gpu_burn.start", FAIL, complaint.gpu, trouble[0], named, at_line)
     if told < sum(int(found[1]) for found in ends) or not told:
         reading.unknown(CHECK, "the run did not come to its end")
 

@@ -14,7 +14,6 @@ from typing import Any, Final, cast
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.domain.hosts import expand
 from triage.formats.health.complaints import (
     Complaint,
     category_in,
@@ -100,16 +99,16 @@ class Told:
 
     ``pick`` are values that a pattern finds in others: (value, pattern[, what is usual]).
     ``outcomes`` are asked in order; without any, :data:`STATUSES` are known.
-    ``words`` are read as those of ``by``, one of :data:`SPEAKERS`: they name the category where
-    ``category`` does not, and the GPU where ``part`` does not (of good results only with
-    ``part_always``). A fault that follows from another one is as ``follows`` says: it warns, or
-    fails and accuses nobody.
+    The words of ``complaint`` are read as those of ``by``, one of :data:`SPEAKERS`: they name the
+    category where ``category`` does not, and the GPU where ``part`` does not (of good results
+    only with ``part_always``). A fault that follows from another one is as ``follows`` says: it
+    warns, or fails and accuses nobody.
     """
 
     templates: Mapping[str, Template]
     outcomes: Sequence[tuple[re.Pattern[str], Outcome]]
     categories: Mapping[str, Category]
-    words: Sequence[Template]
+    complaint: Sequence[Template]
     by: str
     follows: str
     part_always: bool
@@ -155,7 +154,7 @@ class Told:
             return
         category = self.categories.get(self.fill("category", values), self.categories.get("*"))
         complaint = Complaint()
-        for place, words in enumerate(self.words):
+        for place, words in enumerate(self.complaint):
             found = SPEAKERS[self.by](words.fill(values))
             complaint = found if place == 0 else complaint
             category = category or found.category
@@ -165,22 +164,11 @@ class Told:
             category = None
         elif complaint.follows and self.follows and outcome is FAIL:
             outcome = WARN
-        for node in self.nodes(values, line, reading):
-            reading.add(
-                check, outcome, part, self.fill("detail", values), category, line,
-                node=node, at=moment(self.fill("at", values)),
-            )  # fmt: skip
-
-    def nodes(self, values: Values, line: int, reading: Reading) -> Sequence[str | None]:
-        """The nodes that a result is of: those of a list in brackets are each of its own."""
-        listed = self.fill("nodes", values)
-        if not listed:
-            return [self.fill("node", values)[:MAX_NODE] or None]
-        try:
-            return list(expand(listed))
-        except ValueError as error:
-            reading.skip(line, str(error))
-            return []
+        reading.add(
+            check, outcome, part, self.fill("detail", values), category, line,
+            node=self.fill("node", values)[:MAX_NODE] or None,
+            at=moment(self.fill("at", values)),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

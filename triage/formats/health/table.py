@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import resources
 from types import ModuleType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
@@ -48,15 +48,15 @@ KEYS: Final = (
     "ends", "part", "example", "near_miss", "line", "item", "odd", "silent", "end", "none", "holds",
 )  # fmt: skip
 TEMPLATES: Final = (
-    "check", "outcome", "part", "detail", "category", "node", "nodes", "at", "unknown",
+    "check", "outcome", "part", "detail", "category", "node", "at", "unknown",
     "otherwise",
 )  # fmt: skip
 TOLD: Final = (
-    *TEMPLATES, "outcomes", "categories", "words", "by", "follows", "part_always", "pick",
+    *TEMPLATES, "outcomes", "categories", "complaint", "by", "follows", "part_always", "pick",
 )  # fmt: skip
 LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *TOLD)
 ITEM_KEYS: Final = ("path", "has", *TOLD)
-TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns", "unknown")
+TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns")
 # Whether the lines of such a file are read as a log, too: those around the report, all, or none.
 LOGS: Final = ("around", "all", "none")
 FOLLOWS: Final = ("", "warn", "nobody")
@@ -99,16 +99,13 @@ class Begins:
         return all(one.search(head) is not None for one in self.compiled)
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """What is read of a tool, for docs/formats.md; ``formats`` are the names of its formats."""
+class Tool(NamedTuple):
+    """What is read of a tool: a row of docs/formats.md."""
 
     name: str
     checks: str
     fails: str
     warns: str
-    unknown: str
-    formats: tuple[str, ...]
 
 
 def load(module: ModuleType, *more: ModuleType) -> tuple[CheckFormat, ...]:
@@ -139,17 +136,15 @@ def data_of(module: str) -> Mapping[str, Any]:
 
 
 def tools_of(file: FormatFile) -> list[Tool]:
-    """The rows for docs/formats.md, each with the formats that name it."""
-    formats: dict[str, list[str]] = {}
-    for one in file.tables("format", KEYS):
-        formats.setdefault(one.text("tool"), []).append(one.text("name"))
-    found = []
-    for table in file.tables("tool", TOOL_KEYS):
-        texts = {key: str(table.raw.get(key, "")) for key in TOOL_KEYS[1:]}
-        found.append(Tool(**texts, formats=tuple(formats.pop(table.text("id"), ()))))
-    for name in formats:
-        file.fault(1, f"there is no tool {name!r}")
-    return found
+    """The rows for docs/formats.md. A format without one is a fault, and so is the reverse."""
+    named = {one.raw.get("tool"): one for one in file.tables("format", KEYS)}
+    tables = {one.text("id"): one for one in file.tables("tool", TOOL_KEYS)}
+    for name in named.keys() - tables.keys():
+        named[name].fault("tool", f"there is no tool {name!r}")
+    for name in tables.keys() - named.keys():
+        tables[name].fault("id", f"no format is of the tool {name!r}")
+    keys = TOOL_KEYS[1:]
+    return [Tool(*(str(one.raw.get(key, "")) for key in keys)) for one in tables.values()]
 
 
 def formats_of(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
@@ -253,8 +248,8 @@ def told_of(table: EntryTable) -> Told:
     if "outcome" not in table.raw and "unknown" not in table.raw:
         table.fault("outcome", "outcome is missing")
     templates = {key: Template(table.text(key)) for key in TEMPLATES if key in table.raw}
-    words = [Template(one) for one in table.texts("words")]
-    for key, template in (*templates.items(), *(("words", one) for one in words)):
+    complaint = [Template(one) for one in table.texts("complaint")]
+    for key, template in (*templates.items(), *(("complaint", one) for one in complaint)):
         for name in template.filters - FILTERS.keys():
             table.fault(key, f"the filter {name!r} is none of {', '.join(FILTERS)}")
     outcomes = []
@@ -276,6 +271,6 @@ def told_of(table: EntryTable) -> Told:
         literal = table.word("category", Category)
         categories = {category: literal} if literal is not None else {}
     return Told(
-        templates, outcomes, categories, words, by, follows, table.flag("part_always"),
+        templates, outcomes, categories, complaint, by, follows, table.flag("part_always"),
         table.raw.get("pick", {}),
     )  # fmt: skip
