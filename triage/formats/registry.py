@@ -45,6 +45,11 @@ from triage.formats.telemetry.query_result import QUERY_RESULT
 from triage.formats.telemetry.table import TABLE
 from triage.formats.telemetry.telemetry_format import TelemetryFormat
 
+__all__ = [
+    "ALL_CHECKS", "CHECKS", "FAMILIES", "FORMATS", "STREAMS", "TABLED", "TELEMETRY", "identify",
+    "identify_checks", "identify_stream", "identify_telemetry", "kind_of",
+]  # fmt: skip
+
 # Each family: the module beside its table, and others with its readers. A format that is no check
 # has a row of code below.
 FAMILIES: Final = (

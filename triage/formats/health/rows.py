@@ -33,7 +33,9 @@ from triage.formats.health.reading import (
     lines_of,
 )
 
-__all__ = ["FILTERS", "SPEAKERS", "STATUSES", "Item", "Items", "Lines", "Row", "Template", "Told"]
+__all__ = [
+    "FILTERS", "SPEAKERS", "STATUSES", "Item", "Items", "Lines", "ResultSpec", "Row", "Template",
+]  # fmt: skip
 
 # The words of most tools; a row may give others.
 STATUSES: Final = {
@@ -94,7 +96,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ResultSpec:
     """What one row says: its templates by key, and what they are looked up in.
 
     ``pick`` are values that a pattern finds in others: (value, pattern[, what is usual]).
@@ -178,7 +180,7 @@ class Row:
     """
 
     pattern: str
-    told: Told | None
+    told: ResultSpec | None
     keep: bool = False
     needs: str = ""
     aside: bool = False
@@ -238,7 +240,7 @@ class Item:
     """
 
     path: Sequence[str]
-    told: Told
+    told: ResultSpec
     has: Sequence[str] = ()
 
     def values(self, levels: Sequence[Mapping[str, Any]]) -> Values:

@@ -25,9 +25,9 @@ from triage.formats.health.rows import (
     Item,
     Items,
     Lines,
+    ResultSpec,
     Row,
     Template,
-    Told,
 )
 from triage.signatures.form import EntryTable, TomlFile
 
@@ -51,11 +51,11 @@ TEMPLATES: Final = (
     "check", "outcome", "part", "detail", "category", "node", "at", "unknown",
     "otherwise",
 )  # fmt: skip
-TOLD: Final = (
+SAYS: Final = (
     *TEMPLATES, "outcomes", "categories", "complaint", "by", "follows", "part_always", "pick",
 )  # fmt: skip
-LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *TOLD)
-ITEM_KEYS: Final = ("path", "has", *TOLD)
+LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *SAYS)
+ITEM_KEYS: Final = ("path", "has", *SAYS)
 TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns")
 # Whether the lines of such a file are read as a log, too: those around the report, all, or none.
 LOGS: Final = ("around", "all", "none")
@@ -227,17 +227,17 @@ def pair_of(table: EntryTable, key: str) -> tuple[str, str] | None:
 def row_of(table: EntryTable) -> Row:
     table.check_keys(LINE_KEYS)
     table.raw = {"pattern": "", **table.raw}
-    told = told_of(table) if "check" in table.raw else None
+    told = spec_of(table) if "check" in table.raw else None
     needs = str(table.raw.get("needs", ""))
     return Row(table.text("pattern"), told, table.flag("keep"), needs, table.flag("aside"))
 
 
 def item_of(table: EntryTable) -> Item:
     table.check_keys(ITEM_KEYS)
-    return Item(table.texts("path"), told_of(table), table.texts("has"))
+    return Item(table.texts("path"), spec_of(table), table.texts("has"))
 
 
-def told_of(table: EntryTable) -> Told:
+def spec_of(table: EntryTable) -> ResultSpec:
     """What a row says."""
     by = table.raw.get("by", "script")
     if by not in SPEAKERS:
@@ -270,7 +270,7 @@ def told_of(table: EntryTable) -> Told:
     if not categories and category:
         literal = table.word("category", Category)
         categories = {category: literal} if literal is not None else {}
-    return Told(
+    return ResultSpec(
         templates, outcomes, categories, complaint, by, follows, table.flag("part_always"),
         table.raw.get("pick", {}),
     )  # fmt: skip
