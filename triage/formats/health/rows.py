@@ -69,30 +69,44 @@ Values = Callable[[str], str]
 
 
 class Template:
-    """One text with values in it."""
+    """One text with values in it: pieces of text and (names, filter), by parts in brackets."""
 
     def __init__(self, text: str) -> None:
+        self.names: set[str] = set()
+        self.filters: set[str] = set()
         self.parts = [
-            (one[1] is not None, one[1] or one[2] or "") for one in OPTIONAL.finditer(text)
+            (one[1] is not None, self.pieces(one[1] or one[2] or ""))
+            for one in OPTIONAL.finditer(text)
         ]
-        self.names = {name for found in PLACE.findall(text) for name in found[0].split(",")}
-        self.filters = {found[1] for found in PLACE.findall(text) if found[1]}
+
+    def pieces(self, text: str) -> list[str | tuple[list[str], str]]:
+        """What ``text`` is made of."""
+        found: list[str | tuple[list[str], str]] = []
+        end = 0
+        for place in PLACE.finditer(text):
+            names, name_of_filter = place[1].split(","), place[2] or ""
+            self.names.update(names)
+            self.filters.update({name_of_filter} - {""})
+            found += [text[end : place.start()], (names, name_of_filter)]
+            end = place.end()
+        return [*found, text[end:]]
 
     def fill(self, values: Values) -> str:
         """The text with these values."""
-        told = []
-        for optional, part in self.parts:
-            missing = False
-
-            def value(found: "re.Match[str]") -> str:
-                nonlocal missing
-                text = next((one for name in found[1].split(",") if (one := values(name))), "")
-                missing = missing or not text
-                return FILTERS[found[2]](text) if found[2] else text
-
-            text = PLACE.sub(value, part)
-            told += [] if optional and missing else [text]
-        return "".join(told)
+        told = ""
+        for optional, pieces in self.parts:
+            part = ""
+            for piece in pieces:
+                if isinstance(piece, str):
+                    part += piece
+                    continue
+                value = next((one for name in piece[0] if (one := values(name))), "")
+                if optional and not value:
+                    break
+                part += FILTERS[piece[1]](value) if piece[1] else value
+            else:
+                told += part
+        return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,21 +170,18 @@ class ResultSpec:
             return
         category = self.categories.get(self.fill("category", values), self.categories.get("*"))
         complaint = Complaint()
-        for place, words in enumerate(self.complaint):
-            found = SPEAKERS[self.by](words.fill(values))
-            complaint = found if place == 0 else complaint
-            category = category or found.category
         if self.part_always or outcome in BAD:
+            told = [SPEAKERS[self.by](words.fill(values)) for words in self.complaint]
+            complaint = told[0] if told else complaint
+            category = category or next((one.category for one in told if one.category), None)
             part = part or complaint.gpu or ""
         if complaint.follows and self.follows == "nobody":
             category = None
         elif complaint.follows and self.follows and outcome is FAIL:
             outcome = WARN
-        reading.add(
-            check, outcome, part, self.fill("detail", values), category, line,
-            node=self.fill("node", values)[:MAX_NODE] or None,
-            at=moment(self.fill("at", values)),
-        )  # fmt: skip
+        at, node = self.fill("at", values), self.fill("node", values)[:MAX_NODE] or None
+        detail, dated = self.fill("detail", values), moment(at) if at else None
+        reading.add(check, outcome, part, detail, category, line, at=dated, node=node)
 
 
 @dataclass(frozen=True)
