@@ -16,7 +16,7 @@ from triage.formats.registry import ALL_CHECKS, STREAM_TABLE
 INCIDENTS = Path(__file__).parents[1] / "incidents"
 LOGS = sorted(path for path in INCIDENTS.rglob("*") if path.suffix in {".log", ".txt", ".json"})
 FILES = [
-    *((FILE_NAMES.get(name, "file"), text.encode("latin-1")) for name, text in EXAMPLES.items()),
+    *((FILE_NAMES.get(name, "file"), text.encode()) for name, text in EXAMPLES.items()),
     *((one.name, one.data) for one in samples()),
 ]
 ROWS = {row.name: row for row in (*STREAM_TABLE.rows, *ALL_CHECKS.rows)}
@@ -113,8 +113,8 @@ def without_words(text: str, words: tuple[str, ...]) -> str:
 def test_no_example_is_claimed_without_its_words(name: str) -> None:
     row, example = ROWS[name], EXAMPLES[name]
 
-    assert row.claims(Head(example.encode("latin-1")))
-    assert not row.claims(Head(without_words(example, row.words).encode("latin-1")))
+    assert row.claims(Head(example.encode()))
+    assert not row.claims(Head(without_words(example, row.words).encode()))
 
 
 def test_whatever_a_format_looks_for_holds_one_of_its_words() -> None:

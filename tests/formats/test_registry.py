@@ -25,11 +25,12 @@ JOB, DUMP = EXAMPLES["log"], EXAMPLES["flight_recorder"]
 
 
 def head_of(text: str, name: str = "file") -> Head:
-    return Head(text.encode("latin-1"), name)
+    return Head(text.encode(), name)
 
 
-def read(text: str, stored: FileKind | None = None) -> object:
-    stream = stream_of(io.BytesIO(text.encode("latin-1")), "file")
+def read(text: str | bytes, stored: FileKind | None = None) -> object:
+    data = text if isinstance(text, bytes) else text.encode()
+    stream = stream_of(io.BytesIO(data), "file")
     assert stream is not None
     return StreamReader(LineReader(standard(), DEFAULT_BOUNDS, templates=False)).read(
         stream, stored
@@ -119,7 +120,7 @@ def test_a_file_that_is_stored_as_a_log_is_not_decoded_as_a_dump(tmp_path: Path)
     ids=["elf", "7z", "zeros"],
 )
 def test_what_no_format_claims_is_refused_with_what_it_is(data: bytes, why: str) -> None:
-    outcome = read(data.decode("latin-1"))
+    outcome = read(data)
 
     assert isinstance(outcome, Refused)
     assert why in outcome.why

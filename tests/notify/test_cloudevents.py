@@ -7,11 +7,13 @@ import pytest
 from tests.notify.messages import healthy, hostile, message, suspect, verdict
 from tests.notify.test_golden import TARGETS
 from triage.domain.category import HARDWARE, Category
-from triage.formats.health.cluster.nvsentinel import NVSENTINEL
 from triage.formats.health.reading import Reading
+from triage.formats.registry import CHECKS
 from triage.notify.cloudevents import BATCH, RECOMMENDED, STRUCTURED, render
 from triage.notify.message import Event
 from triage.services.hooks.cloudevents import event_notices, events_from
+
+NVSENTINEL = next(row for row in CHECKS if row.name == "nvsentinel")
 
 TARGET = TARGETS["cloudevents"]
 # https://github.com/NVIDIA/NVSentinel, data-models/protobufs/health_event.proto

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final
 
+from triage.formats.health.table import Begins
+
 __all__ = ["looked_for"]
 
 PARSER: Final[Any] = importlib.import_module("re._parser")
@@ -24,7 +26,10 @@ def looked_for(function: Callable[..., object]) -> list[str]:
     seen: set[object] = set()
 
     def look(one: object) -> None:
-        if isinstance(one, re.Pattern):
+        if isinstance(one, Begins):
+            for pattern in one.compiled:
+                look(pattern)
+        elif isinstance(one, re.Pattern):
             found.update(texts_of(one))
         elif isinstance(one, str):
             found.add(one)

@@ -11,57 +11,24 @@ from triage.domain.file_kind import LOGS, FileKind
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Format, Head, StreamFormat
 from triage.formats.format_table import FormatTable, first_claim
-from triage.formats.health.amd.amd_smi import AMD_CPER, AMD_CPER_TABLE, AMD_SMI
-from triage.formats.health.amd.amd_text import AMD_SMI_TEXT, ROCM_SMI
-from triage.formats.health.amd.rocm_smi_json import ROCM_SMI_JSON
-from triage.formats.health.amd.rvs import RVS
-from triage.formats.health.check_format import CheckFormat
-from triage.formats.health.cluster.drain_reasons import NODE_RECORDS, SINFO_REASONS
-from triage.formats.health.cluster.gpud import GPUD
-from triage.formats.health.cluster.nvsentinel import NVSENTINEL
-from triage.formats.health.dcgm.dcgm_diag import DCGM_DIAG
-from triage.formats.health.dcgm.dcgm_health import DCGM_HEALTH, DCGM_HEALTH_JSON
-from triage.formats.health.dcgm.diag_table import DCGM_DIAG_TABLE
-from triage.formats.health.dcgm.dmon import DCGM_DMON
-from triage.formats.health.dcgm.multi_node_diag import MULTI_NODE_DIAG
-from triage.formats.health.dcgm.nvlink_status import NVLINK_STATUS
-from triage.formats.health.fabric.ethtool import (
-    ETHTOOL_LINK,
-    ETHTOOL_MODULE,
-    ETHTOOL_STATISTICS,
+from triage.formats.health import (
+    agents,
+    amd,
+    bmc,
+    cluster,
+    dcgm,
+    dmon,
+    drives,
+    fabric,
+    gpu_tests,
+    host,
+    nccl,
+    pcie,
+    ports,
+    smi,
 )
-from triage.formats.health.fabric.ib_counters import IB_COUNTERS
-from triage.formats.health.fabric.ib_ports import IB_PORTS, IB_STATUS, IBV_DEVINFO, RDMA_LINK
-from triage.formats.health.fabric.ibdiagnet_log import IBDIAGNET_LOG
-from triage.formats.health.fabric.ibdiagnet_tables import IBDIAGNET_TABLES, NET_DUMP
-from triage.formats.health.fabric.iblinkinfo import IBLINKINFO
-from triage.formats.health.fabric.mlxlink import MLXLINK, MLXLINK_JSON
-from triage.formats.health.fabric.perftest import PERFTEST
-from triage.formats.health.host.dmidecode import DMIDECODE
-from triage.formats.health.host.event_log import EVENT_LOG
-from triage.formats.health.host.ipmi_sensors import IPMI_CHASSIS, IPMI_SENSORS
-from triage.formats.health.host.lspci import LSPCI
-from triage.formats.health.host.memory_errors import EDAC_UTIL, MCELOG_CLIENT, RAS_MC_CTL
-from triage.formats.health.host.nvme import NVME_ERRORS, NVME_JSON, NVME_LIST, NVME_SMART
-from triage.formats.health.host.redfish import REDFISH
-from triage.formats.health.host.smartctl import SMARTCTL, SMARTCTL_JSON
-from triage.formats.health.host.stress import MEMTESTER, STRESS_NG
-from triage.formats.health.host_checks import HOST_JSON, HOST_PLAIN
-from triage.formats.health.imbue_checks import IMBUE_CHECKS
-from triage.formats.health.nccl_json import NCCL_JSON, RCCL_JSON
-from triage.formats.health.nccl_tests import NCCL_TESTS
-from triage.formats.health.nvidia.gpu_burn import GPU_BURN
-from triage.formats.health.nvidia.nvbandwidth import NVBANDWIDTH, NVBANDWIDTH_JSON
-from triage.formats.health.nvidia.smi_nvlink import SMI_NVLINK
-from triage.formats.health.nvidia.smi_state import SMI_CSV, SMI_FAILURE, SMI_TABLE_STATE
-from triage.formats.health.nvidia.smi_text import SMI_TEXT
-from triage.formats.health.nvidia.smi_xml import SMI_XML
-from triage.formats.health.suites.gcm import GCM, GCM_RECORDS
-from triage.formats.health.suites.gpud_scan import GPUD_SCAN
-from triage.formats.health.suites.node_conditions import NODE_CONDITIONS
-from triage.formats.health.suites.node_health_check import NODE_HEALTH_CHECK
-from triage.formats.health.suites.sichek import SICHEK, SICHEK_JSON
-from triage.formats.health.suites.superbench import SUPERBENCH
+from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.table import load
 from triage.formats.live.gpu_states import SMI_TABLE
 from triage.formats.live.looks_and_checks import LooksAndChecks
 from triage.formats.live.registry import LIVE
@@ -79,102 +46,36 @@ from triage.formats.telemetry.table import TABLE
 from triage.formats.telemetry.telemetry_format import TelemetryFormat
 
 __all__ = [
-    "CHECKS",
-    "FORMATS",
-    "STREAMS",
-    "TELEMETRY",
-    "identify",
-    "identify_checks",
-    "identify_stream",
-    "identify_telemetry",
-    "kind_of",
-]
+    "ALL_CHECKS", "CHECKS", "FAMILIES", "FORMATS", "STREAMS", "TABLED", "TELEMETRY", "identify",
+    "identify_checks", "identify_stream", "identify_telemetry", "kind_of",
+]  # fmt: skip
 
-CHECKS: Final[tuple[CheckFormat, ...]] = (
-    SMI_TEXT,
-    SMI_XML,
-    SMI_NVLINK,
-    MULTI_NODE_DIAG,
-    DCGM_DIAG,
-    DCGM_DIAG_TABLE,
-    DCGM_HEALTH,
-    DCGM_HEALTH_JSON,
-    DCGM_DMON,
-    NVLINK_STATUS,
-    NVSENTINEL,
-    GPUD,
-    GPUD_SCAN,
-    SICHEK_JSON,
-    SICHEK,
-    GCM_RECORDS,
-    GCM,
-    SUPERBENCH,
-    NODE_HEALTH_CHECK,
-    GPU_BURN,
-    NVBANDWIDTH,
-    NVBANDWIDTH_JSON,
-    AMD_SMI,
-    AMD_CPER,
-    AMD_CPER_TABLE,
-    AMD_SMI_TEXT,
-    ROCM_SMI,
-    ROCM_SMI_JSON,
-    RVS,
-    IB_PORTS,
-    IB_STATUS,
-    IBV_DEVINFO,
-    RDMA_LINK,
-    IB_COUNTERS,
-    MLXLINK,
-    MLXLINK_JSON,
-    IBDIAGNET_LOG,
-    IBDIAGNET_TABLES,
-    NET_DUMP,
-    IBLINKINFO,
-    PERFTEST,
-    ETHTOOL_LINK,
-    ETHTOOL_STATISTICS,
-    ETHTOOL_MODULE,
-    NVME_SMART,
-    NVME_JSON,
-    NVME_ERRORS,
-    NVME_LIST,
-    SMARTCTL,
-    SMARTCTL_JSON,
-    IPMI_SENSORS,
-    IPMI_CHASSIS,
-    REDFISH,
-    DMIDECODE,
-    LSPCI,
-    EDAC_UTIL,
-    RAS_MC_CTL,
-    MCELOG_CLIENT,
-    MEMTESTER,
-    STRESS_NG,
-    SINFO_REASONS,
-    NODE_RECORDS,
-    IMBUE_CHECKS,
-    HOST_JSON,
-    NCCL_JSON,
-    RCCL_JSON,
-    NCCL_TESTS,
-    HOST_PLAIN,
+# Each family: the module beside its table, and others with its readers. A format that is no check
+# has a row of code below.
+FAMILIES: Final = (
+    (smi,),
+    (dcgm, dmon),
+    (agents,),
+    (gpu_tests,),
+    (amd,),
+    (fabric, ports),
+    (drives,),
+    (bmc,),
+    (host, pcie),
+    (cluster, nccl),
 )
+TABLED: Final = tuple(row for family in FAMILIES for row in load(*family))
+# What is "sent" is a log, a look at GPUs, telemetry or a record of Kubernetes in an incident's
+# folder, and a check where somebody sends it as one.
+CHECKS: Final = tuple(row for row in TABLED if not row.sent)
 CHECK_TABLE: Final = FormatTable(CHECKS)
-# What is a log in an incident's folder, and a check where somebody sends it as one.
-EVENTS: Final[tuple[CheckFormat, ...]] = (EVENT_LOG,)
-# In a folder these are lines of a log, looks at GPUs, telemetry and records of Kubernetes.
-OF_NODES: Final[tuple[CheckFormat, ...]] = (
-    SMI_FAILURE,
-    SMI_TABLE_STATE,
-    SMI_CSV,
-    NODE_CONDITIONS,
-)
-ALL_CHECKS: Final = FormatTable((*CHECKS, *EVENTS, *OF_NODES))
+SENT: Final = tuple(row for row in TABLED if row.sent)
+ALL_CHECKS: Final = FormatTable((*CHECKS, *SENT))
+STATES: Final = next(row for row in SENT if row.name == "nvidia_smi_state")
 TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (PARQUET, QUERY_RESULT, EXPOSITION, TABLE)
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
-    *(LooksAndChecks(row, SMI_TABLE_STATE) if row is SMI_TABLE else row for row in LIVE),
+    *(LooksAndChecks(row, STATES) if row is SMI_TABLE else row for row in LIVE),
     BugReport(CHECK_TABLE),
     *CHECKS,
     HOST_NAME,

@@ -1,5 +1,7 @@
 """JSON of tools: cut, hostile, one behind the other."""
 
+import json
+
 import pytest
 
 from tests.support.spent import spent_s
@@ -7,7 +9,7 @@ from triage.formats.format import Head
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.json_report import documents_of, moment, text_in
 from triage.formats.health.reading import Reading
-from triage.formats.registry import identify_stream
+from triage.formats.registry import identify_checks, identify_stream
 from triage.parsers.logs.source import LogStream
 
 
@@ -123,3 +125,19 @@ def test_a_document_of_a_hundred_megabytes_is_read_at_its_beginning(begin, piece
     assert source.num_bytes <= 18 << 20
     assert any("16 MiB" in note for note in outcome.file.notes)
     assert len(outcome.rows) <= 100_000
+
+
+@pytest.mark.parametrize("arguments", [7, True, 1.5, "x", {}, None])
+def test_arguments_of_an_event_that_are_no_list_are_passed_over(arguments: object) -> None:
+    event = {
+        "@odata.type": "#LogEntry.v1_15_0.LogEntry",
+        "Created": "2026-03-14T02:40:58+00:00",
+        "MessageId": "ResourceEvent.1.0.ResourceErrorsDetected",
+        "MessageArgs": arguments,
+        "Message": "errors",
+    }
+    text = json.dumps({"Members": [event]})
+    row = identify_checks(text.encode())
+
+    assert row is not None
+    assert row.checks(text.encode(), "events.json").results

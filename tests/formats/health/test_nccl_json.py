@@ -8,7 +8,7 @@ from tests.formats.health.reading import verdicts
 from tests.support.checkers import Sample, outcome_of, read_checks, samples
 from tests.support.spent import spent_s
 from triage.domain.health import Bandwidth
-from triage.formats.health.nccl_tests import median_without
+from triage.formats.health.nccl import median_without
 from triage.formats.registry import identify_checks
 
 SAMPLES = {(one.tool, one.path.stem): one for one in samples()}

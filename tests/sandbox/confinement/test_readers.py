@@ -67,7 +67,7 @@ def every_format(tmp_path_factory: pytest.TempPathFactory) -> list[FileToRead]:
     """Each format plain and in each packing, whole incidents, and all hostile inputs."""
     data = {"telemetry.parquet": parquet()}
     for name, text in EXAMPLES.items():
-        plain = text.encode("latin-1")
+        plain = text.encode()
         data |= {
             name: plain,
             f"{name}.gz": gzip.compress(plain),

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from triage.domain.health import CheckResult
 from triage.domain.hosts import MAX_HOSTS, expand
 from triage.errors import BadRequest, Place, Refusal, Unprocessable, Unsupported
-from triage.formats.health.cluster.nvsentinel import NVSENTINEL
 from triage.formats.health.reading import Reading
+from triage.formats.registry import CHECKS
 from triage.services.hooks.alertmanager import alert_notices
 from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
 from triage.services.hooks.job_failed import failure_from
 from triage.services.hooks.times import moment
+
+NVSENTINEL = next(row for row in CHECKS if row.name == "nvsentinel")
 
 AT = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
 JSON = st.recursive(

@@ -20,7 +20,7 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream, ReadAhead
 
-__all__ = ["MAX_BYTES", "CheckFormat"]
+__all__ = ["MAX_BYTES", "CheckFormat", "cut_part"]
 
 # `nvidia-smi -q` of 2,048 nodes in one file has 200 MB, but a check's result is of one node;
 # a fabric's counters have some MB.
@@ -49,6 +49,9 @@ class CheckFormat:
     cut_as: str = ""
     ends: re.Pattern[str] | None = None
     part: re.Pattern[str] | None = None
+    sent: bool = False
+    example: str = ""
+    near_miss: str = ""
     binary: bool = False
 
     @property

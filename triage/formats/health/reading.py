@@ -13,8 +13,22 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 
-__all__ = ["Checks", "NotUnderstood", "Reading", "check_name", "line_at", "lines_of"]
+__all__ = [
+    "BAD",
+    "FAIL",
+    "PASS",
+    "SKIPPED",
+    "WARN",
+    "Checks",
+    "NotUnderstood",
+    "Reading",
+    "check_name",
+    "line_at",
+    "lines_of",
+]
 
+PASS, WARN, FAIL, SKIPPED = Outcome.PASS, Outcome.WARN, Outcome.FAIL, Outcome.SKIPPED
+BAD: Final = (FAIL, WARN)
 MAX_DETAIL: Final = 300
 MAX_PART: Final = 64
 MAX_NAME: Final = 64
@@ -76,11 +90,11 @@ class Reading:
         self,
         check: str,
         outcome: Outcome,
-        *,
         part: str | None = None,
         detail: str = "",
         category: Category | None = None,
         line: int | None = None,
+        *,
         at: datetime | None = None,
         node: str | None = None,
         bandwidth: Bandwidth | None = None,
@@ -89,7 +103,6 @@ class Reading:
         if self.full:
             self.skip(line, f"more than {MAX_RESULTS:,} results in one file")
             return
-        bad = outcome in (Outcome.FAIL, Outcome.WARN)
         self.results.append(
             CheckResult(
                 node=node or self.node,
@@ -98,7 +111,7 @@ class Reading:
                 at=at,
                 part=part[:MAX_PART] if part else None,
                 detail=" ".join(detail.split())[:MAX_DETAIL],
-                category=category if bad else None,
+                category=category if outcome in BAD else None,
                 artifact=self.artifact,
                 line=line,
                 bandwidth=bandwidth,
@@ -109,7 +122,7 @@ class Reading:
     def is_good(self) -> bool:
         """Whether something passed, and nothing fails or warns."""
         outcomes = {one.outcome for one in self.results}
-        return Outcome.PASS in outcomes and outcomes.isdisjoint((Outcome.FAIL, Outcome.WARN))
+        return PASS in outcomes and outcomes.isdisjoint(BAD)
 
     def saw(self, line: int) -> None:
         """A line of the report: what stands before the first and behind the last is none of it."""
@@ -118,11 +131,16 @@ class Reading:
         self.last_line = line
 
     def unknown(
-        self, check: str, why: str, *, part: str | None = None, line: int | None = None
+        self, check: str, why: str, part: str | None = None, line: int | None = None
     ) -> None:
         """A check that says neither good nor bad: its output breaks off, or it could not look."""
-        self.add(check, Outcome.SKIPPED, part=part, detail=why, line=line)
+        self.add(check, SKIPPED, part, why, line=line)
         self.skip(line, f"{check}: {why}")
+
+    def none_found(self, check: str, why: str) -> None:
+        """The document is unknown where nothing in it has a result."""
+        if not self.results:
+            self.unknown(check, why, line=1)
 
     def skip(self, line: int | None, why: str) -> None:
         """List something that was not understood."""

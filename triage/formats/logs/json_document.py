@@ -191,7 +191,8 @@ def of_columns(value: Any) -> Any:
                 fields["timestamp"] = f"{at} UTC"  # it prints no other
             found.append(fields)
         elif isinstance(one, dict) and isinstance(one.get("rows"), list):
-            names = [text_in(each.get("name")) for each in one.get("columns") or () if each]
+            columns = [each for each in list_in(one, "columns") if isinstance(each, dict)]
+            names = [text_in(each.get("name")) for each in columns]
             found += [
                 dict(zip(names, row, strict=False)) for row in one["rows"] if isinstance(row, list)
             ]
@@ -272,7 +273,7 @@ def of_node(one: Record) -> Iterator[str]:
     """What a node's object says of its state: conditions that are not as they should be, taints."""
     name = f"node/{text_in(part(one, 'metadata').get('name'))}"
     status = part(one, "status")
-    for each in status.get("conditions") or ():
+    for each in list_in(status, "conditions"):
         if not isinstance(each, dict):
             continue
         kind, state = text_in(each.get("type")), text_in(each.get("status"))
@@ -286,7 +287,7 @@ def of_node(one: Record) -> Iterator[str]:
             yield f"{at} Warning NodeNotReady {name} Node is not ready: {words}"
         elif state in ("True", "False"):
             yield line_about(at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}")
-    for each in part(one, "spec").get("taints") or ():
+    for each in list_in(part(one, "spec"), "taints"):
         if isinstance(each, dict):
             key, value = text_in(each.get("key")), text_in(each.get("value"))
             effect = text_in(each.get("effect"))
@@ -307,16 +308,22 @@ def of_pod(one: Record) -> Iterator[str]:
     if status.get("reason"):
         words = f"{text_in(status.get('reason'))} pod/{name} {text_in(status.get('message'))}"
         yield f"Warning {words}{on}"
-    for each in status.get("conditions") or ():
+    for each in list_in(status, "conditions"):
         if isinstance(each, dict) and each.get("type") == "DisruptionTarget":
             at = text_in(each.get("lastTransitionTime"))
             words = f"{text_in(each.get('reason'))} {text_in(each.get('message'))}"
             yield f"{at} pod/{name} DisruptionTarget {each.get('status')} {words}{on}"
 
 
+def list_in(one: Record, key: str) -> list[Any]:
+    """The list at ``key``, empty where something else stands there."""
+    found = one.get(key)
+    return found if isinstance(found, list) else []
+
+
 def of_redfish(one: Record) -> str:
     """A log entry of a controller, as a row of its event list."""
-    args = [text_in(arg) for arg in one.get("MessageArgs") or () if isinstance(arg, str)]
+    args = [text_in(arg) for arg in list_in(one, "MessageArgs") if isinstance(arg, str)]
     message = text_in(one.get("Message"))
     message = " ".join([message, *(arg for arg in args if arg and arg not in message)])
     origin = part(one, "OriginOfCondition") or part(one, "Links", "OriginOfCondition")

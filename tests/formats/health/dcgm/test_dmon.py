@@ -5,7 +5,7 @@ import pytest
 from tests.formats.health.reading import checks_of, format_of, verdicts
 from tests.support.checkers import outcome_of, read_checks, samples
 from tests.support.spent import spent_s
-from triage.formats.health.dcgm.dmon_fields import FIELDS
+from triage.formats.health.dmon import FIELDS
 
 WIDTH = 28
 

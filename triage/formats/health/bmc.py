@@ -1,0 +1,428 @@
+"""What a management controller says: ``ipmitool sensor``, ``sdr`` and ``chassis status``, Redfish.
+
+A baseboard counts its GPUs from 1 (``GPU_SXM_6``): that is no index of nvidia-smi.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from triage.domain.category import Category
+from triage.domain.evidence import EvidenceRole
+from triage.domain.health import Outcome
+from triage.formats.health.complaints import Words
+from triage.formats.health.json_report import documents_of, is_whole, text_in
+from triage.formats.health.reading import BAD, FAIL, PASS, WARN, Reading, lines_of
+from triage.formats.logs.documents import DocumentFormat
+from triage.formats.logs.json_document import JSON_DOCUMENT, is_of_machines
+from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE, is_sel_row, says_its_state
+from triage.signatures.host.ipmi_sel import SIGNATURES, placed
+from triage.signatures.signature import Reading as LineReading
+from triage.signatures.signature import Signature
+
+__all__: list[str] = []  # the readers are named in a table of formats
+
+# ipmitool sensor, sdr, sdr elist. "cr" and "nr" are limits that are passed now, and fail; "nc"
+# warns. "na" and "ns" are sensors that were not read: they are no zero. The state of a discrete
+# sensor is words in elist; in sensor it is a mask, which is read of power supplies alone.
+
+SENSOR: Final = "bmc.sensor"
+STATE: Final = r"(?:ok|ns|na|nc|cr|nr|us|[lu](?:nc|cr|nr)|0x[0-9a-fA-F]{4})"
+FORMS: Final = (
+    re.compile(
+        r"(?P<name>[^|\n]{1,40}?)\s*\|\s*(?P<reading>[^|\n]{1,24}?)\s*\|\s*(?P<unit>[^|\n]{0,24}?)\s*"
+        rf"\|\s*(?P<state>{STATE})\s*\|(?P<limits>(?:[^|\n]{{1,16}}\|){{5}}[^|\n]{{0,16}})$"
+    ),
+    re.compile(
+        rf"(?P<name>[^|\n]{{1,40}}?)\s*\|\s*[0-9A-Fa-f]{{2}}h\s*\|\s*(?P<state>{STATE})\s*"
+        r"\|\s*\d{1,3}\.\d{1,3}\s*\|(?P<reading>[^|\n]{0,160})$"
+    ),
+    re.compile(
+        r"(?P<name>[^|\n]{1,40}?)\s*\|\s*(?P<reading>[^|\n]{1,60}?)\s*\|"
+        rf"\s*(?P<state>{STATE})\s*$"
+    ),
+)
+LIMITS: Final = {
+    **dict.fromkeys(("cr", "nr", "lcr", "ucr", "lnr", "unr"), (FAIL, "critical")),
+    **dict.fromkeys(("nc", "lnc", "unc"), (WARN, "first")),
+}
+NOT_READ: Final = frozenset({"ns", "na", "us"})
+# IPMI 2.0, table 42-3: events of discrete sensors, in words.
+BAD_WORDS: Final = re.compile(
+    r"failure detected|ac lost|input lost|uncorrectable|ierr\b|thermal trip|machine check"
+    r"|drive fault|bus fatal|failed array|config(?:uration)? error|redundancy lost"
+    r"|transition to (?:critical|non-recoverable)|predictive failure asserted", re.I
+)  # fmt: skip
+NEAR_WORDS: Final = re.compile(
+    r"predictive failure|redundancy degraded|non-redundant|throttled|correctable|intrusion", re.I
+)
+LEAST_ROWS: Final = 2
+LOOKED_AT: Final = 60
+# PSU1_Status, "PS2 Status": the lower half of the mask has presence, failure, predicted, AC lost
+SUPPLY: Final = re.compile(r"(?:ps|psu|power ?supply)[ _-]?\d{0,2}[ _-]?(?:stat\w{0,4})", re.I)
+PRESENT, FAILED, PREDICTED, NO_INPUT = 0x01, 0x02, 0x04, 0x08
+# The part that a sensor's name means: a GPU's heat, a power supply, a fan ...
+SENSORS: Final = Words(
+    (r"gpu.{0,20}(?:temp|tmp|therm)|(?:temp|tmp).{0,12}gpu|hbm", Category.GPU_THERMAL),
+    (r"\bps(?:u)?\d{0,2}(?:[ _-]|$)|power ?supply|\bpdb|\bpwr|12v|3\.3v|\b5v|vcore|vbat|volt",
+     Category.POWER),
+    (r"dimm|ddr|\bmem", Category.HOST_MEMORY),
+    (r"nvme|\bssd|\bhdd|drive|disk", Category.SSD),
+    (r"\bnic|mlx|\bhca|ocp", Category.NIC),
+    (r"fan|cool|pump|leak|inlet|exhaust|ambient|chassis|intru|temp", Category.CHASSIS),
+    (r"cpu|proc", Category.CPU),
+    ("", Category.CHASSIS),
+)  # fmt: skip
+MEASURED: Final = re.compile(
+    r"degrees|volts|amps|watts|rpm|percent|discrete|presence|fully redundant|unspecified"
+    r"|no reading", re.I | re.A
+)  # fmt: skip
+
+
+def row_in(line: str) -> re.Match[str] | None:
+    if line.count("|") < 2:
+        return None
+    return next((found for form in FORMS if (found := form.match(line)) is not None), None)
+
+
+def begins_sensors(head: str) -> bool:
+    """Rows of sensors, and hardly anything else; an event list has numbers and dates in front."""
+    if " |" not in head and "| " not in head:
+        return False
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if "|" in line]
+    if len(head) > 4000 and len(lines) < LOOKED_AT:
+        lines = lines[:-1]
+    rows = [row for row in map(row_in, lines) if row is not None]
+    if len(rows) < max(LEAST_ROWS, 0.8 * len(lines)):
+        return False
+    return any(MEASURED.search(row[0]) for row in rows)
+
+
+def read_sensors(text: str, reading: Reading) -> None:
+    whole, last = text.endswith("\n"), text.count("\n") + 1
+    for index, line in lines_of(text):
+        if "|" not in line:
+            continue
+        reading.saw(index)
+        row = row_in(line)
+        if row is not None:
+            judge_sensor(row, index, reading)
+        elif index == last and not whole:
+            name = line.partition("|")[0].strip()[:60]
+            reading.unknown(SENSOR, "its row breaks off", name, index)
+        else:
+            reading.skip(index, "no row of a sensor")
+
+
+def judge_sensor(row: re.Match[str], index: int, reading: Reading) -> None:
+    name, state, value = row["name"].strip(), row["state"].lower(), row["reading"].strip()
+    measured = f"{value} {row.groupdict().get('unit') or ''}"
+    outcome: Outcome | None
+    if state in NOT_READ:
+        return
+    if state.startswith("0x"):
+        outcome, said = of_mask(name, int(state, 16))
+    elif state in LIMITS:
+        outcome, limit = LIMITS[state]
+        said = f"{measured}, beyond a {limit} limit ({state})"
+    elif BAD_WORDS.search(value):
+        outcome, said = FAIL, value
+    elif NEAR_WORDS.search(value):
+        outcome, said = WARN, value
+    else:
+        outcome, said = PASS, measured
+    if outcome is not None:
+        reading.add(SENSOR, outcome, name, said, SENSORS.category_in(name), index)
+
+
+def of_mask(name: str, mask: int) -> tuple[Outcome | None, str]:
+    """What a discrete mask says: of a power supply that is there; of others nobody knows."""
+    bits = mask >> 8
+    if SUPPLY.search(name) is None or not bits & PRESENT:
+        return None, ""
+    lost = [word for bit, word in ((FAILED, "failure detected"), (NO_INPUT, "input lost"))
+            if bits & bit]  # fmt: skip
+    if lost:
+        return FAIL, f"{' and '.join(lost)} ({mask:#06x})"
+    if bits & PREDICTED:
+        return WARN, f"predictive failure ({mask:#06x})"
+    return PASS, f"present ({mask:#06x})"
+
+
+# ipmitool chassis status
+
+CHASSIS: Final = "bmc.chassis"
+FAULTS: Final = {
+    "power overload": Category.POWER, "main power fault": Category.POWER,
+    "power control fault": Category.POWER, "drive fault": Category.SSD,
+    "cooling/fan fault": Category.CHASSIS,
+}  # fmt: skip
+FIELD: Final = re.compile(
+    r"\s{0,8}(?P<name>[A-Z][A-Za-z/ -]{4,30}?)\s{0,20}: ?(?P<value>[\w -]{0,60})$"
+)
+LAST_EVENTS: Final = frozenset({"ac-failed", "overload", "interlock", "fault"})
+
+
+def read_chassis(text: str, reading: Reading) -> None:
+    seen: set[str] = set()
+    for index, line in lines_of(text):
+        field = FIELD.match(line)
+        if field is None:
+            continue
+        name, value = field["name"].lower(), field["value"].strip().lower()
+        off = name == "system power" and value != "on"
+        if name in FAULTS and value in ("true", "false"):
+            outcome = FAIL if value == "true" else PASS
+            reading.add(CHASSIS, outcome, name, value, FAULTS[name], index)
+        elif off or (name == "last power event" and value in LAST_EVENTS):
+            reading.add(CHASSIS, WARN, name, value, Category.POWER, index)
+        seen.add(name)
+        reading.saw(index)
+    missing = [name for name in FAULTS if name not in seen]
+    if missing:
+        reading.unknown(CHASSIS, f"breaks off before {missing[0]!r}")
+
+
+# Resources by Redfish: Thermal, Power, Sensor and others. Status.Health of each part decides;
+# without it a reading beyond its critical limit. A part that is absent or switched off is
+# not judged, and neither is the sum over parts (``HealthRollup``). Entries of event logs are read
+# as logs, by their time.
+
+REDFISH: Final = "bmc.redfish"
+HEALTH: Final = {"OK": PASS, "Warning": WARN, "Critical": FAIL}
+NOT_THERE: Final = frozenset(
+    {
+        "Absent", "Disabled", "StandbyOffline", "InTest", "Qualified", "UnavailableOffline",
+        "Deferring",
+    }
+)  # fmt: skip
+READINGS: Final = ("ReadingCelsius", "ReadingVolts", "Reading", "ReadingRPM")
+NOT_WITHIN: Final = frozenset({"Status", "Links", "Oem", "Thresholds"})
+MAX_DEPTH: Final = 12
+MAX_PARTS: Final = 20_000
+PARTS: Final = Words(
+    (r"gpu_?sxm|#?hgx_gpu|\bgpu\b(?!.*temp)", Category.GPU),
+    (r"nvswitch|nvlink", Category.NVLINK),
+    (r"dimm|/memory", Category.HOST_MEMORY),
+    (r"drive|nvme|/storage", Category.SSD),
+    (r"networkadapter|\bnic|connectx", Category.NIC),
+    (r"retimer|pcie", Category.IO_BOARD),
+    (r"cpu|/processors/", Category.CPU),
+)
+OF_SENSOR: Final = re.compile(r"temp|volt|power|current|fan|rpm|pump|leak", re.I)
+
+
+def read_redfish(text: str, reading: Reading) -> None:
+    seen = 0
+    for document in documents_of(text, reading):
+        for part, sort in parts_in(document, MAX_DEPTH):
+            seen += 1
+            if seen > MAX_PARTS:
+                reading.skip(None, f"more than {MAX_PARTS:,} parts")
+                return
+            judge_part(part, sort, reading)
+    if not reading.results:
+        reading.unknown(REDFISH, "no part in it says its state")
+    elif reading.num_not_understood and not any(one.outcome in BAD for one in reading.results):
+        reading.unknown(REDFISH, "the document breaks off")
+
+
+def parts_in(value: object, depth: int) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Each object with a state or a reading, and the word for its sort."""
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for one in value:
+            yield from parts_in(one, depth - 1)
+    elif isinstance(value, Mapping):
+        if isinstance(value.get("Status"), Mapping) or any(name in value for name in READINGS):
+            yield value, text_in(value, "@odata.type", "@odata.id")
+        for name, one in value.items():
+            if isinstance(one, Mapping | list) and name not in NOT_WITHIN:
+                yield from parts_in(one, depth - 1)
+
+
+def judge_part(part: Mapping[str, Any], sort: str, reading: Reading) -> None:
+    status = part.get("Status")
+    status = status if isinstance(status, Mapping) else {}
+    if text_in(status, "State") in NOT_THERE:
+        return
+    name = text_in(part, "Name", "Id", "MemberId") or sort.rpartition("/")[2]
+    health = text_in(status, "Health")
+    measured, beyond = reading_of(part)
+    outcome = HEALTH.get(health)
+    said = [f"health {health}" if outcome is not None else "", measured]
+    outcome = beyond if outcome is None else outcome
+    conditions = status.get("Conditions")
+    if isinstance(conditions, list):
+        said += [text_in(one, "Message") for one in conditions[:2] if isinstance(one, Mapping)]
+    if outcome is None:
+        return
+    # The part by its name first: a GPU's temperature is the GPU's.
+    category = None
+    if OF_SENSOR.search(name) is None:
+        where = f"{sort} {text_in(part, '@odata.id')}"
+        category = PARTS.category_in(name) or PARTS.category_in(where)
+    detail = ", ".join(word for word in said if word)
+    reading.add(REDFISH, outcome, name, detail, category or SENSORS.category_in(name))
+
+
+def reading_of(part: Mapping[str, Any]) -> tuple[str, Outcome | None]:
+    """A reading in words, and how it stands to its critical limits; None where it has none."""
+    value = next((part[name] for name in READINGS if is_number(part.get(name))), None)
+    if value is None:
+        return "", None
+    said = f"{value:g} {text_in(part, 'ReadingUnits')}".strip()
+    limits = part.get("Thresholds")
+    limits = limits if isinstance(limits, Mapping) else {}
+
+    def limits_of(side: str) -> list[Any]:
+        inner = [limits.get(f"{side}{grade}") for grade in ("Critical", "Fatal")]
+        found = [part.get(f"{side}Threshold{grade}") for grade in ("Critical", "Fatal")]
+        found += [one.get("Reading") for one in inner if isinstance(one, Mapping)]
+        return [one for one in found if is_number(one)]
+
+    above, below = limits_of("Upper"), limits_of("Lower")
+    if any(value >= limit for limit in above):
+        return f"{said}, beyond its critical limit", FAIL
+    if any(value <= limit for limit in below):
+        return f"{said}, below its critical limit", FAIL
+    return said, PASS if above or below else None
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# The event log as a check of its node. In an incident's folder such a list is read as a log, dated
+# beside the others. Sent as a check, each event that a part of the machine had is a result of that
+# part, at the time that it prints: one that ended passes, one that is more than a day older than
+# the newest row is history. The rows are read by the same signatures. A time without a zone counts
+# as UTC here: the time of the request would make every old event a new one.
+
+EVENT: Final = "bmc.event"
+OLD: Final = timedelta(days=1)
+# A controller keeps some thousand; of a longer list the last ones.
+MOST_ROWS: Final = 20_000
+OFFSET: Final = re.compile(r"[+-]\d\d:?\d\d\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row that a signature knows; ``at`` is None where it has no date."""
+
+    signature: Signature
+    meaning: LineReading
+    part: str
+    words: str
+    at: datetime | None
+    line: int
+
+
+def document_of(text: str) -> tuple[DocumentFormat, int] | None:
+    """The form of an event log, and where it begins; None for any other text."""
+    if SEL_VERBOSE.begins(text):
+        return SEL_VERBOSE, 0
+    lead = len(text) - len(text.lstrip("\ufeff \t\n"))
+    if text[lead : lead + 1] in ("{", "["):
+        of_machines = is_of_machines(text) and '"MessageId"' in text
+        return (JSON_DOCUMENT, lead) if of_machines else None
+    offset = 0
+    for line in text.split("\n"):
+        if is_sel_row(line):
+            return (SEL_LIST, offset) if says_its_state(text) else None
+        offset += len(line) + 1
+    return None
+
+
+def begins_events(head: str) -> bool:
+    return document_of(head) is not None
+
+
+def read_events(text: str, reading: Reading) -> None:
+    found = document_of(text)
+    if found is None:
+        return
+    document, start = found
+    rows = list(rows_in(document, text, start))
+    events = [event for line, row in rows[-MOST_ROWS:] if (event := event_of(row, line))]
+    times = [at for _, row in rows if (at := time_of(placed(row).get("time", "")))]
+    newest = max(times, default=None)
+    last: dict[tuple[str, str], Event] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for event in events:
+        key = event.part, event.words
+        counts[key] = counts.get(key, 0) + 1
+        known = last.get(key)
+        if known is None or known.at is None or event.at is None or event.at >= known.at:
+            last[key] = event
+    told = [tell_event(event, counts[key], newest, reading) for key, event in last.items()]
+    cut = document is JSON_DOCUMENT and not is_whole(text[start:])
+    if cut and (reading.is_good or not any(told)):
+        reading.unknown(EVENT, "the document breaks off")
+    elif not any(told):
+        said = f"no event of a part in {len(rows)} rows"
+        reading.add(EVENT, PASS, None, said, line=1, at=newest)
+
+
+def rows_in(document: DocumentFormat, text: str, start: int) -> Iterator[tuple[int, str]]:
+    """(line, row) of each row with bars."""
+    line, counted = text.count("\n", 0, start) + 1, start
+    for offset, row in document.records(text[start:]):
+        line += text.count("\n", counted, start + offset)
+        counted = start + offset
+        if "|" in row:
+            yield line, row
+
+
+def event_of(row: str, line: int) -> Event | None:
+    """What the signatures make of a row; None where it is none of theirs."""
+    lower = row.lower()
+    for signature in SIGNATURES:
+        if not any(word in lower for word in signature.literals):
+            continue
+        match = signature.pattern.search(row)
+        said = LineReading() if signature.read is None else match and signature.read(match, ())
+        if match is None or said is None:
+            continue
+        cells = [cell.strip() for cell in row.split("|")]
+        module = said.fields.get("gpu_module")
+        part = f"GPU_SXM_{module}" if module else cells[3] if len(cells) > 3 else ""
+        words = cells[4] if len(cells) > 4 else row
+        at = time_of(said.fields.get("time") or placed(row).get("time", ""))
+        return Event(signature, said, part or signature.id, words, at, line)
+    return None
+
+
+def time_of(text: str) -> datetime | None:
+    """``2026-03-14 02:39:11 UTC``; a zone that is a name counts as UTC."""
+    offset = OFFSET.search(text[19:])
+    try:
+        if offset is not None:
+            return datetime.fromisoformat(f"{text[:19]}{offset[0]}").astimezone(UTC)
+        return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC) if text else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def tell_event(event: Event, count: int, newest: datetime | None, reading: Reading) -> bool:
+    """The result of one event; whether there is one."""
+    role = event.meaning.role or event.signature.role
+    ended = event.meaning.fields.get("cleared") == "yes"
+    if role is EvidenceRole.NOISE and not ended:
+        return False
+    outcome, said = WARN, event.words
+    if ended:
+        outcome, said = PASS, f"{said}: ended"
+    elif event.at is None:
+        said = f"{said}: without a date"
+    elif newest is not None and newest - event.at > OLD:
+        said = f"{said}: {(newest - event.at).days} days before the newest"
+    elif role is EvidenceRole.ROOT and not event.meaning.weak:
+        outcome = FAIL
+    said = f"{said}, {count} times" if count > 1 else said
+    category = event.meaning.category or event.signature.category or Category.CHASSIS
+    reading.add(EVENT, outcome, event.part, said, category, event.line, at=event.at)
+    return True

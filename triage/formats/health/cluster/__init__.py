@@ -1,1 +1,0 @@
-"""Formats of what agents of a cluster say of its nodes."""

@@ -1,0 +1,142 @@
+"""The part that somebody's words name: an agent's report, a person's reason, a script's message.
+
+Agents (NVSentinel, gpud) read what drivers and DCGM print and word it anew. A number of the
+driver (Xid) says the part as in the driver's own line; what the driver prints as a consequence,
+or as advice, warns.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from triage.domain.category import Category
+from triage.domain.evidence import EvidenceRole
+from triage.signatures.gpu.catalogue import sxid, xid
+from triage.signatures.host.agent_words import gpu_fields, part_of_reason
+from triage.signatures.pci import bus_id
+
+__all__ = ["Complaint", "Words", "category_in", "complaint_in_words", "complaint_of", "gpu_part"]
+
+# "XID 79 (GPU has fallen off the bus) detected on GPU-6b1f...", "ErrorCode:79"
+XID: Final = re.compile(r"\b(s?)xid[ _:=#-]{0,3}(?:error[ :=]{0,2})?(\d{1,5})\b", re.IGNORECASE)
+DCGM_NAME: Final = re.compile(r"\bDCGM_FR_([A-Z0-9_]{3,60})")
+UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+DIGITS: Final = re.compile(r"\d{1,4}", re.ASCII)
+
+
+class Words:
+    """Patterns in the order in which they are looked for, each with the part that it names."""
+
+    def __init__(self, *rows: tuple[str, Category], flags: re.RegexFlag = re.IGNORECASE) -> None:
+        self.rows = [(re.compile(pattern, flags), category) for pattern, category in rows]
+
+    def category_in(self, text: str) -> Category | None:
+        """The part of the first pattern that is found; None where none is."""
+        return next((category for pattern, category in self.rows if pattern.search(text)), None)
+
+
+# The first word that a name of DCGM's errors holds: a limit of memory is no limit of power.
+DCGM_PARTS: Final = Words(
+    ("FALLEN_OFF|LOST", Category.GPU),
+    ("SRAM", Category.GPU_SRAM),
+    ("DBE|ROW_REMAP|RETIRED|PENDING_PAGE|UNCORRECT|ECC", Category.GPU_HBM),
+    ("NVLINK|NVSWITCH|IMEX|FABRIC", Category.NVLINK),
+    ("THERMAL|TEMP", Category.GPU_THERMAL),
+    ("POWER", Category.POWER),
+    ("PCI|BAR1", Category.IO_BOARD),
+)
+# Plain words: "GPU ECC error" is memory, "NVLink" is no link of the network.
+PLAIN: Final = Words(
+    (r"nv ?link|nvswitch|fabric ?manager|xid\W{0,3}74\b", Category.NVLINK),
+    (r"row ?remap|\bhbm|gpu.{0,40}\b(?:ecc|dbe)\b|xid\W{0,3}(?:48|63|64|94|95)\b",
+     Category.GPU_HBM),
+    (r"fallen off|fell off|xid\W{0,3}79\b|pcie|\blane|bus width|link width", Category.IO_BOARD),
+    (r"xid\W{0,3}(?:119|120)\b|\bgsp\b", Category.GPU_GSP),
+    (r"gpu.{0,40}(?:therm|temp|hot|throttl)|therm\w*.{0,20}gpu", Category.GPU_THERMAL),
+    (r"\bpsu\b|power ?supply|power brake", Category.POWER),
+    (r"\bnvme|\bssd\b|\bdisk (?:fail|error)", Category.SSD),
+    (r"\bdimm|\bmce\b|host memory|\bedac\b|mem(?:ory)? ecc", Category.HOST_MEMORY),
+    (r"infiniband|\bib\d?\b|\bib[_ ]|link (?:down|flap)|\btransceiver|\bcable|\broce\b",
+     Category.NETWORK),
+    (r"\bhca\b|\bnic\b|\bmlx5|\bconnectx", Category.NIC),
+    (r"\bfan\b|chassis|motherboard|baseboard", Category.CHASSIS),
+    (r"\bgpu|\bxid|cuda|dcgm|nvidia-smi", Category.GPU),
+    (r"\blustre|\bnfs|\bgpfs|\bweka|file ?system|\bmount", Category.STORAGE),
+    (r"maintenance|upgrade|reimag|firmware update|reboot requested", Category.HOST_MAINTENANCE),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """The part that a report is about; ``follows`` where it is only what a fault brings along.
+
+    ``gpu`` is ``dddd:bb:dd``, ``gpu 3`` or a uuid, as far as the words name one.
+    """
+
+    category: Category | None = None
+    follows: bool = False
+    gpu: str | None = None
+
+
+@lru_cache(maxsize=4096)
+def complaint_of(words: str, codes: tuple[str, ...] = ()) -> Complaint:
+    """What some words complain of; ``codes`` are numbers or names of errors beside them.
+
+    >>> complaint_of("GPU has fallen off the bus", ("79",)).category
+    <Category.GPU: 'gpu'>
+    """
+    gpu = named_gpu(words)
+    for code in codes:
+        entry = xid(int(code)) if DIGITS.fullmatch(code) else None
+        if entry is not None and entry.category is not None:
+            return Complaint(entry.category, entry.role is not EvidenceRole.ROOT, gpu)
+        if (category := of_dcgm(code)) is not None:
+            return Complaint(category, gpu=gpu)
+    number = XID.search(words)
+    if number is not None:
+        known = (sxid if number[1] else xid)(int(number[2]))
+        if known is not None and known.category is not None:
+            return Complaint(known.category, known.role is not EvidenceRole.ROOT, gpu)
+    if (category := of_dcgm(words)) is not None:
+        return Complaint(category, gpu=gpu)
+    part = part_of_reason(words)
+    return Complaint(part.category, part.after_the_job, gpu)
+
+
+def category_in(text: str) -> Category | None:
+    """The part that a person or a script names in plain words; None where they name none."""
+    return PLAIN.category_in(text)
+
+
+def complaint_in_words(words: str) -> Complaint:
+    """The part in a script's words: as agents word it, else as people do."""
+    complaint = complaint_of(words)
+    if complaint.category in (None, Category.GPU):
+        return Complaint(category_in(words) or complaint.category, complaint.follows, complaint.gpu)
+    return complaint
+
+
+def of_dcgm(words: str) -> Category | None:
+    """The part of the first DCGM error that some words name."""
+    found = DCGM_NAME.search(words)
+    return None if found is None else DCGM_PARTS.category_in(found[1]) or Category.GPU
+
+
+def named_gpu(words: str) -> str | None:
+    gpu, fields = gpu_fields(words[:1000])
+    if gpu is not None:
+        return gpu
+    if "gpu_uuid" in fields:
+        return fields["gpu_uuid"]
+    return f"gpu {fields['gpu_index']}" if "gpu_index" in fields else None
+
+
+def gpu_part(value: str) -> str | None:
+    """``0000:6d:00`` of an address, ``gpu 3`` of a number, else a uuid; None for other words."""
+    address = bus_id(value) if ":" in value else None
+    if address is not None:
+        return address
+    if UUID.fullmatch(value.strip()):
+        return value.strip()
+    return f"gpu {int(value)}" if DIGITS.fullmatch(value.strip()) else None

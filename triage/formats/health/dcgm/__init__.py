@@ -1,1 +1,0 @@
-"""Formats of what DCGM prints: health watches, diagnoses over several nodes, links."""

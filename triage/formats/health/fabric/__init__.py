@@ -1,1 +1,0 @@
-"""Formats of what tools say of links of a fabric."""

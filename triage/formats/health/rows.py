@@ -1,0 +1,327 @@
+"""Reports that a table alone tells how to read: lines of text, or items of JSON, as results.
+
+A row of the table has a pattern, or a path of keys, and templates of what it says: ``{name}`` is a
+group of the pattern or a value of the item, ``{name,other}`` the first that is not empty,
+``{name|filter}`` is changed by one of :data:`FILTERS`. What stands in brackets is left out where
+a value in it is empty.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, cast
+
+from triage.domain.category import Category
+from triage.domain.health import Outcome
+from triage.formats.health.complaints import (
+    Complaint,
+    category_in,
+    complaint_in_words,
+    complaint_of,
+    gpu_part,
+)
+from triage.formats.health.json_report import documents_of, items_of, moment, text_in
+from triage.formats.health.reading import (
+    BAD,
+    FAIL,
+    PASS,
+    SKIPPED,
+    WARN,
+    Reading,
+    check_name,
+    lines_of,
+)
+
+__all__ = [
+    "FILTERS", "SPEAKERS", "STATUSES", "Item", "Items", "Lines", "ResultSpec", "Row", "Template",
+]  # fmt: skip
+
+# The words of most tools; a row may give others.
+STATUSES: Final = {
+    "ok": PASS, "pass": PASS, "passed": PASS, "healthy": PASS, "success": PASS,
+    "fail": FAIL, "failed": FAIL, "critical": FAIL, "error": FAIL,
+    "warn": WARN, "warning": WARN, "unhealthy": WARN, "degraded": WARN,
+    "skip": SKIPPED, "skipped": SKIPPED, "unknown": SKIPPED, "incomplete": SKIPPED,
+}  # fmt: skip
+NAME_WORDS: Final = 5
+FILTERS: Final[Mapping[str, Callable[[str], str]]] = {
+    "number": lambda text: str(int(text)) if text.isdecimal() else text,
+    "lower": str.lower,
+    "spaced": lambda text: re.sub("[_-]", " ", text),
+    "first": lambda text: " ".join(text.split()[:NAME_WORDS]),
+    "words": lambda text: " ".join(re.sub(r"\d+", "", text).split()[:NAME_WORDS]),
+    "gpu": lambda text: gpu_part(text) or "",
+}
+# Whose words name the part: an agent's, a person's, or a script's that words it as either.
+SPEAKERS: Final[Mapping[str, Callable[[str], Complaint]]] = {
+    "agent": complaint_of,
+    "person": lambda words: Complaint(category_in(words)),
+    "script": complaint_in_words,
+}
+PLACE: Final = re.compile(r"\{([\w.,]+)(?:\|(\w+))?\}")
+OPTIONAL: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
+MAX_LISTED: Final = 4
+MAX_NODE: Final = 256
+
+Values = Callable[[str], str]
+"""The value of a name, empty for none."""
+
+
+class Template:
+    """One text with values in it: pieces of text and (names, filter), by parts in brackets."""
+
+    def __init__(self, text: str) -> None:
+        self.names: set[str] = set()
+        self.filters: set[str] = set()
+        self.parts = [
+            (one[1] is not None, self.pieces(one[1] or one[2] or ""))
+            for one in OPTIONAL.finditer(text)
+        ]
+
+    def pieces(self, text: str) -> list[str | tuple[list[str], str]]:
+        """What ``text`` is made of."""
+        found: list[str | tuple[list[str], str]] = []
+        end = 0
+        for place in PLACE.finditer(text):
+            names, name_of_filter = place[1].split(","), place[2] or ""
+            self.names.update(names)
+            self.filters.update({name_of_filter} - {""})
+            found += [text[end : place.start()], (names, name_of_filter)]
+            end = place.end()
+        return [*found, text[end:]]
+
+    def fill(self, values: Values) -> str:
+        """The text with these values."""
+        told = ""
+        for optional, pieces in self.parts:
+            part = ""
+            for piece in pieces:
+                if isinstance(piece, str):
+                    part += piece
+                    continue
+                value = next((one for name in piece[0] if (one := values(name))), "")
+                if optional and not value:
+                    break
+                part += FILTERS[piece[1]](value) if piece[1] else value
+            else:
+                told += part
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSpec:
+    """What one row says: its templates by key, and what they are looked up in.
+
+    ``pick`` are values that a pattern finds in others: (value, pattern[, what is usual]).
+    ``outcomes`` are asked in order; without any, :data:`STATUSES` are known.
+    The words of ``complaint`` are read as those of ``by``, one of :data:`SPEAKERS`: they name the
+    category where ``category`` does not, and the GPU where ``part`` does not (of good results
+    only with ``part_always``). A fault that follows from another one is as ``follows`` says: it
+    warns, or fails and accuses nobody.
+    """
+
+    templates: Mapping[str, Template]
+    outcomes: Sequence[tuple[re.Pattern[str], Outcome]]
+    categories: Mapping[str, Category]
+    complaint: Sequence[Template]
+    by: str
+    follows: str
+    part_always: bool
+    pick: Mapping[str, Sequence[str]]
+
+    def fill(self, key: str, values: Values) -> str:
+        """The text of one key, empty where the row does not give it."""
+        template = self.templates.get(key)
+        return "" if template is None else template.fill(values)
+
+    def picked(self, values: Values) -> Values:
+        """``values`` with those that a pattern finds in one of them, else what is usual."""
+
+        def value(name: str) -> str:
+            if name not in self.pick:
+                return values(name)
+            source, pattern, *usual = self.pick[name]
+            found = re.search(pattern, values(source))
+            return found[found.lastindex or 0] if found else "".join(usual)
+
+        return value
+
+    def tell(self, values: Values, line: int, reading: Reading) -> None:
+        """The result of these values."""
+        values = self.picked(values) if self.pick else values
+        family, _, name = self.fill("check", values).partition(".")
+        check = check_name(family, name)
+        part = self.fill("part", values)
+        if "unknown" in self.templates:
+            reading.unknown(check, self.fill("unknown", values), part or None, line)
+            return
+        status = self.fill("outcome", values).strip()
+        outcome = None if self.outcomes else STATUSES.get(status.lower())
+        for pattern, meant in self.outcomes:
+            if pattern.fullmatch(status) is not None:
+                outcome = meant
+                break
+        if outcome is None:
+            if "otherwise" in self.templates:
+                reading.skip(line, self.fill("otherwise", values))
+            else:
+                reading.unknown(check, f"status {status[:40]!r}", line=line)
+            return
+        category = self.categories.get(self.fill("category", values), self.categories.get("*"))
+        complaint = Complaint()
+        if self.part_always or outcome in BAD:
+            told = [SPEAKERS[self.by](words.fill(values)) for words in self.complaint]
+            complaint = told[0] if told else complaint
+            category = category or next((one.category for one in told if one.category), None)
+            part = part or complaint.gpu or ""
+        if complaint.follows and self.follows == "nobody":
+            category = None
+        elif complaint.follows and self.follows and outcome is FAIL:
+            outcome = WARN
+        at, node = self.fill("at", values), self.fill("node", values)[:MAX_NODE] or None
+        detail, dated = self.fill("detail", values), moment(at) if at else None
+        reading.add(check, outcome, part, detail, category, line, at=dated, node=node)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A sort of line. With ``keep`` its groups count for the lines below it, too; it needs the
+    value ``needs`` where that is given. What is ``aside`` is no line of the report.
+    """
+
+    pattern: str
+    told: ResultSpec | None
+    keep: bool = False
+    needs: str = ""
+    aside: bool = False
+
+    @cached_property
+    def match(self) -> "Callable[[str], re.Match[str] | None]":
+        """What the pattern finds: at the beginning of the line where it begins with ``^``."""
+        compiled = re.compile(self.pattern.removeprefix("^"))
+        return compiled.match if self.pattern.startswith("^") else compiled.search
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Reads lines: the first row that matches tells. ``odd`` is said of lines that none matches,
+    ``silent`` where all results are skipped;
+    ``end`` and ``none`` are (check, why) where the value ``ended`` is empty, or nothing is told.
+    """
+
+    rows: Sequence[Row]
+    odd: str = ""
+    silent: str = ""
+    end: tuple[str, str] | None = None
+    none: tuple[str, str] | None = None
+
+    def __call__(self, text: str, reading: Reading) -> None:
+        """The results of ``text``."""
+        kept: dict[str, str] = {}
+        for index, line in lines_of(text):
+            for row in self.rows:
+                if (row.needs and not kept.get(row.needs)) or (found := row.match(line)) is None:
+                    continue
+                groups = {name: value.strip() for name, value in found.groupdict("").items()}
+                if row.keep:
+                    kept |= groups
+                if not row.aside:
+                    reading.saw(index)
+                if row.told is not None:
+                    values = {**kept, **groups, "line": line}
+                    row.told.tell(lambda name, known=values: known.get(name, ""), index, reading)  # type: ignore[misc]
+                break
+            else:
+                if self.odd and line.strip():
+                    reading.skip(index, self.odd)
+        if self.end is not None and not (kept.get("ended") and reading.results):
+            reading.unknown(*self.end, line=reading.last_line)
+        if self.none is not None:
+            reading.none_found(*self.none)
+        if self.silent and {one.outcome for one in reading.results} == {SKIPPED}:
+            reading.skip(1, self.silent)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A sort of item: what the keys of ``path`` lead to, one below the other, in each document.
+
+    ``above.NAME`` is a value of what stands around it. ``has`` are values without which it is none.
+    """
+
+    path: Sequence[str]
+    told: ResultSpec
+    has: Sequence[str] = ()
+
+    def values(self, levels: Sequence[Mapping[str, Any]]) -> Values:
+        """The values of an item and of what stands around it, innermost last."""
+
+        def value(name: str) -> str:
+            if name.startswith("above."):
+                around = (value_at(level, name[6:]) for level in reversed(levels[:-1]))
+                return next((one for one in around if one), "")
+            return value_at(levels[-1], name)
+
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Reads documents of JSON: each object of the list that a document is, or itself. Where
+    ``holds`` is given, one that lacks this key stands for those of its values that have it.
+    """
+
+    items: Sequence[Item]
+    holds: str = ""
+    none: tuple[str, str] | None = None
+
+    def __call__(self, text: str, reading: Reading) -> None:
+        """The results of ``text``."""
+        for document in documents_of(text, reading):
+            for entry in self.entries(document):
+                for item in self.items:
+                    for levels in levels_below([entry], item.path):
+                        if reading.full:
+                            return
+                        values = item.values(levels)
+                        if all(map(values, item.has)):
+                            item.told.tell(values, 1, reading)
+                        else:
+                            reading.skip(1, item.told.fill("otherwise", item.told.picked(values)))
+        if self.none is not None:
+            reading.none_found(*self.none)
+
+    def entries(self, document: object) -> Iterator[Mapping[str, Any]]:
+        """The objects that items are looked for in."""
+        for entry in items_of(document):
+            if not self.holds or self.holds in entry:
+                yield entry
+            else:
+                inner = (one for one in entry.values() if isinstance(one, Mapping))
+                yield from (one for one in inner if self.holds in one)
+
+
+def levels_below(
+    levels: list[Mapping[str, Any]], path: Sequence[str]
+) -> Iterator[list[Mapping[str, Any]]]:
+    """The objects that ``path`` leads to from the last of ``levels``, each below the others."""
+    if not path:
+        yield levels
+        return
+    for one in items_of(levels[-1].get(path[0])):
+        yield from levels_below([*levels, one], path[1:])
+
+
+def value_at(level: Mapping[str, Any], name: str) -> str:
+    """The text at ``name``, in which dots lead into objects; of a list its first texts."""
+    *outer, last = name.split(".")
+    for one in outer:
+        inner = level.get(one)
+        if not isinstance(inner, Mapping):
+            return ""
+        level = cast("Mapping[str, Any]", inner)
+    value = level.get(last)
+    if isinstance(value, list):
+        return ", ".join([one for one in value if isinstance(one, str)][:MAX_LISTED])
+    return text_in(level, last)

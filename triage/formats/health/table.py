@@ -1,0 +1,276 @@
+"""The table of formats of checks: TOML files, each with the readers in the module beside it.
+
+A ``[[format]]`` says how its files begin and how they are read: by ``[[format.line]]`` or
+``[[format.item]]`` alone (:mod:`rows`), or by the function that ``read`` names. A ``[[tool]]`` is
+a row of docs/formats.md, which the formats behind it share. What is wrong with a file is told with
+its line, all of it at once.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import resources
+from types import ModuleType
+from typing import Any, ClassVar, Final, NamedTuple
+
+from triage.domain.category import Category
+from triage.domain.health import Outcome
+from triage.errors import UsageError
+from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.reading import Reading
+from triage.formats.health.rows import (
+    FILTERS,
+    SPEAKERS,
+    Item,
+    Items,
+    Lines,
+    ResultSpec,
+    Row,
+    Template,
+)
+from triage.signatures.form import EntryTable, TomlFile
+
+__all__ = [
+    "Begins",
+    "FaultyTable",
+    "FormatFile",
+    "Tool",
+    "data_of",
+    "file_beside",
+    "formats_of",
+    "load",
+    "tools_of",
+]
+
+KEYS: Final = (
+    "name", "tool", "words", "starts", "begins", "first_lines", "read", "log", "sent", "cut_as",
+    "ends", "part", "example", "near_miss", "line", "item", "odd", "silent", "end", "none", "holds",
+)  # fmt: skip
+TEMPLATES: Final = (
+    "check", "outcome", "part", "detail", "category", "node", "at", "unknown",
+    "otherwise",
+)  # fmt: skip
+SAYS: Final = (
+    *TEMPLATES, "outcomes", "categories", "complaint", "by", "follows", "part_always", "pick",
+)  # fmt: skip
+LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *SAYS)
+ITEM_KEYS: Final = ("path", "has", *SAYS)
+TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns")
+# Whether the lines of such a file are read as a log, too: those around the report, all, or none.
+LOGS: Final = ("around", "all", "none")
+FOLLOWS: Final = ("", "warn", "nobody")
+BLANK: Final = "\ufeff \t\r\n"
+
+
+class FaultyTable(UsageError):
+    """A file of the table is wrong; the message names each place."""
+
+
+class FormatFile(TomlFile):
+    """A file of ours: its texts are as long as they have to be."""
+
+    max_text: ClassVar = 4000
+    max_texts: ClassVar = 50
+    one_line: ClassVar = False
+
+
+@dataclass(frozen=True)
+class Begins:
+    """How a file begins: with one of the letters ``starts``, if any, and with all ``patterns``
+    in it; in its first ``first_lines`` lines where that is not 0.
+    """
+
+    patterns: tuple[str, ...]
+    starts: tuple[str, ...] = ()
+    first_lines: int = 0
+
+    @cached_property
+    def compiled(self) -> "tuple[re.Pattern[str], ...]":
+        """The patterns, compiled when a file is first asked."""
+        return tuple(re.compile(one, re.MULTILINE) for one in self.patterns)
+
+    def __call__(self, head: str) -> bool:
+        """Whether ``head`` is the beginning of such a file."""
+        if self.starts and not head.lstrip(BLANK).startswith(self.starts):
+            return False
+        if self.first_lines:
+            head = "\n".join(head.split("\n", self.first_lines)[: self.first_lines])
+        return all(one.search(head) is not None for one in self.compiled)
+
+
+class Tool(NamedTuple):
+    """What is read of a tool: a row of docs/formats.md."""
+
+    name: str
+    checks: str
+    fails: str
+    warns: str
+
+
+def load(module: ModuleType, *more: ModuleType) -> tuple[CheckFormat, ...]:
+    """The formats of the file beside ``module``, in order, with the readers of these modules.
+
+    Raises :class:`FaultyTable`.
+    """
+    file = file_beside(module.__name__)
+    names = {name: value for one in (module, *more) for name, value in vars(one).items()}
+    found = formats_of(file, names)
+    tools_of(file)
+    if file.faults:
+        raise FaultyTable("; ".join(map(str, file.faults)))
+    return found
+
+
+@lru_cache(maxsize=32)
+def file_beside(module: str) -> FormatFile:
+    """The file beside the module of this name."""
+    package, _, name = module.rpartition(".")
+    path = resources.files(package).joinpath(f"{name}.toml")
+    return FormatFile(str(path), path.read_bytes())
+
+
+def data_of(module: str) -> Mapping[str, Any]:
+    """What else stands in the file beside a module, by the names of its tables."""
+    return file_beside(module).raw
+
+
+def tools_of(file: FormatFile) -> list[Tool]:
+    """The rows for docs/formats.md. A format without one is a fault, and so is the reverse."""
+    named = {one.raw.get("tool"): one for one in file.tables("format", KEYS)}
+    tables = {one.text("id"): one for one in file.tables("tool", TOOL_KEYS)}
+    for name in named.keys() - tables.keys():
+        named[name].fault("tool", f"there is no tool {name!r}")
+    for name in tables.keys() - named.keys():
+        tables[name].fault("id", f"no format is of the tool {name!r}")
+    keys = TOOL_KEYS[1:]
+    return [Tool(*(str(one.raw.get(key, "")) for key in keys)) for one in tables.values()]
+
+
+def formats_of(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
+    """The formats of a file; ``names`` are the functions beside it. Faults are the file's."""
+    rows = {"line": 0, "item": 0}
+    return tuple(format_of(table, names, rows) for table in file.tables("format", KEYS))
+
+
+def format_of(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]) -> CheckFormat:
+    """One format; ``rows`` counts the rows of the file before it."""
+    log = table.raw.get("log", "around")
+    if log not in LOGS:
+        table.fault("log", f"log {log!r} is none of {', '.join(LOGS)}")
+    begins: Callable[[str], bool] = function_of(table, "begins", names) or Begins(
+        table.texts("begins"), tuple(table.raw.get("starts", "")), table.number("first_lines")
+    )
+    parse = function_of(table, "read", names) or rows_of(table, rows)
+    return CheckFormat(
+        table.text("name"),
+        begins,
+        parse,
+        report=log != "all",
+        lines=log != "none",
+        words=table.texts("words"),
+        cut_as=str(table.raw.get("cut_as", "")),
+        ends=pattern_of(table, "ends"),
+        part=pattern_of(table, "part"),
+        sent=table.flag("sent"),
+        example=table.text("example"),
+        near_miss=table.text("near_miss"),
+    )
+
+
+def function_of(table: EntryTable, key: str, names: Mapping[str, Any]) -> Any:
+    """The function that a key names; None where it is not given, or patterns stand there."""
+    name = table.raw.get(key)
+    if not isinstance(name, str):
+        return None
+    if not callable(names.get(name)):
+        table.fault(key, f"there is no function {name!r} in the module beside the file")
+        return None
+    return names[name]
+
+
+def pattern_of(table: EntryTable, key: str) -> "re.Pattern[str] | None":
+    pattern = table.raw.get(key)
+    try:
+        return None if pattern is None else re.compile(pattern, re.MULTILINE)
+    except (re.error, TypeError) as error:
+        table.fault(key, f"the pattern cannot be read: {error}")
+        return None
+
+
+def rows_of(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading], None]:
+    """The reader that the rows of a format are."""
+    kinds = [kind for kind in rows if table.raw.get(kind)]
+    if len(kinds) != 1:
+        table.fault("read", "give read, or [[format.line]], or [[format.item]]")
+        return Lines(())
+    tables = []
+    for raw in table.raw[kinds[0]]:
+        tables.append(EntryTable(table.file, (f"format.{kinds[0]}", rows[kinds[0]]), raw))
+        rows[kinds[0]] += 1
+    none = pair_of(table, "none")
+    if kinds == ["item"]:
+        return Items([item_of(one) for one in tables], str(table.raw.get("holds", "")), none)
+    end = pair_of(table, "end")
+    odd, silent = (str(table.raw.get(key, "")) for key in ("odd", "silent"))
+    return Lines([row_of(one) for one in tables], odd, silent, end, none)
+
+
+def pair_of(table: EntryTable, key: str) -> tuple[str, str] | None:
+    """A check and why it says nothing."""
+    texts = table.texts(key)
+    if len(texts) not in (0, 2):
+        table.fault(key, f"{key} must be a check and why it is unknown")
+    return (texts[0], texts[1]) if len(texts) == 2 else None
+
+
+def row_of(table: EntryTable) -> Row:
+    table.check_keys(LINE_KEYS)
+    table.raw = {"pattern": "", **table.raw}
+    told = spec_of(table) if "check" in table.raw else None
+    needs = str(table.raw.get("needs", ""))
+    return Row(table.text("pattern"), told, table.flag("keep"), needs, table.flag("aside"))
+
+
+def item_of(table: EntryTable) -> Item:
+    table.check_keys(ITEM_KEYS)
+    return Item(table.texts("path"), spec_of(table), table.texts("has"))
+
+
+def spec_of(table: EntryTable) -> ResultSpec:
+    """What a row says."""
+    by = table.raw.get("by", "script")
+    if by not in SPEAKERS:
+        table.fault("by", f"by {by!r} is none of {', '.join(SPEAKERS)}")
+    follows = table.raw.get("follows", "")
+    if follows not in FOLLOWS:
+        table.fault("follows", f"follows {follows!r} is none of {', '.join(FOLLOWS[1:])}")
+    if "outcome" not in table.raw and "unknown" not in table.raw:
+        table.fault("outcome", "outcome is missing")
+    templates = {key: Template(table.text(key)) for key in TEMPLATES if key in table.raw}
+    complaint = [Template(one) for one in table.texts("complaint")]
+    for key, template in (*templates.items(), *(("complaint", one) for one in complaint)):
+        for name in template.filters - FILTERS.keys():
+            table.fault(key, f"the filter {name!r} is none of {', '.join(FILTERS)}")
+    outcomes = []
+    for word, pattern in table.raw.get("outcomes", {}).items():
+        outcome = table.one_of("outcomes", word, Outcome)
+        try:
+            compiled = re.compile(pattern, re.IGNORECASE)
+        except (re.error, TypeError) as error:
+            table.fault("outcomes", f"the pattern cannot be read: {error}")
+        else:
+            outcomes += [] if outcome is None else [(compiled, outcome)]
+    categories = {
+        said: found
+        for said, word in table.raw.get("categories", {}).items()
+        if (found := table.one_of("categories", word, Category)) is not None
+    }
+    category = str(table.raw.get("category", ""))
+    if not categories and category:
+        literal = table.word("category", Category)
+        categories = {category: literal} if literal is not None else {}
+    return ResultSpec(
+        templates, outcomes, categories, complaint, by, follows, table.flag("part_always"),
+        table.raw.get("pick", {}),
+    )  # fmt: skip
