@@ -82,7 +82,7 @@ def sized() -> Iterator[tuple[str, int]]:
             yield case, ranks
 
 
-@pytest.mark.parametrize(("case", "ranks"), sized())
+@pytest.mark.parametrize(("case", "ranks"), [*sized()])
 def test_case(case: str, ranks: int, tmp_path: Path) -> None:
     kind, options = CASES[case]
     truth = simulate(kind, tmp_path / "job", ranks=ranks, **{"entries": 400, **options})
