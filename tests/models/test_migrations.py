@@ -1,10 +1,6 @@
 """Migrations: as the tables say, down and up again with data, killed half way, two at once."""
 
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -12,36 +8,13 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Index, PrimaryKeyConstraint, UniqueConstraint, event, inspect, select, text
 
 from models import Base, Cluster
+from tests.models.killing import killed, migrating
 from tests.store.conftest import NOW
 from triage.errors import UsageError
 from triage.store.database.engine import Database
 from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
 
-ROOT = Path(__file__).parents[2]
 TABLES = set(Base.metadata.tables)
-# Migrates, and stops for good after so many statements that change a table.
-KILLED = """
-import os, signal, sys
-from sqlalchemy import event
-from triage.settings import Settings
-from triage.store.database.engine import open_database
-from triage.store.database.migrate import migrate
-database = open_database(Settings(database_url=sys.argv[1]))
-left = int(sys.argv[2])
-@event.listens_for(database.engine, "after_cursor_execute")
-def count(connection, cursor, statement, *rest):
-    global left
-    if statement.lstrip().upper().startswith(("CREATE", "DROP", "INSERT INTO ALEMBIC")):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-migrate(database, *sys.argv[3:])
-print(sys.argv[2], "done")
-"""
-
-
-def address(database: Database) -> str:
-    return database.engine.url.render_as_string(hide_password=False)
 
 
 def tables_of(database: Database) -> set[str]:
@@ -125,15 +98,6 @@ def test_what_is_there_stays_when_it_is_asked_again(empty):
             assert len(session.execute(select(table)).all()) == 1
 
 
-def killed(database: Database, after: int, *to: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, address(database), str(after), *to],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False,
-        timeout=300,
-    )  # fmt: skip
-    return done.returncode
-
-
 @pytest.mark.parametrize("after", [1, 12, 40])
 def test_killed_on_the_way_up_it_is_migrated_afterwards(empty, after):
     seen = 0
@@ -165,17 +129,10 @@ def test_killed_on_the_way_down_nothing_is_lost(empty):
 
 
 def test_two_processes_migrate_at_once(empty):
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", KILLED, address(empty), "-1"], cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-        )
-        for _ in range(3)
-    ]  # fmt: skip
+    runs = [migrating(empty) for _ in range(3)]
     for one in runs:
-        _, said = one.communicate(timeout=300)
-        assert one.returncode == 0, said.decode()[-2000:]
+        one.join(300)
+    assert [one.exitcode for one in runs] == [0, 0, 0]
 
     assert current_revision(empty) == head_revision()
     assert tables_of(empty) == TABLES

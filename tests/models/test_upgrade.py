@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import MetaData, func, inspect, select, text
 
-from tests.models.test_migrations import killed
+from tests.models.killing import killed
 from tests.store.conftest import NOW
 from tests.support.servers import postgres_database
 from tests.support.waiting import eventually

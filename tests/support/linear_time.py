@@ -10,10 +10,10 @@ from triage.signatures.signature import Signature
 __all__ = ["SIZES", "attempt", "hostile", "is_linear"]
 
 KIB = 1024
-SIZES = (8 * KIB, 16 * KIB, 32 * KIB)
+SIZES = (4 * KIB, 8 * KIB, 16 * KIB)
 # Twice the line may take this many times as long: 2 is linear, 4 is quadratic.
 GROWTH = 2.5
-BELOW_NOTICE_S = 0.001
+BELOW_NOTICE_S = 0.0005
 ATTEMPTS = 10
 
 

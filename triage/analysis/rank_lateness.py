@@ -27,7 +27,7 @@ def lateness_rows(answer: Answer, weighed: Weighing | None) -> list[dict[str, An
 def measured_rows(weighed: Weighing) -> Iterator[dict[str, Any]]:
     assert weighed.view is not None
     snapshot = weighed.view.case.snapshot
-    lateness = measure(snapshot, snapshot.node_of)
+    lateness = measure(snapshot)
     if lateness is None:
         return
     node_of = weighed.dated.fleet.node_of

@@ -14,7 +14,7 @@ from triage.domain.report import Answer
 
 Dump = dict[str, Any]
 Form = Callable[[Dump], None]
-JOB: dict[str, Any] = {"ranks": 8, "tp": 2, "pp": 2, "seed": 7, "entries": 4000, "frames": 0}
+JOB: dict[str, Any] = {"ranks": 8, "tp": 2, "pp": 2, "seed": 7, "entries": 1000, "frames": 0}
 
 
 def rename(dump: Dump, backend: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.lateness import Lateness, measure
+from triage.analysis.waiting.lateness import Lateness, measure, measure_from
 from triage.domain.arrays import Flags
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -51,7 +51,7 @@ class Straggler:
         """The findings on ``case``."""
         if case.moving or (case.graph.places and not case.in_flight):
             return
-        late = measure(case.snapshot, case.snapshot.node_of)
+        late = measure(case.snapshot)
         if late is None or late.num_steps < 3:
             return
         delay = late.delay_ms
@@ -108,7 +108,7 @@ def late_by_any_clock(case: Case, least: float) -> Flags:
     Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
     looks as lateness does.
     """
-    late = measure(case.snapshot, case.snapshot.node_of, told_from=0.0)
+    late = measure_from(case.snapshot, 0.0)
     if late is None:
         return np.zeros(len(case.snapshot.digests), np.bool_)
     found: Flags = late.delay_ms > least

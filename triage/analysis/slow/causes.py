@@ -148,12 +148,12 @@ def slow_stage(times: OwnTime, *, piped: bool) -> tuple[int, float] | None:
     return (most, lost) if lost >= LEAST_STAGE_SHARE * times.step_ns else None
 
 
-def waited_for_data(rows: FinishedOperations, ends: Flags, times: OwnTime) -> float | None:
+def waited_for_data(rows: FinishedOperations, times: OwnTime) -> float | None:
     """How long every host pauses between two steps at the least, ns; None where it is little.
 
     A host that pauses issues its next operation only after the end of the step was noticed.
     """
-    at = np.flatnonzero(ends[:-1])
+    at = np.flatnonzero(times.ends[:-1])
     at = at[(rows.digest[at] == rows.digest[at + 1]) & ~rows.first[at + 1]]
     noticed = rows.completed[at]
     good = ~np.isnan(noticed)

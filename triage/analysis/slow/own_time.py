@@ -41,7 +41,7 @@ class OwnTime:
     nearest peers have: before the first operation of a step, and within it. ``wide`` is how much
     more it has than all ranks of its stage. ``steady`` is the share of steps in which ``within``
     is positive, ``start_steady`` that of ``start``. ``stage`` numbers the stages; ``step_ns`` is
-    how long a step takes.
+    how long a step takes, and ``ends`` are the rows that end one.
     """
 
     own: F64
@@ -54,6 +54,7 @@ class OwnTime:
     stage: I64
     step_ns: float
     num_steps: int
+    ends: Flags
 
 
 def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
@@ -87,8 +88,9 @@ def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
     start, start_steady, _ = summed(near, ahead, starts, passed, count)
     within, steady, compared = summed(near, ahead, ~starts, passed, count)
     return OwnTime(
-        own, start, within, wide, steady, start_steady, compared, stage, step_ns, num_steps
-    )
+        own, start, within, wide, steady, start_steady, compared, stage, step_ns, num_steps,
+        boundary,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

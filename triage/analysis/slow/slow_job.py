@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from triage.analysis.slow.causes import (
     waited_for_data,
 )
 from triage.analysis.slow.judge import OddOne, odd_ones
-from triage.analysis.slow.own_time import OwnTime, measure_own_time, step_ends
+from triage.analysis.slow.own_time import OwnTime, measure_own_time
 from triage.analysis.snapshots.finished import FinishedOperations, finished_operations
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.lateness import measure
@@ -40,13 +41,10 @@ def slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
     found = slow_ranks(snapshot)
     if found is None:
         return None
-    ends = step_ends(found.rows)
-    if ends is None:
-        return None
     rows, times, piped = found.rows, found.times, bool(found.rows.p2p.any())
     stage = slow_stage(times, piped=piped)
     groups = slow_groups(rows, times)
-    pause = waited_for_data(rows, ends, times)
+    pause = waited_for_data(rows, times)
     waited = waited_by_all(rows, times, over_stages(rows, times, piped=piped))
     # Ranks wait for a slow one, also where that is not seen; links and data cost more beside it.
     lost = max([waited, *(odd.late_ns for odd in found.odd)]) + (stage[1] if stage else 0.0)
@@ -59,7 +57,7 @@ def slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
         parts.append(teller.of_stage(times, *stage))
     if pause is not None:
         parts.append(teller.part(SlowCause.INPUT_BOUND, pause, "all ranks wait for their hosts"))
-    parts += teller.of_pace(found, ends)
+    parts += teller.of_pace(found)
     if not parts:
         return None
     parts.sort(key=lambda part: (-part.ms_per_step, part.cause, part.ranks))
@@ -87,8 +85,24 @@ class SlowRanks:
     odd: tuple[OddOne, ...]
 
 
+# A detector asks first, then whoever adds up the lost time. The rows of a large job are not kept
+# from one to the other: there is no room for them.
+COMPARED: WeakKeyDictionary[Snapshot, SlowRanks | None] = WeakKeyDictionary()
+MOST_KEPT_ROWS: Final = 200_000
+
+
 def slow_ranks(snapshot: Snapshot) -> SlowRanks | None:
     """Who is slow; None without durations, or on too little data."""
+    if snapshot in COMPARED:
+        return COMPARED[snapshot]
+    found = compare_ranks(snapshot)
+    if found is None or len(found.rows.digest) <= MOST_KEPT_ROWS:
+        COMPARED[snapshot] = found
+    return found
+
+
+def compare_ranks(snapshot: Snapshot) -> SlowRanks | None:
+    """As :func:`slow_ranks`, computed anew."""
     if not any(digest.history.timed for digest in snapshot.digests[:64]):
         return None
     rows = finished_operations(snapshot)
@@ -101,7 +115,7 @@ def slow_ranks(snapshot: Snapshot) -> SlowRanks | None:
 
 def issued_late_ns(snapshot: Snapshot) -> F64:
     """Per digest, how late a step its host issues by its own doing."""
-    late = measure(snapshot, snapshot.node_of)
+    late = measure(snapshot)
     return np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
 
 
@@ -163,8 +177,8 @@ class Teller:
         what = f"the pipeline stage of rank {ranks[0]} has more to do than the others"
         return self.part(SlowCause.SLOW_STAGE, lost_ns, what, ranks)
 
-    def of_pace(self, found: SlowRanks, ends: Flags) -> Iterator[SlowPart]:
-        pace = pace_change(found.rows, ends)
+    def of_pace(self, found: SlowRanks) -> Iterator[SlowPart]:
+        pace = pace_change(found.rows, found.times.ends)
         if pace is not None:
             what = f"steps take {pace.after_ns / pace.before_ns - 1:.1%} longer than at first"
             lost = pace.after_ns - pace.before_ns

@@ -46,7 +46,7 @@ class Stuck:
     broken: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Snapshot:
     """What the detectors read."""
 

@@ -105,7 +105,7 @@ def late_ranks(
 ) -> list[LateRank]:
     """The stragglers that dumps convict, with since when."""
     convicted = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
-    late = measure(case.snapshot, case.snapshot.node_of) if convicted and case is not None else None
+    late = measure(case.snapshot) if convicted and case is not None else None
     late_found = []
     for claim in convicted:
         for rank in claim.ranks:

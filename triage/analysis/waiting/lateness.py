@@ -11,9 +11,9 @@ Lateness that is inherited has a short own gap. The *delay* a rank causes at a
 collective is the smaller of its excess gap and of how long the others had to wait for it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from triage.domain.arrays import F64, I64, Flags
 __all__ = [
     "Lateness",
     "measure",
+    "measure_from",
 ]
 
 
@@ -56,10 +57,19 @@ class Lateness:
     from_ns: I64
 
 
-def measure(
-    snapshot: Snapshot, node_of: Callable[[int], str | None], *, told_from: float | None = None
-) -> Lateness | None:
-    """Lateness over the newest finished collectives; None on too little data.
+# Several ask for that of one snapshot: two detectors, and what is told of each rank.
+MEASURED: WeakKeyDictionary[Snapshot, Lateness | None] = WeakKeyDictionary()
+
+
+def measure(snapshot: Snapshot) -> Lateness | None:
+    """Lateness over the newest finished collectives; None on too little data."""
+    if snapshot not in MEASURED:
+        MEASURED[snapshot] = measure_from(snapshot, None)
+    return MEASURED[snapshot]
+
+
+def measure_from(snapshot: Snapshot, told_from: float | None) -> Lateness | None:
+    """As :func:`measure`, computed anew.
 
     ``told_from``: from how many ns on clocks of ranks without a node are told apart.
     """
@@ -69,7 +79,7 @@ def measure(
         return None
     created = rows.created - rows.created.min()
     place = places(rows)
-    offsets = clock_offsets(snapshot, rows, created, node_of, told_from)
+    offsets = clock_offsets(snapshot, rows, created, snapshot.node_of, told_from)
     created = created - offsets[rows.digest]
     key = members_together(rows)
     latest, second, size = last_two(key, created)

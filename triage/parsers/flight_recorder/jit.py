@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import Annotated, Any, Final, TypeVar, cast
@@ -371,6 +372,8 @@ def compile_with(function: F, **options: bool) -> F:
 def native_of(function: Callable[..., Any], options: dict[str, bool]) -> Any:
     """What numba makes of it."""
     import numba
+
+    load_without_blas()
     from numba.core.caching import FunctionCache, IndexDataCacheFile
     from numba.extending import typeof_impl
 
@@ -391,6 +394,22 @@ def native_of(function: Callable[..., Any], options: dict[str, bool]) -> Any:
             kept.cache_path, kept._impl.filename_base, cache_stamp(function)
         )
     return made
+
+
+def load_without_blas() -> None:
+    """Have numba load its functions of arrays without looking for BLAS at once.
+
+    It looks by importing ``scipy.linalg``, which takes a fifth of the time until the first dump is
+    read. Whoever calls a function that needs BLAS has numba look then, as it does anyway.
+    """
+    from numba.np import linalg
+
+    look = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = look
 
 
 REGISTERED: list[bool] = []
