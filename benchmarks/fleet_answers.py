@@ -28,7 +28,7 @@ from benchmarks.fleet_year_rows import Year
 from benchmarks.pages import get, serving
 from benchmarks.service_rows import a_database
 from benchmarks.table import aligned, machine, write_json
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.server.context import open_context
 from triage.settings import load_settings
 

@@ -29,7 +29,7 @@ from benchmarks.table import aligned, machine, write_json
 from simulator.campaign import Campaign, draw
 from simulator.request import EPOCH_NS
 from tests.support.waiting import eventually
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 
 __all__ = ["Seen", "main", "scheduler_csv"]
 

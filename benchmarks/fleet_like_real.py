@@ -20,13 +20,9 @@ import numpy as np
 
 from benchmarks.table import aligned, machine, write_json
 from simulator.fleet.figures import figures_of
-from simulator.fleet.fleet import (
-    FaultModel,
-    FaultSource,
-    FleetWish,
-    SimulatedFleet,
-    simulate_fleet,
-)
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.truth import FaultSource, SimulatedFleet
+from simulator.fleet.wish import FaultModel, FleetWish
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.faults import faults_of
 

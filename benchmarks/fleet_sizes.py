@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 
 from benchmarks.table import aligned, machine, write_json
-from simulator.fleet.fleet import FleetWish, simulated_outages
+from simulator.fleet.fleet import simulated_outages
+from simulator.fleet.wish import FleetWish
 from triage.domain.category import Category
 from triage.fleet.record.columns import (
     Accusation,

@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any, Final
 
 from simulator.fleet.columns import OutageRow
-from simulator.fleet.fleet import FleetWish, simulated_outages
+from simulator.fleet.fleet import simulated_outages
+from simulator.fleet.wish import FleetWish
 from triage.domain.category import Category, Role
 from triage.fleet.store.node_sets import packed
 

@@ -21,7 +21,7 @@ from benchmarks.campaign_cases import Expected, of_simulated
 from benchmarks.campaign_outcome import judged
 from benchmarks.table import aligned, machine
 from simulator.campaign import Campaign, draw
-from simulator.fleet.fleet import lemon_factor
+from simulator.fleet.wish import lemon_factor
 from simulator.incidents.whole import Wish
 from triage.analysis.answer import answer_of, weigh_incident
 from triage.analysis.explain import without

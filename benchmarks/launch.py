@@ -23,10 +23,11 @@ import triage
 from benchmarks.pages import Got, answered, get, ms, p95, serving, stored
 from triage.clock import utc_now
 from triage.domain.answer_wire import answer_to_bytes
+from triage.domain.failure import Failure
 from triage.render.data import wire
 from triage.server.context import open_context
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.settings import load_settings
 from triage.store.database.migrate import migrate
 from triage.store.incidents import revisions, settling

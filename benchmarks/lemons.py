@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchmarks.table import aligned, machine, write_json
-from simulator.fleet.fleet import FleetWish, lemon_factor, simulate_fleet
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.wish import FleetWish, lemon_factor
 from triage.domain.standing import Grade, PartKind
 from triage.fleet.standings.measures import StandingOptions
 from triage.fleet.standings.standing import fleet_standings

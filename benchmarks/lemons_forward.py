@@ -17,7 +17,9 @@ from typing import Final
 import numpy as np
 
 from benchmarks.table import aligned, machine
-from simulator.fleet.fleet import FaultModel, FleetWish, SimulatedFleet, simulate_fleet
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.truth import SimulatedFleet
+from simulator.fleet.wish import FaultModel, FleetWish
 from triage.domain.standing import Grade
 from triage.fleet.record.columns import FleetRecord, Floats
 from triage.fleet.record.faults import faults_of

@@ -22,8 +22,9 @@ from simulator.request import request_for
 from triage.domain.rank_digest import GroupRow, RankDigest
 from triage.formats.extractor import operations_of
 from triage.formats.node_digest import node_interned, read_node_digest, write_node_digest
+from triage.parsers.extract.digest import Interned
 from triage.parsers.extract.extract import Extract
-from triage.parsers.extract.wire import Interned, pack, unpack
+from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.job_file import parse_job
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.shared import Shared

@@ -40,12 +40,13 @@ from models.base import Base
 from simulator import simulate
 from triage.clock import utc_now
 from triage.domain.answer_wire import answer_to_bytes
+from triage.domain.failure import Failure
 from triage.domain.report import Answer
 from triage.render.data import wire
 from triage.server.application import create_app
 from triage.server.context import open_context
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.settings import load_settings
 from triage.store.database.migrate import migrate
 from triage.store.incidents import revisions, settling

@@ -25,7 +25,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.table import aligned, machine, write_json
-from simulator.fleet.fleet import FleetWish, simulate_fleet
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.wish import FleetWish
 from triage.domain.standing import Grade
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
 from triage.fleet.record.from_frames import record_from_frames

@@ -325,7 +325,7 @@ def few_collections() -> Iterator[None]:
 
 
 def dated_row(row: "Evidence") -> DatedRow:
-    from triage.domain.report import iso_utc
+    from triage.domain.wire import iso_utc
 
     return DatedRow(
         row.artifact, row.line, row.signature, iso_utc(row.at), row.node, row.rank, row.gpu

@@ -12,26 +12,13 @@ True
 from simulator.fleet.columns import OutageRow
 from simulator.fleet.poisson_fleet import PoissonFleet
 from simulator.fleet.real_fleet import RealFleet
-from simulator.fleet.truth import FaultSource, PartMove, SimulatedFleet, TrueFault, TrueStay
+from simulator.fleet.truth import SimulatedFleet
 from simulator.fleet.wish import (
-    LLAMA3_PER_NODE_DAY,
-    LLM_FAULTS_PER_NODE_DAY,
     FaultModel,
     FleetWish,
-    lemon_factor,
 )
 
 __all__ = [
-    "LLAMA3_PER_NODE_DAY",
-    "LLM_FAULTS_PER_NODE_DAY",
-    "FaultModel",
-    "FaultSource",
-    "FleetWish",
-    "PartMove",
-    "SimulatedFleet",
-    "TrueFault",
-    "TrueStay",
-    "lemon_factor",
     "simulate_fleet",
     "simulated_outages",
 ]

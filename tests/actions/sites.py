@@ -16,10 +16,11 @@ from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.clock import utc_now
 from triage.domain.caller import Caller
+from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
 from triage.server.work import runner_of
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
 from triage.store.access import audit

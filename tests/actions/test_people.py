@@ -18,7 +18,8 @@ from triage.actions.services.links import page_of
 from triage.cli.main import main
 from triage.clock import utc_now
 from triage.errors import Unprocessable
-from triage.notify.registry import Kind, Target, check_takes
+from triage.notify.registry import check_takes
+from triage.notify.request import Kind, Target
 from triage.services.notifications.subscribe import subscribe
 from triage.store.access import audit
 from triage.store.messages import deliveries

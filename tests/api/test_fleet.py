@@ -11,7 +11,7 @@ import pytest
 
 from tests.api.service import Service, context_at, serving
 from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 
 SINCE, UNTIL = (quote(iso_utc(at) or "") for at in (END - timedelta(days=60), END))
 PERIOD = f"since={SINCE}&until={UNTIL}"

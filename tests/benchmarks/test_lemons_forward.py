@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.lemons_forward import known_at, of_highest
-from simulator.fleet.fleet import FleetWish, simulate_fleet
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.wish import FleetWish
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.api.service import Service, context_at, serving
 from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.cli.main import main
 from triage.client import Client
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.errors import Unprocessable
 from triage.fleet.render import frames
 from triage.fleet.standings.places import place_rates

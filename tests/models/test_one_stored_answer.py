@@ -9,7 +9,8 @@ from sqlalchemy import MetaData, Table, select
 import triage
 from tests.store.conftest import NOW
 from triage.domain.answer_wire import answer_from_bytes, answer_to_bytes
-from triage.domain.report import Answer, JobFacts, Moment, iso_utc
+from triage.domain.report import Answer, JobFacts, Moment
+from triage.domain.wire import iso_utc
 from triage.errors import Unavailable
 from triage.render.data import wire
 from triage.store.database.engine import Database

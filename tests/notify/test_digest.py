@@ -21,8 +21,9 @@ from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event, check_events
-from triage.notify.registry import Kind, check_takes, render_digest
-from triage.notify.slack import MAX_CHARS
+from triage.notify.registry import check_takes, render_digest
+from triage.notify.request import Kind
+from triage.notify.slack_blocks import MAX_CHARS
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs" / "notifications.md").read_text("utf-8").split())

@@ -13,7 +13,8 @@ from tests.notify.test_golden import TARGETS
 from triage.notify import pagerduty, slack, ticket
 from triage.notify.guard import Guard
 from triage.notify.message import DEFAULT_EVENTS, Event
-from triage.notify.registry import ACTS, Kind, render, validate
+from triage.notify.registry import ACTS, render, validate
+from triage.notify.request import Kind
 from triage.notify.schedule import PROBE_EVERY_S
 from triage.notify.severity import Severity
 from triage.notify.signing import new_secret, sign

@@ -24,7 +24,8 @@ from triage.errors import Unprocessable
 from triage.notify.headline import headline
 from triage.notify.message import Event
 from triage.notify.next_steps import coverage_text
-from triage.notify.registry import Kind, receiver, render, validate
+from triage.notify.registry import receiver, render, validate
+from triage.notify.request import Kind
 from triage.notify.severity import Severity, severity
 
 

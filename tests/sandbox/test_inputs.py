@@ -10,7 +10,8 @@ import pytest
 
 from triage.domain.states import ArtifactState
 from triage.queue.blame import waited_for
-from triage.sandbox.pool import FileToRead, ReaderFailed, Sandbox
+from triage.sandbox.errors import ReaderFailed
+from triage.sandbox.pool import FileToRead, Sandbox
 
 LOG = b"2026-11-21T03:14:15Z n0 kernel: NVRM: Xid (PCI:0000:3d:00): 79, GPU has fallen off\n"
 

@@ -25,16 +25,8 @@ from triage.domain.standing import Grade, Prior
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
 from triage.render.data import wire
-from triage.sandbox.pool import (
-    Analysis,
-    FileToRead,
-    KnownOfJob,
-    ReaderDied,
-    ReaderFailed,
-    ReaderTooSlow,
-    Sandbox,
-    SandboxPool,
-)
+from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.pool import Analysis, FileToRead, KnownOfJob, Sandbox, SandboxPool
 from triage.sandbox.process import environment
 from triage.sandbox.warm_up import one_at_a_time
 

@@ -10,13 +10,14 @@ import pytest
 from tests.services.whole_jobs import body_of, tar_of
 from tests.support.work import do_one
 from triage.domain.caller import Caller
+from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
 from triage.errors import StorageFull, TooMany, Unavailable
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.hooks.monitoring import hear
 from triage.services.hooks.notices import Notices
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.quotas import Quotas
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target

@@ -29,8 +29,9 @@ from triage.analysis.waiting.case import timestamp
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
 from triage.domain.job import Job
-from triage.domain.report import Because, Missing, Verdict, iso_utc
+from triage.domain.report import Because, Missing, Verdict
 from triage.domain.restart import Restart
+from triage.domain.wire import iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 

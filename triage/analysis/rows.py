@@ -14,7 +14,8 @@ from triage.domain.evidence import Evidence, Kind
 from triage.domain.hardware import HardwareKind, PartIdentity, part_identity
 from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
-from triage.domain.report import Refused, iso_utc
+from triage.domain.report import Refused
+from triage.domain.wire import iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.logset import LogSet

@@ -15,7 +15,7 @@ from triage.domain.next_step import NextStep, Symptom
 from triage.domain.progress import ChangeKind, JobProgress
 from triage.domain.restart import Restart
 from triage.domain.slow import SlowJob
-from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire, iso_utc
+from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire
 
 __all__ = [
     "MAX_REASONS",
@@ -37,7 +37,6 @@ __all__ = [
     "WaitNode",
     "Waits",
     "WantedFile",
-    "iso_utc",
 ]
 
 SCHEMA: Final = "triage.report/1"

@@ -16,8 +16,9 @@ from typing import Any, Final
 from triage.domain.rank_digest import MISSING, OpDescription, RankDigest
 from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.formats.flight_recorder import NODE_DIGEST
+from triage.parsers.extract.digest import Interned
 from triage.parsers.extract.extract import Extract
-from triage.parsers.extract.wire import COMPACT, COMPACT_TIMED, Interned, pack, unpack
+from triage.parsers.extract.wire import COMPACT, COMPACT_TIMED, pack, unpack
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS, HISTORY_UNITS, PENDING_UNITS
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.reduce import MAX_STREAMS

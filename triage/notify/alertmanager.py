@@ -14,7 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from triage.domain.report import Suspect, Verdict, iso_utc
+from triage.domain.report import Suspect, Verdict
+from triage.domain.wire import iso_utc
 from triage.notify.headline import headline
 from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target

@@ -18,7 +18,8 @@ import orjson
 
 from triage.domain.category import HARDWARE, Action, Category
 from triage.domain.own_events import AGENT, CHECK, SOURCE
-from triage.domain.report import Suspect, Verdict, iso_utc
+from triage.domain.report import Suspect, Verdict
+from triage.domain.wire import iso_utc
 from triage.notify.message import Event, Message
 from triage.notify.request import Request, Target
 from triage.notify.safe_text import plain, web_link

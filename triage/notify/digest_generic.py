@@ -1,6 +1,6 @@
 """Generic: the digest of a week as the native webhook has it, signed as every message is."""
 
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.notify.digest import Digest
 from triage.notify.generic import webhook
 from triage.notify.message import Event

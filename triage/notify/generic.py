@@ -8,7 +8,7 @@ and no at sign, which JSON may write as escapes.
 import re
 from datetime import datetime
 
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.notify.message import Event, Message, Wire
 from triage.notify.request import JSON, Request, Target
 from triage.render.data.wire import encode_line

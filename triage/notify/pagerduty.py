@@ -11,7 +11,8 @@ dedup_key at most 255, severity one of four words.
 import hashlib
 from collections.abc import Sequence
 
-from triage.domain.report import Suspect, Verdict, iso_utc
+from triage.domain.report import Suspect, Verdict
+from triage.domain.wire import iso_utc
 from triage.notify.headline import headline
 from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target

@@ -23,10 +23,7 @@ from triage.notify.request import Kind, Render, RenderDigest, Request, Target
 
 __all__ = [
     "ACTS",
-    "Kind",
     "Receiver",
-    "Request",
-    "Target",
     "check_takes",
     "receiver",
     "render",

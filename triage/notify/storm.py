@@ -7,7 +7,7 @@ messages a minute what is new to a receiver is told together, once the minute is
 from dataclasses import dataclass
 from datetime import datetime
 
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.notify import alertmanager, digest_slack, pagerduty
 from triage.notify.digest import Digest
 from triage.notify.generic import webhook

@@ -41,8 +41,9 @@ from triage.domain.restart import starts_from
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import ArtifactState
 from triage.formats.extractor import Extractor
+from triage.parsers.extract.digest import Interned
 from triage.parsers.extract.extract import Extract
-from triage.parsers.extract.wire import Interned, pack, unpack
+from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import DatedRow, evidence_rows, study_of

@@ -38,9 +38,6 @@ __all__ = [
     "Extracted",
     "FileToRead",
     "KnownOfJob",
-    "ReaderDied",
-    "ReaderFailed",
-    "ReaderTooSlow",
     "Sandbox",
     "SandboxPool",
 ]

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import SignatureFile
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 
 __all__ = ["SignatureFileView", "bodies", "find", "keep", "listing", "remove", "versions"]
 

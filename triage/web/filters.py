@@ -13,8 +13,8 @@ from markupsafe import Markup, escape
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.counts import count
 from triage.domain.evidence import EvidenceRole
-from triage.domain.report import iso_utc
 from triage.domain.states import ArtifactState, IncidentState
+from triage.domain.wire import iso_utc
 from triage.render.words.answer import restart_text, symptom_facts
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.fleet.fleet import FleetWish, simulate_fleet
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.wish import FleetWish
 from tests.fleet.fleets import alone, fleet
 from tests.fleet.records import example_record, record
 from triage.domain.category import Category

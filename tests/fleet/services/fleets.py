@@ -9,12 +9,13 @@ from typing import Any
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
+from triage.domain.failure import Failure
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.services.exposure.imports import Imported, import_exposure
 from triage.fleet.services.record.record import record_of
 from triage.server.context import open_context
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.settings import Settings
 from triage.store.incidents import resolutions
 from triage.store.views import ResolutionView

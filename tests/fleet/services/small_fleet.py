@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from models import Incident, Suspect
 from triage.domain.category import LLAMA3_ROW, OF_THE_NODE, Category
-from triage.domain.report import iso_utc
 from triage.domain.states import IncidentState
+from triage.domain.wire import iso_utc
 from triage.fleet.services.exposure.imports import import_exposure
 from triage.services.context import Context
 from triage.store import jobs

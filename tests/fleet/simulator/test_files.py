@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from simulator.fleet.files import FILES, truth_path, write_fleet
-from simulator.fleet.fleet import FaultModel, FleetWish, simulate_fleet
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.wish import FaultModel, FleetWish
 from triage.errors import UsageError
 from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, PartSeen, Run
 from triage.fleet.parsers.read import read_exposure

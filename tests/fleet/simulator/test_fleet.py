@@ -5,12 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator.fleet.fleet import (
-    LLAMA3_PER_NODE_DAY,
-    FleetWish,
-    lemon_factor,
-    simulate_fleet,
-)
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.wish import LLAMA3_PER_NODE_DAY, FleetWish, lemon_factor
 from triage.domain.standing import Grade
 from triage.fleet.standings.standing import fleet_standings
 

@@ -10,13 +10,9 @@ import pytest
 
 from simulator.fleet.fault_kinds import KINDS
 from simulator.fleet.figures import Figures, figures_of
-from simulator.fleet.fleet import (
-    FaultModel,
-    FaultSource,
-    FleetWish,
-    SimulatedFleet,
-    simulate_fleet,
-)
+from simulator.fleet.fleet import simulate_fleet
+from simulator.fleet.truth import FaultSource, SimulatedFleet
+from simulator.fleet.wish import FaultModel, FleetWish
 from triage.fleet.domain.cause import OutageCause, cause_of
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.faults import faults_of

@@ -16,9 +16,10 @@ from triage.domain.rank_digest import OpenHistory
 from triage.formats.dumps import read_dumps
 from triage.formats.extractor import Extractor
 from triage.formats.streams import read_logs
+from triage.parsers.extract.digest import Interned
 from triage.parsers.extract.extract import Extract, join
 from triage.parsers.extract.history import PackedHistory
-from triage.parsers.extract.wire import Interned, pack, unpack
+from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile, find_inputs
 from triage.parsers.logs import join as join_module
 from triage.parsers.logs.read import DEFAULT_BOUNDS

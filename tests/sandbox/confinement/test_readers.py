@@ -20,7 +20,8 @@ from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack
 from triage.parsers.files.inputs import InputFile, find_inputs
 from triage.sandbox.confinement.probe import not_confined
-from triage.sandbox.pool import FileToRead, ReaderDied, Sandbox
+from triage.sandbox.errors import ReaderDied
+from triage.sandbox.pool import FileToRead, Sandbox
 from triage.sandbox.process import InputFolder
 
 ROOT = Path(__file__).parents[3]

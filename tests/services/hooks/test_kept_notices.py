@@ -13,8 +13,9 @@ from models import NodeNotice
 from tests.services.whole_jobs import body_of
 from tests.support.work import do_all
 from triage.domain.caller import Caller
-from triage.domain.report import iso_utc
+from triage.domain.failure import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
+from triage.domain.wire import iso_utc
 from triage.errors import NotAllowed, Unavailable
 from triage.render.data import wire
 from triage.sandbox.readers import Readers
@@ -24,7 +25,7 @@ from triage.services.hooks import keep
 from triage.services.hooks.cloudevents import event_notices
 from triage.services.hooks.monitoring import HookOutcome, hear
 from triage.services.hooks.notices import Line, Notices
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.incidents.retention import prune
 from triage.services.retention.erase import delete_artifact, delete_incident
 from triage.services.taint import brought_by, taint

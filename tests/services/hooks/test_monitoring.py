@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.work import do_all
+from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
 from triage.sandbox.readers import Readers
@@ -15,7 +16,7 @@ from triage.services.hooks import monitoring
 from triage.services.hooks.cloudevents import event_notices
 from triage.services.hooks.monitoring import as_log, hear
 from triage.services.hooks.notices import Line, Notices
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.store.uploads import artifacts, evidence
 
 AT = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)

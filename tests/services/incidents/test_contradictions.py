@@ -8,10 +8,11 @@ import pytest
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import do_all
 from triage.domain.caller import Caller
+from triage.domain.failure import Failure
 from triage.domain.states import IncidentState, WorkKind
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
 from triage.store.incidents import incidents, revisions

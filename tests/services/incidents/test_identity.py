@@ -8,9 +8,10 @@ import pytest
 
 from tests.services.whole_jobs import body_of
 from triage.domain.caller import Caller
+from triage.domain.failure import Failure
 from triage.domain.states import IncidentState
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_artifact, take_bundle
 from triage.services.uploads.received import Target
 from triage.store.incidents import incidents, settling

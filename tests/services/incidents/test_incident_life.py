@@ -8,6 +8,7 @@ import pytest
 import triage
 from tests.services.whole_jobs import GPU_LOST, INCIDENTS, body_of, files_of, tar_of
 from tests.support.work import do_all, do_one
+from triage.domain.failure import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.render.data import wire
@@ -15,7 +16,7 @@ from triage.sandbox.errors import ReaderDied
 from triage.sandbox.readers import Readers
 from triage.server.work import sweeper_of
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.incidents.parse import parse_given_up
 from triage.services.incidents.resolve import resolve
 from triage.services.uploads import ingest as intake

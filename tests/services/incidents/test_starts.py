@@ -6,9 +6,10 @@ import pytest
 
 from tests.services.incidents.test_incident_life import find, upload, work_off
 from triage.domain.category import Category
+from triage.domain.failure import Failure
 from triage.domain.restart import EarlierEnd, EarlierStarts
 from triage.render.data import wire
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.incidents.starts import starts_among
 from triage.store.incidents import revisions, settling
 from triage.store.incidents.facts import STARTS

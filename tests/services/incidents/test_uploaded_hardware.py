@@ -2,11 +2,12 @@
 
 from tests.services.whole_jobs import body_of, tar_of
 from tests.support.work import do_all
+from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
 from triage.fleet.services.parts import hardware_of
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.taint import taint, untaint
 from triage.services.tokens import create_token
 from triage.services.uploads.ingest import take_bundle

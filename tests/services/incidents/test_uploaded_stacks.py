@@ -15,12 +15,13 @@ from tests.support.stack_texts import (
     server_file,
 )
 from tests.support.work import do_all
+from triage.domain.failure import Failure
 from triage.domain.file_kind import FileKind
 from triage.domain.states import WorkKind
 from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.uploads.file_kind import identified
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.raw_file import pieces_of, stored_file

@@ -13,12 +13,13 @@ from standardwebhooks import Webhook
 
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload, work_off
 from tests.support.work import do_all
+from triage.domain.failure import Failure
 from triage.domain.states import DeliveryState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.notify.registry import validate
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import resolve
 from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
 from triage.store.access import audit

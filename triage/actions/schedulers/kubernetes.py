@@ -33,7 +33,7 @@ from triage.actions.schedulers.interface import (
 )
 from triage.clock import utc_now
 from triage.domain.own_events import CHECK
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.errors import UsageError
 from triage.render.words.clean import one_line
 from triage.settings import Settings

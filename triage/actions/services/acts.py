@@ -34,8 +34,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, TriageError
 from triage.notify.act import ActNotice, render_act
 from triage.notify.message import Event, message_id
-from triage.notify.registry import Target
-from triage.notify.request import Kind
+from triage.notify.request import Kind, Target
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.ids import new_id

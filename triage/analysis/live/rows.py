@@ -14,7 +14,7 @@ from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 
 __all__ = ["look_row", "look_rows"]
 

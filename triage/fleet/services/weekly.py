@@ -20,8 +20,8 @@ from triage.fleet.report.options import FleetOptions
 from triage.fleet.services.answers import FleetAnswer, fleet_of, report_of, standings_of
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import Event
-from triage.notify.registry import Target, render_digest
-from triage.notify.request import Kind
+from triage.notify.registry import render_digest
+from triage.notify.request import Kind, Target
 from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.settings import Settings, Weekday

@@ -17,7 +17,7 @@ from models import Cluster, HealthCheck, Node
 from models.base import stored_name
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.fleet.store.clusters import within_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing

@@ -41,7 +41,7 @@ from triage.parsers.telemetry.grid import BASE_NS, Grid
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = ["COMPACT", "COMPACT_TIMED", "LATER", "LEVEL", "Interned", "pack", "plain_of", "unpack"]
+__all__ = ["COMPACT", "COMPACT_TIMED", "LATER", "LEVEL", "pack", "plain_of", "unpack"]
 
 MAGIC: Final = b"TRX\x01"
 WITH_TELEMETRY: Final = b"TRX\x02"

@@ -16,7 +16,7 @@ import orjson
 
 from triage.analysis.trace import Operation, Trace
 from triage.analysis.waiting.case import timestamp
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.render.words.clean import one_line
 
 __all__ = ["TraceFile", "write"]

@@ -11,7 +11,8 @@ from typing import Any
 
 import orjson
 
-from triage.domain.report import Answer, iso_utc
+from triage.domain.report import Answer
+from triage.domain.wire import iso_utc
 from triage.render.words.clean import encodable, escape_json
 
 __all__ = ["encode", "encode_line", "moments", "render", "report"]

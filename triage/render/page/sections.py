@@ -12,8 +12,8 @@ from triage.domain.report import (
     Refused,
     Suspect,
     Victims,
-    iso_utc,
 )
+from triage.domain.wire import iso_utc
 from triage.render.pictures.markup import Html, column_heads, constant, el, join, table
 from triage.render.words.answer import (
     cause,

@@ -9,7 +9,7 @@ from triage.analysis.explain import ExplainedPlace, Explanation, Trial
 from triage.analysis.joining.bounds import BOUNDS
 from triage.analysis.joining.hangs_on import Dependence, Outcome, Source
 from triage.analysis.waiting.case import timestamp
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.render.data import wire
 from triage.render.terminal.text import (
     BOLD,

@@ -11,15 +11,8 @@ from typing import NamedTuple
 from triage.domain.category import Role
 from triage.domain.counts import count
 from triage.domain.next_step import ANYWHERE, LOGIN, Symptom
-from triage.domain.report import (
-    Answer,
-    Because,
-    CollectiveAtFrontier,
-    Coverage,
-    Refused,
-    Suspect,
-    iso_utc,
-)
+from triage.domain.report import Answer, Because, CollectiveAtFrontier, Coverage, Refused, Suspect
+from triage.domain.wire import iso_utc
 from triage.render.terminal.wrap import wrap
 from triage.render.words.answer import (
     cause,

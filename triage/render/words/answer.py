@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.counts import count
 from triage.domain.next_step import Symptom
-from triage.domain.report import Coverage, Victims, iso_utc
+from triage.domain.report import Coverage, Victims
 from triage.domain.restart import Restart, RestartDecision
+from triage.domain.wire import iso_utc
 from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense, condense_names
 

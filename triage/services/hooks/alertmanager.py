@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from triage.domain.facts import FactsSource
+from triage.domain.failure import Failure
 from triage.errors import Place, Unprocessable
 from triage.render.words.clean import one_line
 from triage.services.hooks.job_failed import name_in
 from triage.services.hooks.notices import Line, Notices
 from triage.services.hooks.times import moment
-from triage.services.incidents.announce import Failure
 
 __all__ = ["alert_notices"]
 

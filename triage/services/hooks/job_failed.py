@@ -10,12 +10,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from triage.domain.facts import IGNORED
-from triage.domain.failure import IgnoredField
+from triage.domain.failure import Failure, IgnoredField
 from triage.domain.hosts import expand
 from triage.domain.job import unreadable
 from triage.errors import Place, Unprocessable
 from triage.services.hooks.times import moment
-from triage.services.incidents.announce import Failure
 
 __all__ = [
     "MAX_EXPECTED",

@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 
 from triage.domain.caller import Caller
 from triage.domain.file_kind import FileKind
-from triage.domain.report import iso_utc
 from triage.domain.states import WorkKind
+from triage.domain.wire import iso_utc
 from triage.errors import TooLarge
 from triage.parsers.redact.own import OwnPatterns, own_patterns
 from triage.parsers.redact.redact import Redactor

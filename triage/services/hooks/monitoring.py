@@ -13,12 +13,13 @@ from typing import Annotated, Final
 
 from triage.clock import utc_now
 from triage.domain.caller import Caller
+from triage.domain.failure import Failure
 from triage.domain.wire import WireForm
 from triage.errors import NotAllowed, Refusal, TooMany, Unavailable
 from triage.services.context import Context
 from triage.services.hooks.keep import KeptNotices, as_log, keep_notices, new_notice
 from triage.services.hooks.notices import AgentReport, Ignored, Line, Notices
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_text
 from triage.services.uploads.received import Target
 from triage.store.incidents import incidents

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
+from triage.domain.failure import Failure
 from triage.domain.wire import Key
-from triage.services.incidents.announce import Failure
 
 __all__ = ["AgentReport", "Ignored", "Line", "Notices"]
 

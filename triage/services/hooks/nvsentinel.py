@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from triage.domain.own_events import is_own_event
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.services.hooks.job_failed import MAX_NAME, name_in
 from triage.services.hooks.notices import AgentReport, Notices
 from triage.services.hooks.times import moment

@@ -24,7 +24,7 @@ from triage.store.views import IncidentView
 from triage.store.work import table as work
 from triage.store.work.fair_queue import yield_turn
 
-__all__ = ["Failure", "announce"]
+__all__ = ["announce"]
 
 
 def announce(

@@ -23,7 +23,8 @@ from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound, Unavailable
 from triage.queue.blame import waited_for
 from triage.queue.claim import Claim
-from triage.sandbox.pool import FileToRead, ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.pool import FileToRead
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.signatures.in_force import signatures_in_force

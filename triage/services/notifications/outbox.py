@@ -9,8 +9,8 @@ from triage.domain.report import Answer
 from triage.domain.states import WorkKind
 from triage.notify.message import Event, Message, message_id
 from triage.notify.next_steps import next_steps_of
-from triage.notify.registry import Target, render
-from triage.notify.request import Kind
+from triage.notify.registry import render
+from triage.notify.request import Kind, Target
 from triage.services.notifications.storms import joins_storm
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from triage.domain.states import WorkKind
 from triage.notify.message import Event, message_id
-from triage.notify.registry import Target, receiver
-from triage.notify.request import Kind
+from triage.notify.registry import receiver
+from triage.notify.request import Kind, Target
 from triage.notify.storm import Storm, StormIncident, render_storm
 from triage.services.context import Context
 from triage.settings import Settings

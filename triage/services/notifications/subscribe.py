@@ -11,8 +11,8 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.guard import Guard
 from triage.notify.message import check_events
-from triage.notify.registry import Target, check_takes, receiver
-from triage.notify.request import Kind
+from triage.notify.registry import check_takes, receiver
+from triage.notify.request import Kind, Target
 from triage.notify.signing import check_secret, new_secret
 from triage.services.context import Context
 from triage.store.access import audit

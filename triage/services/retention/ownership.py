@@ -22,7 +22,7 @@ from triage.store.access import audit
 from triage.store.database.ids import made_at, new_id
 from triage.store.retention import installation, unreferenced
 
-__all__ = ["ADOPT", "BATCH", "Ownership", "adopt", "announce", "batched", "owner_of", "owning"]
+__all__ = ["ADOPT", "BATCH", "Ownership", "adopt", "announce", "owner_of", "owning"]
 
 log = structlog.get_logger(__name__)
 ADOPT: Final = "`triage store status` shows whose it may be, `triage store adopt` makes it yours"

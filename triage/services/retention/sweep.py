@@ -10,8 +10,9 @@ from typing import Final
 
 import structlog
 
+from triage.domain.batched import batched
 from triage.services.context import Context
-from triage.services.retention.ownership import BATCH, batched
+from triage.services.retention.ownership import BATCH
 from triage.store.database.ids import made_at
 from triage.store.retention import unreferenced
 

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from models import Digest, Evidence
 from triage.domain.evidence import EvidenceRole
-from triage.domain.report import iso_utc
 from triage.domain.states import ArtifactState
+from triage.domain.wire import iso_utc
 
 if TYPE_CHECKING:
     from triage.report import DatedRow

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fleet.services.small_fleet import LEMON, keep_fleet
 from tests.services.incidents.test_incident_life import find, upload, work_off
+from triage.domain.failure import Failure
 from triage.domain.standing import FleetStandings, Grade, Prior, Standing
 from triage.fleet.services import standings as standings_cache
 from triage.fleet.services.hooks import MAX_PRIORS, priors_among
@@ -16,7 +17,7 @@ from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import priors_of
-from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.announce import announce
 from triage.store.incidents import revisions, settling
 from triage.store.incidents.facts import STANDINGS
 

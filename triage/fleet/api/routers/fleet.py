@@ -13,7 +13,7 @@ from triage.api.answers.json import JSON, tagged
 from triage.api.description.shapes import AnswerShape
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.domain.report import iso_utc
+from triage.domain.wire import iso_utc
 from triage.fleet.api.shapes import CAUSES, FLEET, MTTI, PARTS
 from triage.fleet.api.values import (
     ClusterName,
