@@ -28,14 +28,12 @@ from typing import Any, Final
 from tests.support.databases import migrated_postgres
 from tests.support.waiting import eventually
 
-__all__ = ["FAULTS", "Cluster", "main"]
-
-ROOT: Final = Path(__file__).resolve().parents[1]
-JOB: Final = ROOT / "tests" / "incidents" / "logs-gpu-lost-with-dumps-w8" / "files"
-NODE: Final = "gpu-0102"
-DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-ACTS: Final = ("drain", "undrain")
-CLIENT: Final = """#!{python}
+_ROOT: Final = Path(__file__).resolve().parents[1]
+_JOB: Final = _ROOT / "tests" / "incidents" / "logs-gpu-lost-with-dumps-w8" / "files"
+_NODE: Final = "gpu-0102"
+_DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_ACTS: Final = ("drain", "undrain")
+_CLIENT: Final = """#!{python}
 import json, sys, urllib.request
 asked = json.dumps(sys.argv).encode()
 try:
@@ -88,7 +86,7 @@ class Cluster:
             why = self.reasons.get(node)
             state = f"IDLE+DRAIN Reason={why} [x@2026-01-02T03:04:05]" if why else "IDLE"
             return f"NodeName={node} State={state}"
-        if kind in ACTS:
+        if kind in _ACTS:
             self.done.append((kind, node))
         if kind == "drain":
             self.reasons[node] = reason
@@ -98,7 +96,7 @@ class Cluster:
 
 
 @contextmanager
-def listening(cluster: Cluster, folder: Path) -> Iterator[Path]:
+def _listening(cluster: Cluster, folder: Path) -> Iterator[Path]:
     """The folder of the clients that ask this cluster."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -120,7 +118,7 @@ def listening(cluster: Cluster, folder: Path) -> Iterator[Path]:
     folder.mkdir()
     for name in ("scontrol", "sinfo"):
         url = f"http://127.0.0.1:{server.server_port}/"
-        (folder / name).write_text(CLIENT.format(python=sys.executable, url=url))
+        (folder / name).write_text(_CLIENT.format(python=sys.executable, url=url))
         (folder / name).chmod(0o755)
     try:
         yield folder
@@ -129,7 +127,7 @@ def listening(cluster: Cluster, folder: Path) -> Iterator[Path]:
         server.shutdown()
 
 
-class Service:
+class _Service:
     """One ``triage serve --open`` with its worker."""
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
@@ -141,7 +139,7 @@ class Service:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         kind = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.address + path, data, kind)
-        with DIRECT.open(request, timeout=120) as answer:
+        with _DIRECT.open(request, timeout=120) as answer:
             return json.loads(answer.read())
 
     def incident(self, node: str) -> str:
@@ -149,13 +147,13 @@ class Service:
         self.jobs += 1
         job = f"{node}-{self.jobs}"
         files = {
-            str(path.relative_to(JOB)).replace(NODE, node): path.read_bytes().replace(
-                NODE.encode(), node.encode()
+            str(path.relative_to(_JOB)).replace(_NODE, node): path.read_bytes().replace(
+                _NODE.encode(), node.encode()
             )
-            for path in sorted(JOB.rglob("*"))
+            for path in sorted(_JOB.rglob("*"))
             if path.is_file() and path.name != "job.json"
         }
-        facts = json.loads((JOB / "job.json").read_text().replace(NODE, node))
+        facts = json.loads((_JOB / "job.json").read_text().replace(_NODE, node))
         told = {**facts, "job_id": job, "cluster": "a", "expected_artifacts": len(files)}
         incident = str(self.call("/v1/hooks/job-failed", told)["incident"]["id"])
         packed = io.BytesIO()
@@ -191,11 +189,11 @@ class Service:
 
     def kill_worker(self) -> None:
         """SIGKILL to all that the service has started; it starts another worker."""
-        for pid in children(self.process.pid):
+        for pid in _children(self.process.pid):
             os.kill(pid, signal.SIGKILL)
 
 
-def children(pid: int) -> Sequence[int]:
+def _children(pid: int) -> Sequence[int]:
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -204,12 +202,12 @@ def children(pid: int) -> Sequence[int]:
             continue
         if parent == pid:
             child = int(stat.parent.name)
-            found += [*children(child), child]
+            found += [*_children(child), child]
     return found
 
 
 @contextmanager
-def serving(folder: Path, clients: Path, database: str, **more: str) -> Iterator[Service]:
+def _serving(folder: Path, clients: Path, database: str, **more: str) -> Iterator[_Service]:
     folder.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TRIAGE_")}
     settings = {
@@ -224,16 +222,16 @@ def serving(folder: Path, clients: Path, database: str, **more: str) -> Iterator
         process = subprocess.Popen(
             [sys.executable, "-m", "triage.cli.main", "serve", "--open", "--port", "0",
              "--workers", "1"],
-            env={**kept, "PYTHONPATH": str(ROOT), **settings}, cwd=ROOT, stdout=subprocess.PIPE,
+            env={**kept, "PYTHONPATH": str(_ROOT), **settings}, cwd=_ROOT, stdout=subprocess.PIPE,
             stderr=log, text=True,
         )  # fmt: skip
         try:
             address = process.stdout.readline().strip() if process.stdout else ""
             if not address:
                 raise TimeoutError((folder / "serve.err").read_text()[-500:])
-            yield Service(process, address)
+            yield _Service(process, address)
         finally:
-            family = [*children(process.pid), process.pid]
+            family = [*_children(process.pid), process.pid]
             for pid in family:
                 try:
                     os.kill(pid, signal.SIGKILL)
@@ -243,7 +241,7 @@ def serving(folder: Path, clients: Path, database: str, **more: str) -> Iterator
 
 
 @dataclass
-class Site:
+class _Site:
     """What a fault is tried on."""
 
     stack: ExitStack
@@ -252,12 +250,12 @@ class Site:
     clients: Path
     database: str
 
-    def service(self, name: str = "one", database: str | None = None, **more: str) -> Service:
+    def service(self, name: str = "one", database: str | None = None, **more: str) -> _Service:
         url = self.database if database is None else database
-        return self.stack.enter_context(serving(self.folder / name, self.clients, url, **more))
+        return self.stack.enter_context(_serving(self.folder / name, self.clients, url, **more))
 
 
-def killed(site: Site, kind: str, *, after: bool) -> tuple[list[Service], int]:
+def _killed(site: _Site, kind: str, *, after: bool) -> tuple[list[_Service], int]:
     site.cluster.hold = (kind, after)
     service = site.service()
     service.incident("gpu-0201")
@@ -269,7 +267,7 @@ def killed(site: Site, kind: str, *, after: bool) -> tuple[list[Service], int]:
     return [service], 1
 
 
-def away(site: Site) -> tuple[list[Service], int]:
+def _away(site: _Site) -> tuple[list[_Service], int]:
     site.cluster.away = True
     service = site.service()
     service.incident("gpu-0201")
@@ -280,7 +278,7 @@ def away(site: Site) -> tuple[list[Service], int]:
     return [service], 1
 
 
-def budget(site: Site) -> tuple[list[Service], int]:
+def _budget(site: _Site) -> tuple[list[_Service], int]:
     service = site.service(TRIAGE_ACT_NODES_PER_HOUR="2")
     for number in range(201, 205):
         service.incident(f"gpu-0{number}")
@@ -288,7 +286,7 @@ def budget(site: Site) -> tuple[list[Service], int]:
     return [service], 2
 
 
-def wrong_twice(site: Site) -> tuple[list[Service], int]:
+def _wrong_twice(site: _Site) -> tuple[list[_Service], int]:
     service = site.service()
     incidents = [service.incident(f"gpu-0{number}") for number in (201, 202)]
     service.settled(2)
@@ -301,7 +299,7 @@ def wrong_twice(site: Site) -> tuple[list[Service], int]:
     return [service], 3  # two drains, and one undone before it stopped
 
 
-def two_on_one_database(site: Site) -> tuple[list[Service], int]:
+def _two_on_one_database(site: _Site) -> tuple[list[_Service], int]:
     both = [site.service(name, TRIAGE_ACT_NODES_PER_HOUR="2") for name in ("one", "two")]
     threads = [
         threading.Thread(target=both[number % 2].incident, args=(f"gpu-02{number:02}",))
@@ -315,7 +313,7 @@ def two_on_one_database(site: Site) -> tuple[list[Service], int]:
     return both[:1], 2
 
 
-def two_databases(site: Site) -> tuple[list[Service], int]:
+def _two_databases(site: _Site) -> tuple[list[_Service], int]:
     first = site.service("one")
     second = site.service("two", "", TRIAGE_ACT_POOL_SHARE="0")  # one node may be out, of any's
     first.incident("gpu-0201")
@@ -330,27 +328,27 @@ def two_databases(site: Site) -> tuple[list[Service], int]:
     return [first, second], 1
 
 
-FAULTS: Final[dict[str, Callable[[Site], tuple[list[Service], int]]]] = {
-    "killed at the look, nothing done": lambda site: killed(site, "look", after=False),
-    "killed before the act": lambda site: killed(site, "drain", after=False),
-    "killed behind the act": lambda site: killed(site, "drain", after=True),
-    "scheduler away, then back": away,
-    "budget of 2, 4 convicted": budget,
-    "wrong twice, then a third": wrong_twice,
-    "two services, one database": two_on_one_database,
-    "two services, two databases": two_databases,
+FAULTS: Final[dict[str, Callable[[_Site], tuple[list[_Service], int]]]] = {
+    "killed at the look, nothing done": lambda site: _killed(site, "look", after=False),
+    "killed before the act": lambda site: _killed(site, "drain", after=False),
+    "killed behind the act": lambda site: _killed(site, "drain", after=True),
+    "scheduler away, then back": _away,
+    "budget of 2, 4 convicted": _budget,
+    "wrong twice, then a third": _wrong_twice,
+    "two services, one database": _two_on_one_database,
+    "two services, two databases": _two_databases,
 }
 """Each fault gives the services whose audit is read, and how many acts may be done."""
 
 
-def tried(fault: str, kind: str) -> bool:
+def _tried(fault: str, kind: str) -> bool:
     """One fault on one database; whether the audit trail says what was done."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="actuator")))
         database = stack.enter_context(migrated_postgres()) if kind == "postgresql" else ""
         cluster = Cluster()
-        clients = stack.enter_context(listening(cluster, folder / "bin"))
-        services, number = FAULTS[fault](Site(stack, folder, cluster, clients, database))
+        clients = stack.enter_context(_listening(cluster, folder / "bin"))
+        services, number = FAULTS[fault](_Site(stack, folder, cluster, clients, database))
         said = sorted(one for service in services for one in service.said())
         seen = sorted(cluster.done)
         good = said == seen and len(seen) == number
@@ -370,7 +368,7 @@ def main() -> int:
     asked = parser.parse_args()
     print("| fault | database | the scheduler saw | the audit says | |\n|---|---|---|---|---|")
     found = [
-        tried(fault, kind)
+        _tried(fault, kind)
         for fault in asked.fault or FAULTS
         for kind in asked.database or ("sqlite", "postgresql")
         if (fault, kind) != ("two services, one database", "sqlite")

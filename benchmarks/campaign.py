@@ -33,17 +33,15 @@ from benchmarks.reliability_picture import bins, picture
 from benchmarks.table import aligned, machine, write_json
 from simulator.live.files import LIVE_SOURCES
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Draw, analyse, judge, print."""
-    options = arguments()
+    options = _arguments()
     began = time.perf_counter()
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
         shares = [(options, turn) for turn in range(options.jobs)]
-        outcomes = [one for share in pool.map(worked, shares) for one in share]
+        outcomes = [one for share in pool.map(_worked, shares) for one in share]
     outcomes.sort(key=lambda one: (one.generator, one.id))
     by_generator: dict[str, list[Outcome]] = {}
     for one in outcomes:
@@ -52,9 +50,9 @@ def main() -> int:
           f"{options.ranks}, {options.missing:.0%} of files left out, clocks off by up to "
           f"{options.skew_minutes} min\n")  # fmt: skip
     facts = {name: summary(own) for name, own in by_generator.items()}
-    print(table_of(facts))
+    print(_table_of(facts))
     for name, own in by_generator.items():
-        show_one(name, own, options.wrong)
+        _show_one(name, own, options.wrong)
     if options.picture:
         shown = {name: held(own) for name, own in by_generator.items()}
         options.picture.write_text(picture(shown), encoding="utf-8")
@@ -63,7 +61,7 @@ def main() -> int:
     return 1 if any(one.false_cordon for one in outcomes) else 0
 
 
-def arguments() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=419, help="simulated incidents")
@@ -94,13 +92,13 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def worked(share: tuple[argparse.Namespace, int]) -> list[Outcome]:
+def _worked(share: tuple[argparse.Namespace, int]) -> list[Outcome]:
     """The incidents of one process."""
     from triage import analyze
     from triage.errors import TriageError
 
     found = []
-    for path, right in drawn(*share):
+    for path, right in _drawn(*share):
         began = time.perf_counter()
         try:
             report = analyze(path).to_dict()
@@ -112,7 +110,7 @@ def worked(share: tuple[argparse.Namespace, int]) -> list[Outcome]:
     return found
 
 
-def drawn(options: argparse.Namespace, turn: int) -> Iterator[tuple[Path, Expected]]:
+def _drawn(options: argparse.Namespace, turn: int) -> Iterator[tuple[Path, Expected]]:
     """The cases of one process, of all generators."""
     share = (turn, options.jobs)
     setting = Setting(
@@ -127,21 +125,21 @@ def drawn(options: argparse.Namespace, turn: int) -> Iterator[tuple[Path, Expect
     )
 
 
-def table_of(facts: dict[str, dict[str, float]]) -> str:
+def _table_of(facts: dict[str, dict[str, float]]) -> str:
     """The measures as lines, the generators as columns."""
     measures = next(iter(facts.values()))
     return aligned(
         ("measure", *facts),
-        [(name, *(shown(own[name]) for own in facts.values())) for name in measures],
+        [(name, *(_shown(own[name]) for own in facts.values())) for name in measures],
     )
 
 
-def shown(value: float) -> str:
+def _shown(value: float) -> str:
     """Four digits are enough."""
     return str(value) if isinstance(value, int) else f"{value:.4f}"
 
 
-def show_one(generator: str, outcomes: Sequence[Outcome], wrong: int) -> None:
+def _show_one(generator: str, outcomes: Sequence[Outcome], wrong: int) -> None:
     """What is to be said of one generator beside its measures."""
     for name, of in (("leaf", leaf_pair), ("row", row_pair)):
         rows, macro = by_class([of(one) for one in outcomes])

@@ -20,11 +20,6 @@ from simulator.incidents.whole import Wish, simulate_incident
 from triage.analysis.answer import Weighing, weigh_incident
 from triage.formats.gather import gather
 
-__all__ = [
-    "SIMULATE", "Expected", "Setting", "folder_cases", "of_campaign", "of_simulated", "settings",
-    "simulated_cases", "weighed_of",
-]  # fmt: skip
-
 SIMULATE = "simulate"
 
 
@@ -59,7 +54,7 @@ class Expected:
 class Setting:
     """How ``triage simulate`` is asked for a campaign.
 
-    ``evenly`` takes every scenario in turn, else they come as often as in the Llama 3 table.
+    ``_evenly`` takes every scenario in turn, else they come as often as in the Llama 3 table.
     """
 
     seed: int
@@ -95,7 +90,7 @@ def simulated_cases(
     with ExitStack() as stack:
         scratch = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if setting.evenly:
-            drawn = evenly(setting, scratch, share)
+            drawn = _evenly(setting, scratch, share)
         else:
             campaign = Campaign(setting.count, setting.healthy, setting.seed, setting.ranks)
             wish = Wish(
@@ -111,7 +106,7 @@ def simulated_cases(
             shutil.rmtree(path, ignore_errors=True)
 
 
-def evenly(
+def _evenly(
     setting: Setting, folder: Path, share: tuple[int, int]
 ) -> Iterator[tuple[Path, IncidentTruth]]:
     """Every scenario in turn."""

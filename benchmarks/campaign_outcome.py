@@ -8,8 +8,6 @@ from typing import Any
 from benchmarks.campaign_cases import Expected
 from benchmarks.reliability_picture import Held, expected_error
 
-__all__ = ["Outcome", "by_class", "held", "judged", "leaf_pair", "row_pair", "summary"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -15,12 +15,10 @@ from typing import Final
 from benchmarks.table import aligned
 from tests.support.checkers import CHANGES, Sample, outcome_of, read_as, read_checks, samples
 
-__all__ = ["main"]
-
-HEAD: Final = ("tool", "sample", "read as", "wanted", "outcome", "kept in changes")
+_HEAD: Final = ("tool", "sample", "read as", "wanted", "outcome", "kept in changes")
 
 
-def row_of(sample: Sample) -> tuple[str, str, str, str, str, str]:
+def _row_of(sample: Sample) -> tuple[str, str, str, str, str, str]:
     """One sample, as it is printed."""
     data = sample.data
     checks = read_checks(data)
@@ -32,7 +30,7 @@ def row_of(sample: Sample) -> tuple[str, str, str, str, str, str]:
     return sample.tool, sample.name, read, sample.wanted, outcome, f"{kept} of {len(CHANGES)}"
 
 
-def totals(rows: list[tuple[str, str, str, str, str, str]]) -> list[tuple[str, ...]]:
+def _totals(rows: list[tuple[str, str, str, str, str, str]]) -> list[tuple[str, ...]]:
     """By tool: samples, how many are read as they should be, and how many failing ones fail."""
     tools = sorted({row[0] for row in rows})
     found = []
@@ -50,13 +48,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--samples", action="store_true", help="each sample, not the wrong alone")
     options = parser.parse_args()
-    rows = [row_of(sample) for sample in samples()]
+    rows = [_row_of(sample) for sample in samples()]
     wrong = [row for row in rows if row[3] != row[4]]
     listed = rows if options.samples else wrong
     if listed:
-        print(aligned(HEAD, listed), end="\n\n")
+        print(aligned(_HEAD, listed), end="\n\n")
     head = ("tool", "samples", "failing fail", "warning warn", "passing pass", "unknown stay so")
-    print(aligned(head, totals(rows)))
+    print(aligned(head, _totals(rows)))
     print(f"\n{len(rows) - len(wrong)} of {len(rows)} samples are read as they should be")
     return 1 if wrong else 0
 

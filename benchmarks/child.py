@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-__all__ = ["MIB", "ROOT", "Cost", "costs", "run", "triage_command"]
-
 ROOT = Path(__file__).resolve().parent.parent
 MIB = 1 << 20
 # rusage counts memory in KiB on Linux and in bytes on macOS.
-RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Cost:
     return Cost(
         wall_s,
         used.ru_utime + used.ru_stime,
-        used.ru_maxrss * RSS_UNIT,
+        used.ru_maxrss * _RSS_UNIT,
         used.ru_inblock * 512,
         child.returncode,
         output,

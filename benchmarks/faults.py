@@ -32,15 +32,13 @@ from tests.support.databases import migrated_postgres
 from tests.support.proxy import Fault, Proxy, proxied
 from tests.support.waiting import eventually
 
-__all__ = ["Cell", "Outcome", "suffer"]
-
-WITHIN_S: Final = 300.0
-BEFORE_S: Final = 2.0
-SENDERS: Final = 4
-PAUSE_S: Final = 0.15
-LINE: Final = b"[rank0]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
-WIRE: Final = (Fault.REFUSES, Fault.SILENT, Fault.HANG, Fault.SLOW, Fault.WRONG)
-PARTS: Final = ("postgresql", "redis", "rabbitmq", "s3")
+_WITHIN_S: Final = 300.0
+_BEFORE_S: Final = 2.0
+_SENDERS: Final = 4
+_PAUSE_S: Final = 0.15
+_LINE: Final = b"[rank0]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+_WIRE: Final = (Fault.REFUSES, Fault.SILENT, Fault.HANG, Fault.SLOW, Fault.WRONG)
+_PARTS: Final = ("postgresql", "redis", "rabbitmq", "s3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Burst:
+class _Burst:
     """Senders that try each file until it is acknowledged, and at last when all is well again."""
 
     address: str
@@ -88,11 +86,11 @@ class Burst:
                 number += 1
             else:
                 self.refused += 1
-            self.ended.wait(PAUSE_S)
+            self.ended.wait(_PAUSE_S)
 
     def _send(self, name: str, sender: int) -> bool:
         url = f"{self.address}/v1/jobs/fault-{sender}/artifacts?node=n{sender}&kind=job_log"
-        body = LINE + name.encode() + b"\n"
+        body = _LINE + name.encode() + b"\n"
         request = urllib.request.Request(f"{url}&filename={name}", body, method="POST")
         try:
             with DIRECT.open(request, timeout=20) as answer:
@@ -102,7 +100,7 @@ class Burst:
 
 
 @contextmanager
-def store_on(stack: ExitStack) -> Iterator[tuple[str, int]]:
+def _store_on(stack: ExitStack) -> Iterator[tuple[str, int]]:
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -116,7 +114,7 @@ def store_on(stack: ExitStack) -> Iterator[tuple[str, int]]:
     yield host, port
 
 
-def behind(stack: ExitStack, address: str, usual: int) -> tuple[str, Proxy]:
+def _behind(stack: ExitStack, address: str, usual: int) -> tuple[str, Proxy]:
     """The address by way of a proxy."""
     parts = urlsplit(address)
     proxy = stack.enter_context(proxied(parts.hostname or "127.0.0.1", parts.port or usual))
@@ -125,19 +123,19 @@ def behind(stack: ExitStack, address: str, usual: int) -> tuple[str, Proxy]:
 
 
 @contextmanager
-def service(cell: Cell, folder: Path) -> Iterator[tuple[str, str, Callable[[bool], None]]]:
+def _service(cell: Cell, folder: Path) -> Iterator[tuple[str, str, Callable[[bool], None]]]:
     """A service of its own: its address, its database, and what begins and ends the fault."""
     broker = cell.part if cell.part in ("redis", "rabbitmq") else "redis"
     with ExitStack() as stack:
         settings = dict(stack.enter_context(servers(broker)))
         database = settings["TRIAGE_DATABASE_URL"] = stack.enter_context(migrated_postgres())
-        through, postgresql = behind(stack, database, 5432)
-        broker_url, brokers = behind(stack, settings["TRIAGE_BROKER_URL"], 6379)
+        through, postgresql = _behind(stack, database, 5432)
+        broker_url, brokers = _behind(stack, settings["TRIAGE_BROKER_URL"], 6379)
         proxies = {"postgresql": postgresql, broker: brokers}
         settings |= {"TRIAGE_DATABASE_URL": through, "TRIAGE_BROKER_URL": broker_url}
         if cell.part == "s3":
-            host, port = stack.enter_context(store_on(stack))
-            endpoint, proxies["s3"] = behind(stack, f"http://{host}:{port}", port)
+            host, port = stack.enter_context(_store_on(stack))
+            endpoint, proxies["s3"] = _behind(stack, f"http://{host}:{port}", port)
             settings |= {
                 "TRIAGE_BLOB_URL": "s3://faults/packs", "TRIAGE_S3_ENDPOINT": endpoint,
                 "TRIAGE_S3_ACCESS_KEY_ID": "x", "TRIAGE_S3_SECRET_ACCESS_KEY": "y",
@@ -155,19 +153,19 @@ def service(cell: Cell, folder: Path) -> Iterator[tuple[str, str, Callable[[bool
         stack.callback(process.end)
         address = f"http://127.0.0.1:{port}"
         eventually(lambda: answers(f"{address}/readyz"), 120)
-        if cell.part in PARTS:
-            yield address, database, broken(proxies[cell.part], Fault(cell.fault))
+        if cell.part in _PARTS:
+            yield address, database, _broken(proxies[cell.part], Fault(cell.fault))
             return
         place = temporary if cell.part == "temp folder" else folder / "data" / "blobs"
-        yield address, database, full(place) if cell.fault == "full" else away(place)
+        yield address, database, _full(place) if cell.fault == "full" else _away(place)
 
 
-def broken(proxy: Proxy, fault: Fault) -> Callable[[bool], None]:
+def _broken(proxy: Proxy, fault: Fault) -> Callable[[bool], None]:
     """A dependency that has this fault."""
     return lambda on: proxy.set(fault if on else Fault.NONE)
 
 
-def away(place: Path) -> Callable[[bool], None]:
+def _away(place: Path) -> Callable[[bool], None]:
     """A folder that is not there, as a volume that is not mounted."""
     aside = place.with_name(place.name + ".away")
 
@@ -184,7 +182,7 @@ def away(place: Path) -> Callable[[bool], None]:
     return act
 
 
-def full(place: Path) -> Callable[[bool], None]:
+def _full(place: Path) -> Callable[[bool], None]:
     """A folder on a file system without any room."""
 
     def act(on: bool) -> None:
@@ -202,31 +200,31 @@ def suffer(cell: Cell, seconds: float) -> Outcome:
     """One burst with one fault in it."""
     with (
         tempfile.TemporaryDirectory(prefix="triage-faults-") as name,
-        service(cell, Path(name)) as (address, database, act),
+        _service(cell, Path(name)) as (address, database, act),
     ):
-        burst = Burst(address)
-        threads = [threading.Thread(target=burst.run, args=[k]) for k in range(SENDERS)]
+        burst = _Burst(address)
+        threads = [threading.Thread(target=burst.run, args=[k]) for k in range(_SENDERS)]
         for one in threads:
             one.start()
-        time.sleep(BEFORE_S)
+        time.sleep(_BEFORE_S)
         act(True)
         time.sleep(seconds)
         act(False)
         back = time.monotonic()
-        time.sleep(BEFORE_S)
+        time.sleep(_BEFORE_S)
         burst.ended.set()
         for one in threads:
             one.join()
         found = Outcome(len(burst.acknowledged), burst.refused)
         while True:
-            look(database, burst.acknowledged, found)
+            _look(database, burst.acknowledged, found)
             found.seconds = time.monotonic() - back
-            if found.analysed >= found.acknowledged or found.seconds > WITHIN_S:
+            if found.analysed >= found.acknowledged or found.seconds > _WITHIN_S:
                 return found
             time.sleep(0.5)
 
 
-def look(database: str, acknowledged: set[str], found: Outcome) -> None:
+def _look(database: str, acknowledged: set[str], found: Outcome) -> None:
     """Count what became of the files."""
     import psycopg
 
@@ -238,22 +236,22 @@ def look(database: str, acknowledged: set[str], found: Outcome) -> None:
     found.doubled = len(states) - len({name for name, _ in states})
 
 
-def cells(wanted: Sequence[str]) -> list[Cell]:
-    every = [Cell(part, str(fault)) for part in PARTS for fault in WIRE]
+def _cells(wanted: Sequence[str]) -> list[Cell]:
+    every = [Cell(part, str(fault)) for part in _PARTS for fault in _WIRE]
     every += [
         Cell(place, fault) for place in ("blob folder", "temp folder") for fault in ("away", "full")
     ]
     return [one for one in every if not wanted or one.part in wanted or one.fault in wanted]
 
 
-def main() -> int:
+def _main() -> int:
     """Go through the cells; 1 where anything was lost, blamed or doubled."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("only", nargs="*", help="parts or faults; all without")
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
     rows, good = [], True
-    for cell in cells(options.only):
+    for cell in _cells(options.only):
         one = suffer(cell, options.seconds)
         good = good and one.good
         rows.append(
@@ -269,4 +267,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -32,12 +32,10 @@ from triage.domain.wire import iso_utc
 from triage.server.context import open_context
 from triage.settings import load_settings
 
-__all__ = ["main"]
-
-LIMIT_S: Final = 2.0
+_LIMIT_S: Final = 2.0
 
 
-def paths(until: datetime) -> dict[str, tuple[str, ...]]:
+def _paths(until: datetime) -> dict[str, tuple[str, ...]]:
     """By kind: first what has to hold, then the other pages; parts, plans, lists, gauges."""
     end = quote(iso_utc(until) or "")
     year = f"since={quote(iso_utc(until - timedelta(days=365)) or '')}&until={end}"
@@ -74,18 +72,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         number = fill(database, year)
         print(f"{machine()}, {database.engine.dialect.name}, {number:,} rows")
         url = database.engine.url.render_as_string(hide_password=False)
-        for kind, asked in paths(midnight).items():
-            rows += [{"kind": kind, **measured(url, path, options.times)} for path in asked]
+        for kind, asked in _paths(midnight).items():
+            rows += [{"kind": kind, **_measured(url, path, options.times)} for path in asked]
     held = True
-    for kind in paths(midnight):
+    for kind in _paths(midnight):
         of_kind = [row for row in rows if row["kind"] == kind]
-        print(table(kind, of_kind))
-        held &= float(of_kind[0]["first_s"]) <= LIMIT_S
+        print(_table(kind, of_kind))
+        held &= float(of_kind[0]["first_s"]) <= _LIMIT_S
     write_json(options.json, "fleet_answers", rows, num_rows=number)
     return int(not held)
 
 
-def measured(url: str, path: str, times: int) -> dict[str, float | str]:
+def _measured(url: str, path: str, times: int) -> dict[str, float | str]:
     """One path, asked so many times of a service that has just started."""
     found, busy = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +106,7 @@ def measured(url: str, path: str, times: int) -> dict[str, float | str]:
     }  # fmt: skip
 
 
-def table(kind: str, rows: Sequence[dict[str, float | str]]) -> str:
+def _table(kind: str, rows: Sequence[dict[str, float | str]]) -> str:
     """Seconds and size of each path, as Markdown."""
     keys = ("first_s", "median_s", "busy_s")
     shown = [

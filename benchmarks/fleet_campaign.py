@@ -31,13 +31,11 @@ from simulator.request import EPOCH_NS
 from tests.support.waiting import eventually
 from triage.domain.wire import iso_utc
 
-__all__ = ["Seen", "main", "scheduler_csv"]
-
-DAYS: Final = 54
-NUM_NODES: Final = 2048
-GPUS_PER_NODE: Final = 8
-WITHIN_S: Final = 3600.0
-END: Final = datetime.fromtimestamp(EPOCH_NS / 1e9, UTC)
+_DAYS: Final = 54
+_NUM_NODES: Final = 2048
+_GPUS_PER_NODE: Final = 8
+_WITHIN_S: Final = 3600.0
+_END: Final = datetime.fromtimestamp(EPOCH_NS / 1e9, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Seen:
 
 def main() -> int:
     """Send, wait, ask, print."""
-    options = arguments()
+    options = _arguments()
     end_well()
     began = time.perf_counter()
     settings = {"TRIAGE_QUIET_S": "1", "TRIAGE_PROVISIONAL_EVERY_S": "3600"}
@@ -60,22 +58,22 @@ def main() -> int:
         folder = Path(scratch)
         with installed(options.backend, folder / "service", {**settings, **named}) as made:
             client = Client(made.port)
-            seen = list(sent(client, folder / "incidents", options))
-            eventually(lambda: all_settled(client), WITHIN_S, every_s=2.0)
+            seen = list(_sent(client, folder / "incidents", options))
+            eventually(lambda: _all_settled(client), _WITHIN_S, every_s=2.0)
             table = scheduler_csv(seen).encode()
             said = client.insist("/v1/fleet/import", table, "text/csv").json()
-            fleet = client.get(f"/v1/fleet?{period()}")
-            planned = client.get(f"/v1/fleet/projection?{period(gpus=131072)}")
-    print(f"{machine()}; {options.backend}; {len(seen)} incidents in {DAYS} days, "
+            fleet = client.get(f"/v1/fleet?{_period()}")
+            planned = client.get(f"/v1/fleet/projection?{_period(gpus=131072)}")
+    print(f"{machine()}; {options.backend}; {len(seen)} incidents in {_DAYS} days, "
           f"{time.perf_counter() - began:.0f} s in all\n")  # fmt: skip
     print(f"imported: {said['rows']} runs, {len(said['skipped'])} not understood\n")
-    print_causes(seen, fleet)
-    print_rates(fleet, planned)
+    _print_causes(seen, fleet)
+    _print_rates(fleet, planned)
     write_json(options.out, "fleet_campaign", [], summary={"fleet": fleet, "projection": planned})
     return 0
 
 
-def arguments() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--backend", choices=BACKENDS, default="embedded")
@@ -86,7 +84,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def sent(client: Client, folder: Path, options: argparse.Namespace) -> Iterator[Seen]:
+def _sent(client: Client, folder: Path, options: argparse.Namespace) -> Iterator[Seen]:
     """Each incident of the campaign as its job would send it: a hook, then a tar of its files."""
     drawn = draw(folder, Campaign(options.count, seed=options.seed, ranks=options.ranks))
     for number, (path, truth) in enumerate(drawn, 1):
@@ -94,14 +92,14 @@ def sent(client: Client, folder: Path, options: argparse.Namespace) -> Iterator[
         job_id = f"run-{number:04d}"
         hook = {"job_id": job_id, "failed_at": iso_utc(at)}
         opened = client.post("/v1/hooks/job-failed", hook)
-        client.insist(opened["upload_url"].replace("/artifacts", "/bundle"), packed(path))
+        client.insist(opened["upload_url"].replace("/artifacts", "/bundle"), _packed(path))
         shutil.rmtree(path)
         yield Seen(opened["incident"]["id"], job_id, truth.llama3_row or "none", at)
         if number % 50 == 0:
             print(f"{number} sent", file=sys.stderr)
 
 
-def packed(folder: Path) -> bytes:
+def _packed(folder: Path) -> bytes:
     """A tar of an incident folder."""
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as tar:
@@ -109,7 +107,7 @@ def packed(folder: Path) -> bytes:
     return held.getvalue()
 
 
-def all_settled(client: Client) -> bool:
+def _all_settled(client: Client) -> bool:
     """Whether no incident waits for an answer any more."""
     return not any(
         client.get(f"/v1/incidents?state={state}&limit=1")["items"]
@@ -123,22 +121,22 @@ def scheduler_csv(seen: Sequence[Seen]) -> str:
     The last one is cancelled at the end of the period: an end that was planned.
     """
     rows = ["job_id,started_at,ended_at,state,num_nodes,num_gpus"]
-    start = END - timedelta(days=DAYS)
-    gpus = NUM_NODES * GPUS_PER_NODE
+    start = _END - timedelta(days=_DAYS)
+    gpus = _NUM_NODES * _GPUS_PER_NODE
     for one in sorted(seen, key=lambda one: one.at):
-        rows.append(f"{one.job_id},{iso_utc(start)},{iso_utc(one.at)},FAILED,{NUM_NODES},{gpus}")
+        rows.append(f"{one.job_id},{iso_utc(start)},{iso_utc(one.at)},FAILED,{_NUM_NODES},{gpus}")
         start = one.at
-    rows.append(f"run-last,{iso_utc(start)},{iso_utc(END)},CANCELLED,{NUM_NODES},{gpus}")
+    rows.append(f"run-last,{iso_utc(start)},{iso_utc(_END)},CANCELLED,{_NUM_NODES},{gpus}")
     return "\n".join(rows) + "\n"
 
 
-def period(**more: object) -> str:
+def _period(**more: object) -> str:
     """The 54 days as a query."""
-    since = END - timedelta(days=DAYS)
-    return urlencode({"since": iso_utc(since), "until": iso_utc(END), **more})
+    since = _END - timedelta(days=_DAYS)
+    return urlencode({"since": iso_utc(since), "until": iso_utc(_END), **more})
 
 
-def print_causes(seen: Sequence[Seen], fleet: Mapping[str, Any]) -> None:
+def _print_causes(seen: Sequence[Seen], fleet: Mapping[str, Any]) -> None:
     """The cause table beside the true one."""
     true = Counter(one.row for one in seen)
     said = {row["row"]: row["count"] for row in fleet["mix"]["rows"]}
@@ -147,7 +145,7 @@ def print_causes(seen: Sequence[Seen], fleet: Mapping[str, Any]) -> None:
     print(aligned(("Llama 3 row", "true", "said"), rows))
 
 
-def print_rates(fleet: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
+def _print_rates(fleet: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
     """MTTI with its interval, and the projection."""
     for name, found in (("MTTI", fleet["mtti"]), ("at 131,072 GPUs", planned["mtti"])):
         print(f"{name}: {found['value']:.3f} h ({found['low']:.3f} to {found['high']:.3f})")

@@ -26,9 +26,7 @@ from simulator.fleet.wish import FaultModel, FleetWish
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.faults import faults_of
 
-__all__ = ["main"]
-
-PUBLISHED: Final = {
+_PUBLISHED: Final = {
     "rate_per_1000": ("faults per 1,000 node-days", 4.18),
     "daily_dispersion": ("faults a day: variance over mean", 3.4),
     "most_in_a_day": ("most faults in a day", 20.0),
@@ -47,13 +45,13 @@ PUBLISHED: Final = {
     "batch_times": ("GPU faults on their own, old batch over new", 14.7),
     "cage_times": ("the same, top cage over bottom", 2.4),
 }
-BY_CAUSE: Final = {
+_BY_CAUSE: Final = {
     OutageCause.NIC: 0.48, OutageCause.CABLE: 0.42, OutageCause.FAILED_TEST: 0.42,
     OutageCause.POWER: 0.25, OutageCause.GPU: 0.22, OutageCause.COOLING: 0.15,
 }  # fmt: skip
-EVEN: Final = FaultModel(again_times=0.0, burst_share=0.0, shortages=0.0, moved_share=0.0)
+_EVEN: Final = FaultModel(again_times=0.0, burst_share=0.0, shortages=0.0, moved_share=0.0)
 # Counts of single fleets are too small for a ratio: they are of all together.
-POOLED: Final = frozenset({"lemon_times", "batch_times", "cage_times"})
+_POOLED: Final = frozenset({"lemon_times", "batch_times", "cage_times"})
 
 
 def main() -> int:
@@ -70,31 +68,31 @@ def main() -> int:
             simulate_fleet(FleetWish.like_real(options.nodes, options.days, seed, faults=model))
             for seed in range(options.seeds)
         ]
-        for model in (FaultModel(), EVEN)
+        for model in (FaultModel(), _EVEN)
     )
-    measured = [asdict(figures_of(fleet.record)) | shares_of(fleet) for fleet in like]
-    beside = [asdict(figures_of(fleet.record)) | shares_of(fleet) for fleet in even]
-    ratios = ratios_of(like)
+    measured = [asdict(figures_of(fleet.record)) | _shares_of(fleet) for fleet in like]
+    beside = [asdict(figures_of(fleet.record)) | _shares_of(fleet) for fleet in even]
+    ratios = _ratios_of(like)
     rows, outside = [], []
-    for name, (words, value) in PUBLISHED.items():
-        if name in POOLED:
-            rows.append((words, shown(value), shown(ratios[name]), "all together", ""))
+    for name, (words, value) in _PUBLISHED.items():
+        if name in _POOLED:
+            rows.append((words, _shown(value), _shown(ratios[name]), "all together", ""))
             continue
         drawn = np.array([fleet[name] for fleet in measured])
         low, high = np.quantile(drawn, (0.05, 0.95))
         mean = float(np.mean([fleet[name] for fleet in beside]))
         rows.append(
-            (words, shown(value), shown(float(drawn.mean())),
-             f"{shown(float(low))} to {shown(float(high))}", shown(mean))
+            (words, _shown(value), _shown(float(drawn.mean())),
+             f"{_shown(float(low))} to {_shown(float(high))}", _shown(mean))
         )  # fmt: skip
         outside += [words] if not low <= value <= high else []
-    print(aligned(HEAD, rows))
+    print(aligned(_HEAD, rows))
     print("\nFailed again within 7 days, by cause of the fault before:\n")
-    again = again_by_cause(like)
+    again = _again_by_cause(like)
     print(aligned(
         ("cause", "published", "simulated", "returns"),
         [(str(cause), f"{value:.0%}", f"{again[cause][0]:.0%}", f"{again[cause][1]:,}")
-         for cause, value in BY_CAUSE.items()],
+         for cause, value in _BY_CAUSE.items()],
     ))  # fmt: skip
     if outside:
         print("\nOutside: " + ", ".join(outside))
@@ -102,17 +100,17 @@ def main() -> int:
     return int(bool(outside))
 
 
-HEAD: Final = ("figure", "published", "simulated", "nine of ten fleets", "if all repairs took")
+_HEAD: Final = ("figure", "published", "simulated", "nine of ten fleets", "if all repairs took")
 
 
-def shown(value: float) -> str:
+def _shown(value: float) -> str:
     """Three digits, or two decimals."""
     if np.isnan(value):
         return "3.6 to 7.6"
     return f"{value:.3g}" if value >= 10 else f"{value:.2f}"
 
 
-def shares_of(fleet: SimulatedFleet) -> dict[str, float]:
+def _shares_of(fleet: SimulatedFleet) -> dict[str, float]:
     """How much of the faults is unknown, and a failed test."""
     causes = Counter(faults_of(fleet.record).cause)
     number = max(sum(causes.values()), 1)
@@ -120,7 +118,7 @@ def shares_of(fleet: SimulatedFleet) -> dict[str, float]:
             (OutageCause.UNKNOWN, OutageCause.FAILED_TEST)}  # fmt: skip
 
 
-def ratios_of(fleets: Sequence[SimulatedFleet]) -> dict[str, float]:
+def _ratios_of(fleets: Sequence[SimulatedFleet]) -> dict[str, float]:
     """Of faults that came on their own: lemons over others, and of the GPU by batch and cage."""
     own: Counter[tuple[str, str | None]] = Counter()
     nodes: Counter[tuple[str, str | None]] = Counter()
@@ -153,7 +151,7 @@ def ratios_of(fleets: Sequence[SimulatedFleet]) -> dict[str, float]:
     }
 
 
-def again_by_cause(fleets: Sequence[SimulatedFleet]) -> dict[OutageCause, tuple[float, int]]:
+def _again_by_cause(fleets: Sequence[SimulatedFleet]) -> dict[OutageCause, tuple[float, int]]:
     """The part of the returns after which the node failed within 7 days, and how many those are."""
     again: Counter[OutageCause] = Counter()
     returns: Counter[OutageCause] = Counter()

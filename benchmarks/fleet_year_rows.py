@@ -17,15 +17,13 @@ from simulator.fleet.wish import FleetWish
 from triage.domain.category import Category, Role
 from triage.fleet.store.node_sets import packed
 
-__all__ = ["Year", "tables"]
-
-CAUSES: Final = (
+_CAUSES: Final = (
     Category.GPU, Category.GPU_HBM, Category.NIC, Category.NETWORK, Category.NVLINK,
     Category.SOFTWARE_USER,
 )  # fmt: skip
-XIDS: Final = (31, 48, 63, 74, 79, 94, 95, 119)
+_XIDS: Final = (31, 48, 63, 74, 79, 94, 95, 119)
 # Two thousand nodes seen over some years, with those of other clusters between them.
-FIRST_NODE: Final = 5_001
+_FIRST_NODE: Final = 5_001
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +45,29 @@ class Year:
 def tables(year: Year) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
     """Tables in an order in which references hold, each with its rows."""
     for name, rows in (
-        ("cluster", clusters), ("node", nodes), ("node_set", node_sets), ("run", runs),
-        ("outage", outages), ("job", jobs), ("incident", incidents), ("suspect", suspects),
-        ("upload", uploads), ("artifact", artifacts), ("evidence", evidence),
+        ("cluster", _clusters), ("node", _nodes), ("node_set", _node_sets), ("run", _runs),
+        ("outage", _outages), ("job", _jobs), ("incident", _incidents), ("suspect", _suspects),
+        ("upload", _uploads), ("artifact", _artifacts), ("evidence", _evidence),
     ):  # fmt: skip
         yield name, rows(year, random.Random(f"{year.seed} {name}"))
 
 
-def clusters(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+def _clusters(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     yield from ({"id": 1, "name": ""}, {"id": 2, "name": "a"})
 
 
-def node_name(number: int) -> str:
+def _node_name(number: int) -> str:
     return f"gpu{number:04d}"
 
 
-def incident_id(number: int) -> str:
+def _incident_id(number: int) -> str:
     return f"inc_{number:020d}"
 
 
-def nodes(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+def _nodes(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     for number in range(year.nodes):
         yield {
-            "id": FIRST_NODE + number, "cluster_id": 2, "name": node_name(number),
+            "id": _FIRST_NODE + number, "cluster_id": 2, "name": _node_name(number),
             "first_seen_at": year.at(0), "last_seen_at": year.until,
             "generation": "H100" if number % 4 else "H200", "rack": f"r{number // 16}",
             "leaf_switch": f"leaf{number // 32}", "batch": f"b{number * 4 // year.nodes}",
@@ -78,30 +76,30 @@ def nodes(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noq
 
 
 @cache
-def outage_rows(year: Year) -> Sequence[OutageRow]:
+def _outage_rows(year: Year) -> Sequence[OutageRow]:
     """Outages like real ones, in days since the year began."""
     return simulated_outages(FleetWish.like_real(year.nodes, year.days, year.seed))
 
 
 @cache
-def out_at(year: Year) -> Sequence[frozenset[int]]:
+def _out_at(year: Year) -> Sequence[frozenset[int]]:
     """The nodes that are out when each run starts."""
-    rows = outage_rows(year)
+    rows = _outage_rows(year)
     starts = [year.days * number / year.incidents for number in range(year.incidents)]
     return [frozenset(row.node for row in rows if row.start <= day < row.end) for day in starts]
 
 
-def node_sets(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
-    for number, out in enumerate(out_at(year)):
-        keys = [FIRST_NODE + node for node in range(year.nodes) if node not in out]
+def _node_sets(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    for number, out in enumerate(_out_at(year)):
+        keys = [_FIRST_NODE + node for node in range(year.nodes) if node not in out]
         yield {
             "id": number + 1, "sha256": f"{number:064d}", "num_nodes": len(keys),
             "spans": packed(keys),
         }  # fmt: skip
 
 
-def runs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
-    for number, out in enumerate(out_at(year)):
+def _runs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    for number, out in enumerate(_out_at(year)):
         end, used = year.at(number + 0.95), year.nodes - len(out)
         yield {
             "id": number + 1, "cluster_id": 2, "job_id": f"job-{number}",
@@ -111,13 +109,13 @@ def runs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa
         }  # fmt: skip
 
 
-def outages(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+def _outages(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     """Those of a fleet like a real one: bursts, long repairs, returns, maintenances."""
     since = year.until - timedelta(days=year.days)
-    for number, row in enumerate(outage_rows(year)):
+    for number, row in enumerate(_outage_rows(year)):
         lasts = row.end >= year.days
         yield {
-            "id": number + 1, "node_id": FIRST_NODE + row.node,
+            "id": number + 1, "node_id": _FIRST_NODE + row.node,
             "from_at": since + timedelta(days=row.start),
             "to_at": None if lasts else since + timedelta(days=row.end),
             "reason": row.reason, "source": "import", "cause": row.cause.value,
@@ -125,7 +123,7 @@ def outages(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # n
         }  # fmt: skip
 
 
-def jobs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+def _jobs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     for number in range(year.incidents):
         yield {
             "id": number + 1, "cluster_id": 2, "job_id": f"job-{number}", "last_turn": 0,
@@ -133,13 +131,13 @@ def jobs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa
         }  # fmt: skip
 
 
-def incidents(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
-    named = [node_name(node) for node in range(year.nodes)]
+def _incidents(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+    named = [_node_name(node) for node in range(year.nodes)]
     for number in range(year.incidents):
         at = year.at(number + 0.95)
-        category = str(chance.choice(CAUSES))
+        category = str(chance.choice(_CAUSES))
         yield {
-            "id": incident_id(number), "job_fk": number + 1, "key": at.isoformat(),
+            "id": _incident_id(number), "job_fk": number + 1, "key": at.isoformat(),
             "announced": True, "facts": {"job_id": f"job-{number}", "nodes": named},
             "state": "ready", "reason": None, "revision": 1, "provisional": False,
             "category": category,
@@ -155,11 +153,11 @@ def incidents(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def suspects(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+def _suspects(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
     for number in range(year.incidents):
         for position in (1, 2, 3):
             node, gpu = (
-                node_name(chance.randrange(year.nodes)),
+                _node_name(chance.randrange(year.nodes)),
                 f"0000:{chance.randrange(256):02x}:00",
             )
             text = f"NVRM: Xid (PCI:{gpu}): 79, pid={number}, GPU has fallen off the bus."
@@ -171,7 +169,7 @@ def suspects(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
                 "at": None,
             }
             yield {
-                "incident_id": incident_id(number), "position": position, "node": node,
+                "incident_id": _incident_id(number), "position": position, "node": node,
                 "category": str(Category.GPU), "score": 0.9 / position,
                 "role": str(Role.CULPRIT if position == 1 else Role.POSSIBLE),
                 "row": {"node": node, "category": "gpu", "gpus": [gpu], "because": [reason] * 4},
@@ -179,18 +177,18 @@ def suspects(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def uploads(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+def _uploads(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     for number in range(year.incidents):
         yield {
-            "id": f"upl_{number:020d}", "incident_id": incident_id(number), "blob_key": None,
+            "id": f"upl_{number:020d}", "incident_id": _incident_id(number), "blob_key": None,
             "stored_bytes": 1000, "created_at": year.at(number),
         }  # fmt: skip
 
 
-def artifacts(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+def _artifacts(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
     for number in range(year.incidents):
         yield {
-            "id": f"art_{number:020d}", "incident_id": incident_id(number),
+            "id": f"art_{number:020d}", "incident_id": _incident_id(number),
             "upload_id": f"upl_{number:020d}", "identity": "kernel_log", "node": None,
             "rank": None, "kind": "kernel_log", "filename": "kernel.log", "name_hash": "k",
             "sha256": "0" * 64, "size_bytes": 1000, "position": 0, "stored_bytes": 1000,
@@ -199,7 +197,7 @@ def artifacts(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  #
         }  # fmt: skip
 
 
-def evidence(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+def _evidence(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
     row = 0
     for number in range(year.incidents):
         at = year.at(number + 0.9)
@@ -207,11 +205,11 @@ def evidence(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
             row += 1
             xid = ordinal % 10 == 0
             yield {
-                "id": row, "incident_id": incident_id(number),
+                "id": row, "incident_id": _incident_id(number),
                 "artifact_id": f"art_{number:020d}", "ordinal": ordinal, "artifact": "kernel.log",
                 "line": ordinal, "at": at, "clock": "wall",
-                "node": node_name(chance.randrange(year.nodes)), "rank": None,
-                "kind": "xid" if xid else "nccl", "code": chance.choice(XIDS) if xid else None,
+                "node": _node_name(chance.randrange(year.nodes)), "rank": None,
+                "kind": "xid" if xid else "nccl", "code": chance.choice(_XIDS) if xid else None,
                 "gpu": None, "category": None, "role": "root" if xid else "consequence",
                 "signature": "nvidia.xid", "text": "NVRM: Xid (PCI:0000:5d:00): 79 " * 3,
                 "count": 1, "extra": {},

@@ -29,21 +29,19 @@ from tests.support.answering import Answerer
 from tests.support.cases import Source, cases_of
 from tests.support.flip import DUMPS, Flip, flips_of
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Draw, change, answer, print."""
-    options = arguments()
+    options = _arguments()
     began = time.perf_counter()
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
         shares = [(options, turn) for turn in range(options.jobs)]
-        flips = [one for share in pool.map(worked, shares) for one in share]
+        flips = [one for share in pool.map(_worked, shares) for one in share]
     flips.sort(key=lambda one: one.id)
     num = len({one.id for one in flips})
     print(f"{machine()}; {options.generator}: {num} incidents, seed {options.seed}\n")
-    print(aligned(HEAD, [row(name, [one for one in flips if one.change == name])
+    print(aligned(_HEAD, [_row(name, [one for one in flips if one.change == name])
                          for name in options.only]))  # fmt: skip
     spoilt = [
         one for one in flips if one.change == DUMPS and one.right_after and not one.right_before
@@ -52,7 +50,7 @@ def main() -> int:
     print(f"\nright on dumps alone: {of}; of these wrong with logs added: {len(spoilt)} "
           f"{' '.join(one.id for one in spoilt)}")  # fmt: skip
     if options.show:
-        for one in [*spoilt, *(one for one in flips if shown(one))]:
+        for one in [*spoilt, *(one for one in flips if _shown(one))]:
             print(f"{one.id} {one.what:16.16} {one.change:15} {one.before}  ->  {one.after}"
                   f"  [{' '.join((*one.broken, *one.innocents))}]")  # fmt: skip
     write_json(options.out, "flips", [asdict(one) for one in flips])
@@ -60,7 +58,7 @@ def main() -> int:
     return 0
 
 
-def arguments() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--generator", default="own", help="own, recorded, or a campaign's folder")
@@ -77,7 +75,7 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def worked(share: tuple[argparse.Namespace, int]) -> list[Flip]:
+def _worked(share: tuple[argparse.Namespace, int]) -> list[Flip]:
     """The incidents of one process."""
     options, turn = share
     ids = frozenset(one for one in options.ids.split(",") if one)
@@ -91,13 +89,13 @@ def worked(share: tuple[argparse.Namespace, int]) -> list[Flip]:
         ]
 
 
-HEAD = (
+_HEAD = (
     "change", "incidents", "node %", "to wrong", "role %", "category %", "to wrong", "innocents",
     "confidence", "broken",
 )  # fmt: skip
 
 
-def row(name: str, flips: Sequence[Flip]) -> tuple[str, ...]:
+def _row(name: str, flips: Sequence[Flip]) -> tuple[str, ...]:
     """One line of the table."""
 
     def percent(moved: int) -> str:
@@ -117,7 +115,7 @@ def row(name: str, flips: Sequence[Flip]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def shown(one: Flip) -> bool:
+def _shown(one: Flip) -> bool:
     return bool(one.broken or one.innocents) and one.change != DUMPS
 
 

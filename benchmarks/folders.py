@@ -7,12 +7,10 @@ from typing import Any
 
 from benchmarks.child import run, triage_command
 
-__all__ = ["dump_folder", "made", "truth_of"]
-
 
 def made(kind: str, out: Path, *options: str) -> Path:
     """The folder ``out`` with a fault of ``kind``; made by a process of its own when absent."""
-    marker = truth_file(out)
+    marker = _truth_file(out)
     if out.is_dir() and marker.is_file():
         return out
     shutil.rmtree(out, ignore_errors=True)
@@ -23,14 +21,14 @@ def made(kind: str, out: Path, *options: str) -> Path:
     return out
 
 
-def truth_file(folder: Path) -> Path:
+def _truth_file(folder: Path) -> Path:
     """Where the simulator writes the truth: beside the folder."""
     return folder.with_name(folder.name + ".truth.json")
 
 
 def truth_of(folder: Path) -> dict[str, Any] | None:
     """What was done to the job; None for a folder that nobody simulated."""
-    path = truth_file(folder)
+    path = _truth_file(folder)
     return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
 

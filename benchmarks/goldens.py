@@ -12,16 +12,14 @@ from concurrent.futures import ProcessPoolExecutor
 
 from tests.support.goldens import PARTS, Golden, Part, compare, load, record, save, table
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Record, compare, print; write the file where that is asked."""
-    options = arguments()
+    options = _arguments()
     parts = [part for part in PARTS if not options.only or part.source in options.only]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
-        recorded = [one for found in pool.map(collect, parts) for one in found]
+        recorded = [one for found in pool.map(_collect, parts) for one in found]
     before = load()
     rows = compare(before, recorded)
     sources = {part.source for part in parts}
@@ -36,7 +34,7 @@ def main() -> int:
     return 1 if rows else 0
 
 
-def arguments() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
@@ -48,7 +46,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def collect(part: Part) -> list[Golden]:
+def _collect(part: Part) -> list[Golden]:
     """The goldens of one part; a generator cannot cross processes."""
     return list(record(part))
 

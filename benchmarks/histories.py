@@ -38,9 +38,7 @@ from benchmarks.service_processes import (
 from benchmarks.table import machine
 from tests.support.proxy import Fault, Proxy, proxied
 
-__all__ = ["Cluster", "ending_of"]
-
-SETTINGS: Final = {
+_SETTINGS: Final = {
     "TRIAGE_LEASE_S": "5",
     "TRIAGE_QUIET_S": "2",
     "TRIAGE_COLLECT_WITHIN_S": "20",
@@ -49,9 +47,9 @@ SETTINGS: Final = {
     "TRIAGE_LOG_LEVEL": "warning",
     "TRIAGE_MESSAGES_PER_MINUTE": "100000",
 }
-SCOPES: Final = ("--scope", "ingest", "--scope", "read", "--scope", "admin")
+_SCOPES: Final = ("--scope", "ingest", "--scope", "read", "--scope", "admin")
 # Between two faults.
-GAP_S: Final = (1.0, 6.0)
+_GAP_S: Final = (1.0, 6.0)
 
 
 @dataclass
@@ -116,12 +114,12 @@ class Cluster:
 
 
 @contextmanager
-def running(
+def _running(
     folder: Path, chance: random.Random, num_clients: int
 ) -> Iterator[tuple[Cluster, Rows, Book, list[Recorder]]]:
     """The cluster, its tables past the proxy, and a recorder with a token for each client."""
     with ExitStack() as stack:
-        settings = SETTINGS | stack.enter_context(servers("redis"))
+        settings = _SETTINGS | stack.enter_context(servers("redis"))
         direct = settings["TRIAGE_DATABASE_URL"]
         place = urlsplit(direct)
         database = stack.enter_context(proxied(str(place.hostname), place.port or 5432))
@@ -131,7 +129,7 @@ def running(
         port = free_port()
         serve = [str(port) if one == str(first.port) else one for one in first.api.command]
         apis = [first.api, Process("api-2", serve, first.env, folder / "api-2.log")]
-        workers = [worker_of(first), copy_of(worker_of(first))]
+        workers = [_worker_of(first), _copy_of(_worker_of(first))]
         for process in (apis[1], workers[1]):
             stack.callback(process.end)
             process.start()
@@ -141,19 +139,19 @@ def running(
         stack.callback(rows.engine.dispose)
         recorders = []
         for number in range(num_clients):
-            token = first.command("token", "create", "--name", f"client-{number}", *SCOPES)
+            token = first.command("token", "create", "--name", f"client-{number}", *_SCOPES)
             (key,) = rows.all(f"SELECT id FROM api_key WHERE name = 'client-{number}'")
             recorders.append(Recorder(book, [one.port for one in doors], key["id"], token))
         yield Cluster(apis, workers, database, doors, chance), rows, book, recorders
 
 
-def worker_of(made: Installation) -> Process:
+def _worker_of(made: Installation) -> Process:
     if made.worker is None:
         raise RuntimeError("an embedded service has no worker of its own")
     return made.worker
 
 
-def copy_of(process: Process) -> Process:
+def _copy_of(process: Process) -> Process:
     name = f"{process.name}-2"
     return Process(name, process.command, process.env, process.log.with_name(f"{name}.log"))
 
@@ -183,7 +181,7 @@ def ending_of(rows: Rows) -> Ending:
     )
 
 
-def unsettled(rows: Rows) -> list[str]:
+def _unsettled(rows: Rows) -> list[str]:
     """What is not answered, or not read though no worker was killed over it three times."""
     found = [f"stuck: {one}" for one in rows.unfinished()]
     found += [
@@ -199,12 +197,12 @@ def unsettled(rows: Rows) -> list[str]:
     ]
 
 
-def history_of(
+def _history_of(
     folder: Path, seconds: float, num_clients: int, seed: int
 ) -> tuple[Book, Mapping[str, int], list[str]]:
     """One run: the history, what failed how often, and the violations."""
     chance = random.Random(seed)
-    with running(folder, chance, num_clients) as (cluster, rows, book, recorders):
+    with _running(folder, chance, num_clients) as (cluster, rows, book, recorders):
         jobs = Jobs(time.monotonic())
         users = [User(one, jobs, f"{seed}/{k}") for k, one in enumerate(recorders)]
         for user in users:
@@ -212,18 +210,18 @@ def history_of(
         struck: Counter[str] = Counter()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            time.sleep(chance.uniform(*GAP_S))
+            time.sleep(chance.uniform(*_GAP_S))
             struck[cluster.strike()] += 1
         for user in users:
             user.stopping.set()
         for user in users:
             user.join()
         wait_quiet(rows.unfinished)
-        found = violations(book.history, ending_of(rows)) + unsettled(rows) + book.errors
+        found = violations(book.history, ending_of(rows)) + _unsettled(rows) + book.errors
         return book, struck, found
 
 
-def main() -> int:
+def _main() -> int:
     """Run, check and tell; 1 where something cannot be."""
     end_well()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
@@ -234,7 +232,7 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="triage-histories-") as made:
         folder = given.keep or Path(made)
-        book, struck, found = history_of(folder, given.minutes * 60, given.clients, given.seed)
+        book, struck, found = _history_of(folder, given.minutes * 60, given.clients, given.seed)
     done = Counter((str(one.kind), str(one.outcome)) for one in book.history)
     print(machine())
     print(f"{len(book.history):,} operations of {given.clients} clients in {given.minutes:g} min")
@@ -249,4 +247,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

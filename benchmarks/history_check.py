@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["Ending", "Kind", "Operation", "Outcome", "StoredFile", "violations"]
-
 
 class Kind(StrEnum):
     """What a client asked for; ``READ`` is of an incident, ``LIST`` of its files."""
@@ -88,33 +86,33 @@ class Ending:
 def violations(history: Sequence[Operation], end: Ending) -> list[str]:
     """Every promise that does not hold, in words; empty for a history that can be."""
     checks: tuple[Callable[[Sequence[Operation], Ending], Iterable[str]], ...] = (
-        lost_writes, doubled_files, unasked_files, two_incidents, revisions_that_fall,
-        stale_lists, stale_notes, returned_from_deletion, wrong_speakers,
+        _lost_writes, _doubled_files, _unasked_files, _two_incidents, _revisions_that_fall,
+        _stale_lists, _stale_notes, _returned_from_deletion, _wrong_speakers,
     )  # fmt: skip
     return [said for check in checks for said in check(history, end)]
 
 
-def of(history: Iterable[Operation], *kinds: Kind) -> list[Operation]:
+def _of(history: Iterable[Operation], *kinds: Kind) -> list[Operation]:
     return [one for one in history if one.kind in kinds]
 
 
-def done(history: Iterable[Operation], *kinds: Kind) -> list[Operation]:
-    return [one for one in of(history, *kinds) if one.outcome is Outcome.OK]
+def _done(history: Iterable[Operation], *kinds: Kind) -> list[Operation]:
+    return [one for one in _of(history, *kinds) if one.outcome is Outcome.OK]
 
 
-def deletions(history: Iterable[Operation]) -> dict[str, list[Operation]]:
+def _deletions(history: Iterable[Operation]) -> dict[str, list[Operation]]:
     """Subject -> deletions of it that were done, or may have been."""
     found = defaultdict(list)
-    for one in of(history, Kind.DELETE):
+    for one in _of(history, Kind.DELETE):
         if one.outcome is not Outcome.FAIL:
             found[one.subject].append(one)
     return found
 
 
-def lost_writes(history: Sequence[Operation], end: Ending) -> Iterator[str]:
+def _lost_writes(history: Sequence[Operation], end: Ending) -> Iterator[str]:
     """What was acknowledged is there, unless somebody wanted it deleted."""
-    wanted = deletions(history)
-    for one in done(history, Kind.UPLOAD):
+    wanted = _deletions(history)
+    for one in _done(history, Kind.UPLOAD):
         if wanted.get(one.artifact) or wanted.get(one.incident):
             continue
         if one.artifact not in end.files:
@@ -122,28 +120,28 @@ def lost_writes(history: Sequence[Operation], end: Ending) -> Iterator[str]:
         elif end.files[one.artifact].subject != one.subject:
             there = end.files[one.artifact].subject
             yield f"lost: {one.artifact} was acknowledged for {one.subject}, is {there}"
-    for one in done(history, Kind.ANNOUNCE):
+    for one in _done(history, Kind.ANNOUNCE):
         if one.incident not in end.revisions and not wanted.get(one.incident):
             yield f"lost: {one.incident}, announced for {one.subject}, is not there"
 
 
-def doubled_files(history: Sequence[Operation], end: Ending) -> Iterator[str]:
+def _doubled_files(history: Sequence[Operation], end: Ending) -> Iterator[str]:
     """The same file is one artifact, however often and with whatever outcome it was sent."""
     there = defaultdict(set)
     for artifact, one in end.files.items():
         there[one.subject].add(artifact)
     yield from (f"doubled: {k} is {sorted(v)}" for k, v in there.items() if len(v) > 1)
     told = defaultdict(set)
-    for upload in done(history, Kind.UPLOAD):
+    for upload in _done(history, Kind.UPLOAD):
         told[upload.subject].add(upload.artifact)
     yield from (f"doubled: {k} was called {sorted(v)}" for k, v in told.items() if len(v) > 1)
 
 
-def unasked_files(history: Sequence[Operation], end: Ending) -> Iterator[str]:
+def _unasked_files(history: Sequence[Operation], end: Ending) -> Iterator[str]:
     """Nothing is there that nobody sent, or that was refused each time."""
     sent = {
         one.subject
-        for one in of(history, Kind.UPLOAD)
+        for one in _of(history, Kind.UPLOAD)
         if one.outcome in (Outcome.OK, Outcome.UNKNOWN)
     }
     for artifact, one in end.files.items():
@@ -151,11 +149,11 @@ def unasked_files(history: Sequence[Operation], end: Ending) -> Iterator[str]:
             yield f"unasked: {artifact} is {one.subject}, which was not taken from anybody"
 
 
-def two_incidents(history: Sequence[Operation], end: Ending) -> Iterator[str]:  # noqa: ARG001
+def _two_incidents(history: Sequence[Operation], end: Ending) -> Iterator[str]:  # noqa: ARG001
     """One failure of a job is one incident, until that is deleted."""
-    wanted = deletions(history)
+    wanted = _deletions(history)
     told = defaultdict(set)
-    for one in done(history, Kind.ANNOUNCE, Kind.UPLOAD):
+    for one in _done(history, Kind.ANNOUNCE, Kind.UPLOAD):
         if not wanted.get(one.incident):
             told[one.subject.partition("/")[0]].add(one.incident)
     for job, incidents in told.items():
@@ -163,10 +161,10 @@ def two_incidents(history: Sequence[Operation], end: Ending) -> Iterator[str]:  
             yield f"two incidents: {job} is {sorted(incidents)}"
 
 
-def revisions_that_fall(history: Sequence[Operation], end: Ending) -> Iterator[str]:
+def _revisions_that_fall(history: Sequence[Operation], end: Ending) -> Iterator[str]:
     """Who reads later reads the same revision or a later one, whichever client it is."""
     reads = defaultdict(list)
-    for one in done(history, Kind.READ):
+    for one in _done(history, Kind.READ):
         reads[one.subject].append(one)
     for incident, all_reads in reads.items():
         by_end = sorted(all_reads, key=lambda one: one.ended_s)
@@ -181,13 +179,13 @@ def revisions_that_fall(history: Sequence[Operation], end: Ending) -> Iterator[s
             yield f"revision: {incident} was at {by_end[-1].revision}, ends as {last}"
 
 
-def stale_lists(history: Sequence[Operation], end: Ending) -> Iterator[str]:  # noqa: ARG001
+def _stale_lists(history: Sequence[Operation], end: Ending) -> Iterator[str]:  # noqa: ARG001
     """A list that is asked for after an upload was acknowledged has the file."""
-    wanted = deletions(history)
+    wanted = _deletions(history)
     uploads = defaultdict(list)
-    for one in done(history, Kind.UPLOAD):
+    for one in _done(history, Kind.UPLOAD):
         uploads[one.incident].append(one)
-    for asked in done(history, Kind.LIST):
+    for asked in _done(history, Kind.LIST):
         for upload in uploads[asked.subject]:
             if upload.ended_s >= asked.invoked_s or upload.artifact in asked.files:
                 continue
@@ -199,13 +197,13 @@ def stale_lists(history: Sequence[Operation], end: Ending) -> Iterator[str]:  # 
                 yield f"stale: a list of {asked.subject} lacks the {whose} {upload.artifact}"
 
 
-def stale_notes(history: Sequence[Operation], end: Ending) -> Iterator[str]:
+def _stale_notes(history: Sequence[Operation], end: Ending) -> Iterator[str]:
     """A resolution that is read was written, and was not replaced before the read began."""
     writes = defaultdict(list)
-    for one in of(history, Kind.RESOLVE):
+    for one in _of(history, Kind.RESOLVE):
         if one.outcome in (Outcome.OK, Outcome.UNKNOWN):
             writes[one.subject].append(one)
-    for read in (*done(history, Kind.READ), *last_reads(end)):
+    for read in (*_done(history, Kind.READ), *_last_reads(end)):
         of_incident = writes[read.subject]
         before = [w for w in of_incident if w.ended_s < read.invoked_s]
         written = [w for w in of_incident if w.note == read.note and w.invoked_s < read.ended_s]
@@ -220,7 +218,7 @@ def stale_notes(history: Sequence[Operation], end: Ending) -> Iterator[str]:
             yield f"speaker: {read.note} of {read.subject} is put down to {read.speaker}"
 
 
-def last_reads(end: Ending) -> Iterator[Operation]:
+def _last_reads(end: Ending) -> Iterator[Operation]:
     """The end as reads after all else."""
     for incident, (note, speaker) in end.notes.items():
         yield Operation(
@@ -228,13 +226,13 @@ def last_reads(end: Ending) -> Iterator[Operation]:
         )
 
 
-def returned_from_deletion(history: Sequence[Operation], end: Ending) -> Iterator[str]:
+def _returned_from_deletion(history: Sequence[Operation], end: Ending) -> Iterator[str]:
     """What was deleted, or was once answered as gone, stays so."""
     gone_since: dict[str, float] = {}
-    for one in of(history, Kind.DELETE):
+    for one in _of(history, Kind.DELETE):
         if one.outcome in (Outcome.OK, Outcome.GONE):
             gone_since[one.subject] = min(one.ended_s, gone_since.get(one.subject, math.inf))
-    for one in done(history, Kind.UPLOAD, Kind.READ, Kind.LIST, Kind.DELETE):
+    for one in _done(history, Kind.UPLOAD, Kind.READ, Kind.LIST, Kind.DELETE):
         subjects = {one.artifact, one.incident, *one.files}
         if one.kind in (Kind.READ, Kind.LIST, Kind.DELETE):
             subjects.add(one.subject)
@@ -244,36 +242,36 @@ def returned_from_deletion(history: Sequence[Operation], end: Ending) -> Iterato
     for subject in gone_since:
         if subject in end.files or subject in end.revisions:
             yield f"returned: {subject} was deleted, and is there in the end"
-    yield from sent_again(history, gone_since)
+    yield from _sent_again(history, gone_since)
 
 
-def sent_again(history: Sequence[Operation], gone_since: Mapping[str, float]) -> Iterator[str]:
+def _sent_again(history: Sequence[Operation], gone_since: Mapping[str, float]) -> Iterator[str]:
     """A deleted file that is sent again for its job is refused."""
     erased: dict[str, float] = {}
-    for one in done(history, Kind.UPLOAD):
+    for one in _done(history, Kind.UPLOAD):
         since = min(gone_since.get(one.artifact, math.inf), gone_since.get(one.incident, math.inf))
         erased[one.subject] = min(since, erased.get(one.subject, math.inf))
-    for one in done(history, Kind.UPLOAD):
+    for one in _done(history, Kind.UPLOAD):
         if one.invoked_s > erased.get(one.subject, math.inf):
             yield f"returned: {one.subject} was deleted, and taken again as {one.artifact}"
 
 
-def wrong_speakers(history: Sequence[Operation], end: Ending) -> Iterator[str]:
+def _wrong_speakers(history: Sequence[Operation], end: Ending) -> Iterator[str]:
     """Each file and each statement names a token that brought it."""
     senders = defaultdict(set)
-    for one in of(history, Kind.UPLOAD, Kind.ANNOUNCE):
+    for one in _of(history, Kind.UPLOAD, Kind.ANNOUNCE):
         if one.outcome is not Outcome.FAIL:
             senders[one.subject].add(one.client)
-    jobs = {one.incident: one.subject for one in done(history, Kind.ANNOUNCE)}
-    subjects = {one.artifact: one.subject for one in done(history, Kind.UPLOAD)}
+    jobs = {one.incident: one.subject for one in _done(history, Kind.ANNOUNCE)}
+    subjects = {one.artifact: one.subject for one in _done(history, Kind.UPLOAD)}
     for artifact, there in end.files.items():
         if there.speaker not in senders[there.subject]:
             yield f"speaker: {artifact} is put down to {there.speaker}"
-    for one in done(history, Kind.LIST):
+    for one in _done(history, Kind.LIST):
         for artifact, speaker in one.files.items():
             if artifact in subjects and speaker not in senders[subjects[artifact]]:
                 yield f"speaker: a list puts {artifact} down to {speaker}"
-    for one in done(history, Kind.ANNOUNCE):
+    for one in _done(history, Kind.ANNOUNCE):
         if one.incident in end.revisions and (one.incident, one.client) not in end.facts:
             yield f"speaker: nothing says that {one.client} announced {one.incident}"
     for incident, speaker in end.facts:

@@ -18,17 +18,15 @@ from urllib.parse import quote
 
 from benchmarks.history_check import Kind, Operation, Outcome
 
-__all__ = ["Book", "Jobs", "Recorder", "User"]
-
-TIMEOUT_S: Final = 30.0
-FILES_PER_JOB: Final = 24
-JOB_S: Final = 25.0
-JOBS_AT_ONCE: Final = 4
-FIRST_FAILURE: Final = datetime(2026, 11, 1, tzinfo=UTC)
-PAUSE_S: Final = 0.05
+_TIMEOUT_S: Final = 30.0
+_FILES_PER_JOB: Final = 24
+_JOB_S: Final = 25.0
+_JOBS_AT_ONCE: Final = 4
+_FIRST_FAILURE: Final = datetime(2026, 11, 1, tzinfo=UTC)
+_PAUSE_S: Final = 0.05
 # An operation without an answer is tried so often by its client.
-TRIES: Final = 6
-WEIGHTS: Final = {
+_TRIES: Final = 6
+_WEIGHTS: Final = {
     Kind.UPLOAD: 40, Kind.ANNOUNCE: 8, Kind.RESOLVE: 8, Kind.READ: 22, Kind.LIST: 18,
     Kind.DELETE: 4,
 }  # fmt: skip
@@ -64,8 +62,8 @@ class Jobs:
 
     def some(self, chance: random.Random) -> int:
         """The number of a job that is on."""
-        turn = int((time.monotonic() - self.began_s) / (JOB_S / JOBS_AT_ONCE))
-        return max(0, turn - chance.randrange(JOBS_AT_ONCE))
+        turn = int((time.monotonic() - self.began_s) / (_JOB_S / _JOBS_AT_ONCE))
+        return max(0, turn - chance.randrange(_JOBS_AT_ONCE))
 
 
 class Recorder:
@@ -84,7 +82,7 @@ class Recorder:
         read: Callable[[Operation, Any], Operation],
         once: str = "",
     ) -> Operation:
-        """Do it, and write it down. ``read`` takes what was answered into the operation."""
+        """Do it, and write it down. ``_read`` takes what was answered into the operation."""
         headers = {"Authorization": f"Bearer {self.token}"}
         if body is not None:
             plain = one.kind is Kind.UPLOAD
@@ -92,7 +90,7 @@ class Recorder:
         if once:
             headers["Idempotency-Key"] = once
         one = replace(one, client=self.key_id, invoked_s=time.monotonic())
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
@@ -128,12 +126,12 @@ class User(threading.Thread):
 
     def run(self) -> None:
         """Operation after operation."""
-        kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
-        while not self.stopping.wait(PAUSE_S):
+        kinds, weights = list(_WEIGHTS), list(_WEIGHTS.values())
+        while not self.stopping.wait(_PAUSE_S):
             act = self.one(self.chance.choices(kinds, weights)[0])
             if act is None:
                 continue
-            for _ in range(TRIES):
+            for _ in range(_TRIES):
                 if act().outcome is not Outcome.UNKNOWN or self.chance.random() < 0.1:
                     break
                 self.stopping.wait(self.chance.uniform(0.05, 0.5))
@@ -159,14 +157,14 @@ class User(threading.Thread):
         if kind is Kind.RESOLVE:
             return self.resolve(subject)
         if kind is Kind.READ:
-            return self.action(kind, subject, "GET", f"/v1/incidents/{subject}", None, read)
+            return self.action(kind, subject, "GET", f"/v1/incidents/{subject}", None, _read)
         path = f"/v1/incidents/{subject}/artifacts?limit=500"
-        return self.action(kind, subject, "GET", path, None, listed)
+        return self.action(kind, subject, "GET", path, None, _listed)
 
     def upload(self) -> Callable[[], Operation]:
         """A small log, the same for everybody who sends this number of this job."""
         job = f"hist-{self.jobs.some(self.chance):04}"
-        name = f"f{self.chance.randrange(FILES_PER_JOB)}.log"
+        name = f"f{self.chance.randrange(_FILES_PER_JOB)}.log"
         path = f"/v1/jobs/{quote(job)}/artifacts?node=n{name[1:-4]}&filename={name}"
         text = f"{job} {name} Watchdog caught collective operation timeout\n".encode()
 
@@ -179,7 +177,7 @@ class User(threading.Thread):
         """The failure of a job, at its one time."""
         number = self.jobs.some(self.chance)
         job = f"hist-{number:04}"
-        at = (FIRST_FAILURE + timedelta(minutes=number)).isoformat()
+        at = (_FIRST_FAILURE + timedelta(minutes=number)).isoformat()
         body = json.dumps({"job_id": job, "failed_at": at, "world_size": 8}).encode()
 
         def announced(one: Operation, answer: Any) -> Operation:  # noqa: ANN401
@@ -218,11 +216,11 @@ class User(threading.Thread):
         return act
 
 
-def read(one: Operation, answer: Any) -> Operation:  # noqa: ANN401
+def _read(one: Operation, answer: Any) -> Operation:  # noqa: ANN401
     label = answer["resolution"] or {}
     note, speaker = label.get("note") or "", label.get("by") or ""
     return replace(one, revision=answer["revision"], note=note, speaker=speaker)
 
 
-def listed(one: Operation, answer: Any) -> Operation:  # noqa: ANN401
+def _listed(one: Operation, answer: Any) -> Operation:  # noqa: ANN401
     return replace(one, files={row["id"]: row["key_id"] for row in answer["items"]})

@@ -32,12 +32,10 @@ from triage.domain.standing import Grade, Prior
 from triage.errors import TriageError
 from triage.formats.gather import gather
 
-__all__ = ["Pair", "main"]
-
-SHARE = 0.013
+_SHARE = 0.013
 # (how many times as often a lemon fails, recall of `lemon` there): rows of `benchmarks.lemons`,
 # the first of its fleets like real ones.
-FLEETS = ((5.6, 0.02), (50.0, 0.828), (lemon_factor(), 0.985))
+_FLEETS = ((5.6, 0.02), (50.0, 0.828), (lemon_factor(), 0.985))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +52,28 @@ class Pair:
 
 def main() -> int:
     """Draw, analyse twice, compare."""
-    options = arguments()
+    options = _arguments()
     print(f"{machine()}; {options.count} incidents, {options.missing:.0%} of files left out,"
           f" seed {options.seed}\n")  # fmt: skip
     rows, worse = [], False
-    told: dict[float, list[Pair]] = {factor: [] for factor, _ in FLEETS}
-    for pairs in compared(options):
-        for (factor, _), pair in zip(FLEETS, pairs, strict=True):
+    told: dict[float, list[Pair]] = {factor: [] for factor, _ in _FLEETS}
+    for pairs in _compared(options):
+        for (factor, _), pair in zip(_FLEETS, pairs, strict=True):
             told[factor].append(pair)
     for factor, pairs in told.items():
         for name, kept in (
             ("all with a guilty node", [one for one in pairs if one.guilty]),
             ("of these tied", [one for one in pairs if one.guilty and one.tied]),
         ):
-            rows.append(row_of(factor, name, kept))
+            rows.append(_row_of(factor, name, kept))
         before = sum(one.before for one in pairs if one.guilty)
         worse |= sum(one.after for one in pairs if one.guilty) < before
         worse |= any(one.harmed for one in pairs)
-    print(aligned(HEAD, rows))
+    print(aligned(_HEAD, rows))
     return int(worse)
 
 
-def arguments() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=200)
@@ -85,7 +83,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def compared(options: argparse.Namespace) -> Iterator[list[Pair]]:
+def _compared(options: argparse.Namespace) -> Iterator[list[Pair]]:
     """For each incident one pair for each fleet."""
     chance = random.Random(f"history/{options.seed}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -94,14 +92,14 @@ def compared(options: argparse.Namespace) -> Iterator[list[Pair]]:
         drawn = draw(Path(scratch), campaign, Wish(missing=options.missing))
         for path, truth in drawn:
             try:
-                yield pairs_of(path, of_simulated(truth), chance)
+                yield _pairs_of(path, of_simulated(truth), chance)
             except TriageError:
                 continue
             finally:
                 shutil.rmtree(path)
 
 
-def pairs_of(path: Path, right: Expected, chance: random.Random) -> list[Pair]:
+def _pairs_of(path: Path, right: Expected, chance: random.Random) -> list[Pair]:
     inputs, dumps, logs, facts, notes = gather([path], None, None)
 
     def answered(priors: dict[str, Prior]) -> Answer:
@@ -118,33 +116,33 @@ def pairs_of(path: Path, right: Expected, chance: random.Random) -> list[Pair]:
     )
     guilty = right.nodes
     found = []
-    for factor, recall in FLEETS:
-        of_lemons = SHARE * factor / (1 - SHARE + SHARE * factor)
+    for factor, recall in _FLEETS:
+        of_lemons = _SHARE * factor / (1 - _SHARE + _SHARE * factor)
         priors = {
             node: Prior(Grade.LEMON, "a lemon of the benchmark")
             for node in names
-            if chance.random() < recall * (of_lemons if node in guilty else SHARE)
+            if chance.random() < recall * (of_lemons if node in guilty else _SHARE)
         }
         told = answered(priors)
         found.append(
             Pair(
-                tied=tied(plain), guilty=bool(guilty), before=first_right(plain, right),
-                after=first_right(told, right), moved=order(plain) != order(told),
-                harmed=harmed(plain, told),
+                tied=_tied(plain), guilty=bool(guilty), before=_first_right(plain, right),
+                after=_first_right(told, right), moved=_order(plain) != _order(told),
+                harmed=_harmed(plain, told),
             )
         )  # fmt: skip
     return found
 
 
-def first_right(answer: Answer, right: Expected) -> bool:
+def _first_right(answer: Answer, right: Expected) -> bool:
     return judged(answer.to_dict(), right, 0.0).node1
 
 
-def order(answer: Answer) -> list[str | None]:
+def _order(answer: Answer) -> list[str | None]:
     return [one.node for one in answer.suspects]
 
 
-def tied(answer: Answer) -> bool:
+def _tied(answer: Answer) -> bool:
     """Whether history may exchange the first two."""
     if len(answer.suspects) < 2:
         return False
@@ -154,7 +152,7 @@ def tied(answer: Answer) -> bool:
     return same and one.category in EXCHANGED and one.score - other.score <= apart
 
 
-def harmed(plain: Answer, told: Answer) -> bool:
+def _harmed(plain: Answer, told: Answer) -> bool:
     """Whether history did what it may not: name, convict, cordon, or turn the verdict."""
     was, now = plain.verdict, told.verdict
     same = (was.category, was.confidence) == (now.category, now.confidence)
@@ -163,10 +161,10 @@ def harmed(plain: Answer, told: Answer) -> bool:
     return not (same and alike and set(was.cordon) == set(now.cordon))
 
 
-HEAD = ("a lemon fails", "incidents", "number", "top-1 without", "top-1 with", "moved", "harmed")
+_HEAD = ("a lemon fails", "incidents", "number", "top-1 without", "top-1 with", "moved", "harmed")
 
 
-def row_of(factor: float, name: str, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _row_of(factor: float, name: str, pairs: Sequence[Pair]) -> tuple[str, ...]:
     """One line of the table."""
     num = len(pairs)
     part = [sum(one.before for one in pairs), sum(one.after for one in pairs)]

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Judgement", "convicted", "judge"]
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -33,9 +31,9 @@ def judge(report: Mapping[str, Any], truth: Mapping[str, Any]) -> Judgement:
     verdict = report["verdict"]
     wrong = []
     if innocent:
-        wrong.append(f"convicts {listed(innocent)}")
+        wrong.append(f"convicts {_listed(innocent)}")
     if guilty - named:
-        wrong.append(f"misses {listed(guilty - named)}")
+        wrong.append(f"misses {_listed(guilty - named)}")
     if verdict["kind"] not in truth["verdicts"]:
         wrong.append(f"says {verdict['kind']}, not {'/'.join(truth['verdicts'])}")
     if verdict["category"] not in {truth["category"], *truth["also"]}:
@@ -43,7 +41,7 @@ def judge(report: Mapping[str, Any], truth: Mapping[str, Any]) -> Judgement:
     return Judgement(not wrong, innocent, "; ".join(wrong))
 
 
-def listed(ranks: set[int] | tuple[int, ...]) -> str:
+def _listed(ranks: set[int] | tuple[int, ...]) -> str:
     """A few ranks for a message."""
     shown = ", ".join(map(str, sorted(ranks)[:6]))
     return shown + (" ..." if len(ranks) > 6 else "")

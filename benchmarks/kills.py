@@ -28,9 +28,7 @@ from benchmarks.service_processes import BACKENDS, Installation, end_well, insta
 from benchmarks.service_receiver import Receiver
 from benchmarks.service_victims import KINDS, Killer, own_postgres, own_redis
 
-__all__ = ["Killed", "run"]
-
-SETTINGS: Final = {
+_SETTINGS: Final = {
     "TRIAGE_LEASE_S": "5",
     "TRIAGE_QUIET_S": "2",
     "TRIAGE_COLLECT_WITHIN_S": "60",
@@ -39,9 +37,9 @@ SETTINGS: Final = {
     "TRIAGE_MESSAGES_PER_MINUTE": "100000",
 }
 # After the last upload is taken: far more than lease and sweep, for the machine may be busy.
-QUIET_WITHIN_S: Final = 300.0
+_QUIET_WITHIN_S: Final = 300.0
 # Two looks, this far apart, have to find nothing left to do.
-STILL_S: Final = 2.0
+_STILL_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ def run(
     dumps = dumps_of(folder / "dumps", shape.num_ranks, seed)
     with ExitStack() as stack:
         receiver = stack.enter_context(Receiver(lose=1))
-        made, strike = stack.enter_context(prepared(backend, kind, folder, chance))
+        made, strike = stack.enter_context(_prepared(backend, kind, folder, chance))
         wanted = {"kind": "generic", "url": f"{receiver.url}/all"}
         Client(made.port).post("/v1/subscriptions", wanted)
         load = Load(made.port, dumps, shape, chance, f"{receiver.url}/callback")
@@ -105,7 +103,7 @@ def run(
         taken = time.monotonic()
         rows = open_rows(made.database_url)
         wait_quiet(rows.unfinished)
-        quiet_s = time.monotonic() - taken - STILL_S
+        quiet_s = time.monotonic() - taken - _STILL_S
         faults = faults_of(rows, made.data_dir / "blobs", load, receiver.kept())
         set_apart = rows.all("SELECT reason FROM artifact WHERE state = 'quarantined'")
         rows.engine.dispose()
@@ -118,25 +116,25 @@ def run(
 
 def wait_quiet(unfinished: Callable[[], list[str]]) -> None:
     """Wait until nothing is left to do; what is left when the time is up is found later."""
-    end = time.monotonic() + QUIET_WITHIN_S
+    end = time.monotonic() + _QUIET_WITHIN_S
     still_since = None
     while time.monotonic() < end:
         if unfinished():
             still_since = None
         elif still_since is None:
             still_since = time.monotonic()
-        elif time.monotonic() - still_since >= STILL_S:
+        elif time.monotonic() - still_since >= _STILL_S:
             return
         time.sleep(0.25)
 
 
 @contextmanager
-def prepared(
+def _prepared(
     backend: str, kind: str, folder: Path, chance: random.Random
 ) -> Iterator[tuple[Installation, Callable[[], str]]]:
     """The running service, and what kills one thing of this kind."""
     with ExitStack() as stack:
-        settings = dict(SETTINGS)
+        settings = dict(_SETTINGS)
         if backend != "embedded":
             settings |= stack.enter_context(servers(backend))
         server = None
@@ -166,7 +164,7 @@ def prepared(
             raise ValueError(f"{backend} has no {kind} that could be killed")
 
 
-def main() -> int:
+def _main() -> int:
     """Run as asked; 1 when something was lost, doubled, stuck or untold."""
     end_well()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
@@ -198,4 +196,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

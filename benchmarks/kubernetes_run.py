@@ -22,19 +22,17 @@ from triage.actions.schedulers.kubernetes import scheduler_from
 from triage.domain.report import Verdict
 from triage.settings import Settings
 
-__all__ = ["main"]
-
-XID = (
+_XID = (
     "2026-11-21T03:14:15.000Z gpu-n1 kernel: NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>',"
     " GPU has fallen off the bus."
 )
-LOST = (
+_LOST = (
     "2026-11-21T03:14:16.000Z [rank3]: RuntimeError: CUDA error: unspecified launch failure\n"
     "2026-11-21T03:14:16.500Z [rank3]: terminate called after throwing 'c10::Error'\n"
 )
 
 
-class Steps:
+class _Steps:
     """Prints how long each step took."""
 
     def __init__(self) -> None:
@@ -51,8 +49,8 @@ def main() -> None:
     """Run it once."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        steps = Steps()
-        kube = start(stack, folder)
+        steps = _Steps()
+        kube = _start(stack, folder)
         kube.add_node("gpu-n1", capacity={"nvidia.com/gpu": "8"})
         kube.add_node("gpu-n2", capacity={"nvidia.com/gpu": "8"})
         file = write_kubeconfig(kube, folder / "kubeconfig")
@@ -62,7 +60,7 @@ def main() -> None:
         before = scheduler.node("gpu-n1")
         steps.done("import the client, first look at the node")
 
-        verdict = verdict_of(folder)
+        verdict = _verdict_of(folder)
         assert verdict.cordon == ("gpu-n1",), verdict
         steps.done(f"the answer: {verdict.category} on gpu-n1 ({verdict.confidence:.2f})")
 
@@ -82,19 +80,19 @@ def main() -> None:
         print(f"API server: {'real' if kube.real else 'in memory, no kube-apiserver here'}")
 
 
-def start(stack: ExitStack, folder: Path) -> Kube:
+def _start(stack: ExitStack, folder: Path) -> Kube:
     if missing_programs():
         return stack.enter_context(kube_in_memory())[0]
     (folder / "kube").mkdir()
     return stack.enter_context(real_kube(folder / "kube"))
 
 
-def verdict_of(folder: Path) -> Verdict:
+def _verdict_of(folder: Path) -> Verdict:
     """The answer to a job whose GPU fell off the bus."""
     incident = folder / "incident"
     (incident / "nodes" / "gpu-n1").mkdir(parents=True)
-    (incident / "nodes" / "gpu-n1" / "kernel.log").write_text(XID + "\n", "utf-8")
-    (incident / "nodes" / "gpu-n1" / "job.log").write_text(LOST, "utf-8")
+    (incident / "nodes" / "gpu-n1" / "kernel.log").write_text(_XID + "\n", "utf-8")
+    (incident / "nodes" / "gpu-n1" / "job.log").write_text(_LOST, "utf-8")
     return triage.analyze(incident).answer.verdict
 
 

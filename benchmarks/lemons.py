@@ -24,13 +24,11 @@ from triage.domain.standing import Grade, PartKind
 from triage.fleet.standings.measures import StandingOptions
 from triage.fleet.standings.standing import fleet_standings
 
-__all__ = ["Outcome", "judged", "main"]
-
-FACTORS = (10.0, 20.0, 30.0, 50.0, 100.0)
+_FACTORS = (10.0, 20.0, 30.0, 50.0, 100.0)
 # Measured 56 days after a call: 3.6 to 7.6 times (real ones), and a bad one beside them.
-MILD = (3.6, 5.6, 7.6, 20.0)
+_MILD = (3.6, 5.6, 7.6, 20.0)
 # Fleets without a lemon: whoever is named is innocent.
-WITHOUT = (
+_WITHOUT = (
     ("all alike", FleetWish(lemon_share=0.0)),
     ("Gamma shape 5", FleetWish(lemon_share=0.0, healthy_shape=5.0)),
     ("Gamma shape 3", FleetWish(lemon_share=0.0, healthy_shape=3.0)),
@@ -64,69 +62,69 @@ class Outcome:
 
 def main() -> int:
     """Simulate, judge, print. Status 1 where the default misses what is asked of it."""
-    options = arguments()
+    options = _arguments()
     if options.like == "real":
-        return like_real(options)
+        return _like_real(options)
     factor = lemon_factor()
     print(f"{machine()}; {options.nodes} nodes, {options.days:g} days, {options.seeds} seeds,"
           f" lemons {options.share:.1%}, false-discovery rate {options.rate:.0%}\n")  # fmt: skip
     print("How bad a lemon is: jobs of 512+ GPUs failed in 14 % before and 4 % after, so their"
-          f" hazard fell to 1 in {hazard_ratio():.2f};\nwith {options.share:.1%} of the nodes"
+          f" hazard fell to 1 in {_hazard_ratio():.2f};\nwith {options.share:.1%} of the nodes"
           f" removed a lemon fails {factor:.0f} times as often as others (an upper bound)."
           "\nThe rate of the fleet as a whole is the Llama 3 one for every factor.\n")  # fmt: skip
     wish = FleetWish(nodes=options.nodes, days=options.days, lemon_share=options.share,
                      healthy_shape=options.shape)  # fmt: skip
     rows, outcomes = [], []
-    for one in (*(options.factors or FACTORS), factor):
+    for one in (*(options.factors or _FACTORS), factor):
         found = [
             judged(f"{one:.0f} times", replace(wish, lemon_factor=one, seed=seed), options.rate)
             for seed in range(options.seeds)
         ]
         outcomes += found
-        rows.append(row_of(found))
-    print(aligned(HEAD, rows))
-    precision, recall = precision_of(found), recall_of(found)
+        rows.append(_row_of(found))
+    print(aligned(_HEAD, rows))
+    precision, recall = _precision_of(found), _recall_of(found)
     rows = []
-    for name, without in WITHOUT if options.without else ():
+    for name, without in _WITHOUT if options.without else ():
         without = replace(without, nodes=options.nodes, days=options.days)
         found = [
             judged(name, replace(without, seed=seed), options.rate)
             for seed in range(options.without)
         ]
         outcomes += found
-        rows.append(innocent(found))
+        rows.append(_innocent(found))
     if rows:
-        print("\nWithout a lemon:\n\n" + aligned(INNOCENT, rows))
+        print("\nWithout a lemon:\n\n" + aligned(_INNOCENT, rows))
     write_json(options.out, "lemons", [asdict(one) for one in outcomes])
     return 0 if precision >= 0.9 and recall >= 0.8 else 1
 
 
-def like_real(options: argparse.Namespace) -> int:
+def _like_real(options: argparse.Namespace) -> int:
     """The same table of fleets like real ones, and of those without a lemon."""
     print(f"{machine()}; like real: {options.nodes} nodes, {options.days:g} days,"
           f" {options.seeds} seeds, lemons {options.share:.1%}\n")  # fmt: skip
     wish = FleetWish.like_real(options.nodes, options.days, lemon_share=options.share)
     rows, outcomes = [], []
-    for factor in options.factors or MILD:
+    for factor in options.factors or _MILD:
         found = [
             judged(f"{factor:g} times", replace(wish, lemon_factor=factor, seed=seed), options.rate)
             for seed in range(options.seeds)
         ]
         outcomes += found
-        rows.append(row_of(found))
-    print(aligned(HEAD, rows))
+        rows.append(_row_of(found))
+    print(aligned(_HEAD, rows))
     if options.without:
         without = [
             judged("like real", replace(wish, lemon_share=0.0, seed=seed), options.rate)
             for seed in range(options.without)
         ]
         outcomes += without
-        print("\nWithout a lemon:\n\n" + aligned(INNOCENT, [innocent(without)]))
+        print("\nWithout a lemon:\n\n" + aligned(_INNOCENT, [_innocent(without)]))
     write_json(options.out, "lemons", [asdict(one) for one in outcomes], like="real")
     return 0
 
 
-def arguments() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=20)
@@ -166,16 +164,16 @@ def judged(name: str, wish: FleetWish, false_discovery_rate: float) -> Outcome:
     )  # fmt: skip
 
 
-HEAD = (
+_HEAD = (
     "a lemon fails", "interruptions", "of a lemon", "precision", "recall", "recall with watch",
     "healthy lemon", "healthy watch", "leaves named", "wrong leaves", "s",
 )  # fmt: skip
 
 
-INNOCENT = ("fleet", "fleets", "with a lemon named", "healthy lemon", "healthy watch")
+_INNOCENT = ("fleet", "fleets", "with a lemon named", "healthy lemon", "healthy watch")
 
 
-def innocent(found: list[Outcome]) -> tuple[str, ...]:
+def _innocent(found: list[Outcome]) -> tuple[str, ...]:
     """One line of fleets without a lemon: its third figure is the false-discovery rate."""
     healthy = sum(one.healthy for one in found)
     return (
@@ -187,7 +185,7 @@ def innocent(found: list[Outcome]) -> tuple[str, ...]:
     )
 
 
-def row_of(found: list[Outcome]) -> tuple[str, ...]:
+def _row_of(found: list[Outcome]) -> tuple[str, ...]:
     """One line of the table, over all seeds."""
     lemons = sum(one.lemons for one in found)
     healthy = sum(one.healthy for one in found)
@@ -197,10 +195,10 @@ def row_of(found: list[Outcome]) -> tuple[str, ...]:
         found[0].fleet,
         f"{mean:.0f}",
         f"{strikes:.1f}",
-        f"{precision_of(found):.1%}"
+        f"{_precision_of(found):.1%}"
         if any(one.named or one.healthy_lemon for one in found)
         else "-",
-        f"{recall_of(found):.1%}" if lemons else "-",
+        f"{_recall_of(found):.1%}" if lemons else "-",
         f"{sum(one.named_or_watched for one in found) / lemons:.1%}" if lemons else "-",
         f"{sum(one.healthy_lemon for one in found) / healthy:.4%}",
         f"{sum(one.healthy_watch for one in found) / healthy:.4%}",
@@ -210,18 +208,18 @@ def row_of(found: list[Outcome]) -> tuple[str, ...]:
     )
 
 
-def precision_of(found: list[Outcome]) -> float:
+def _precision_of(found: list[Outcome]) -> float:
     """Of the nodes called lemons, the part that are."""
     named = sum(one.named for one in found)
     return named / max(named + sum(one.healthy_lemon for one in found), 1)
 
 
-def recall_of(found: list[Outcome]) -> float:
+def _recall_of(found: list[Outcome]) -> float:
     """Of the lemons, the part that was named."""
     return sum(one.named for one in found) / max(sum(one.lemons for one in found), 1)
 
 
-def hazard_ratio() -> float:
+def _hazard_ratio() -> float:
     """By how much the hazard of large jobs fell: what the default factor rests on."""
     share = 0.013
     return (1 - share) + share * lemon_factor(share=share)

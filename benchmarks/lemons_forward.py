@@ -25,14 +25,12 @@ from triage.fleet.record.columns import FleetRecord, Floats
 from triage.fleet.record.faults import faults_of
 from triage.fleet.standings.standing import fleet_standings
 
-__all__ = ["known_at", "main"]
-
-AHEAD_DAYS: Final = 56.0
-FIRST_DAY: Final = 84.0
-DAY_NS: Final = 86_400 * 10**9
-WINDOWS: Final = (56.0, 112.0)
-HALF_LIVES: Final = (14.0, 28.0)
-FLEETS: Final = {
+_AHEAD_DAYS: Final = 56.0
+_FIRST_DAY: Final = 84.0
+_DAY_NS: Final = 86_400 * 10**9
+_WINDOWS: Final = (56.0, 112.0)
+_HALF_LIVES: Final = (14.0, 28.0)
+_FLEETS: Final = {
     "like real, 400 nodes": FleetWish.like_real(),
     "like real, 1,000 nodes": FleetWish.like_real(nodes=1000),
     "like real, all repairs take": FleetWish.like_real(
@@ -44,7 +42,7 @@ FLEETS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class _Call:
     """The nodes called on one day: what they did, and what those of each count did."""
 
     called: int
@@ -63,36 +61,36 @@ def main() -> int:
     options = parser.parse_args()
     print(f"{machine()}; {options.seeds} fleets of each kind\n")
     rows = []
-    for name, wish in FLEETS.items():
+    for name, wish in _FLEETS.items():
         calls = [
             call
             for seed in range(options.seeds)
-            for call in calls_of(simulate_fleet(replace(wish, seed=seed)), options.step)
+            for call in _calls_of(simulate_fleet(replace(wish, seed=seed)), options.step)
         ]
-        rows.append(row_of(name, calls))
-    print(aligned(HEAD, rows))
+        rows.append(_row_of(name, calls))
+    print(aligned(_HEAD, rows))
     return 0
 
 
-def calls_of(fleet: SimulatedFleet, step_days: float) -> Iterator[Call]:
+def _calls_of(fleet: SimulatedFleet, step_days: float) -> Iterator[_Call]:
     """The calls of one fleet, one for each cut that names anybody."""
     record = fleet.record
-    days = (record.until_ns - record.since_ns) / DAY_NS
-    node, day, weight = faults_told(record)
-    true_node, true_day = true_faults(fleet)
+    days = (record.until_ns - record.since_ns) / _DAY_NS
+    node, day, weight = _faults_told(record)
+    true_node, true_day = _true_faults(fleet)
     special = np.array([name in fleet.special for name in record.nodes])
     place = {name: number for number, name in enumerate(record.nodes)}
-    for cut in np.arange(FIRST_DAY, days - AHEAD_DAYS + 1e-6, step_days).tolist():
+    for cut in np.arange(_FIRST_DAY, days - _AHEAD_DAYS + 1e-6, step_days).tolist():
         found = fleet_standings(known_at(record, cut)).nodes
         called = [place[row.node] for row in found if row.grade is Grade.LEMON]
         called = [number for number in called if not special[number]]
         if not called:
             continue
-        ahead = (true_day >= cut) & (true_day < cut + AHEAD_DAYS)
+        ahead = (true_day >= cut) & (true_day < cut + _AHEAD_DAYS)
         after = np.bincount(true_node[ahead], minlength=len(record.nodes)).astype(np.float64)
         before = day < cut
-        scores = counts_at(node[before], cut - day[before], weight[before], len(record.nodes))
-        yield Call(
+        scores = _counts_at(node[before], cut - day[before], weight[before], len(record.nodes))
+        yield _Call(
             called=len(called),
             failed=int(np.count_nonzero(after[called])),
             lemons=sum(record.nodes[number] in fleet.lemons for number in called),
@@ -107,7 +105,7 @@ def calls_of(fleet: SimulatedFleet, step_days: float) -> Iterator[Call]:
 
 def known_at(record: FleetRecord, day: float) -> FleetRecord:
     """The record as it was on a day: what was to come is not in it, what lasted has no end yet."""
-    until = record.since_ns + round(day * DAY_NS)
+    until = record.since_ns + round(day * _DAY_NS)
     runs, stops, outages, accused = (
         record.runs, record.interruptions, record.outages, record.accusations,
     )  # fmt: skip
@@ -166,26 +164,26 @@ def known_at(record: FleetRecord, day: float) -> FleetRecord:
     )
 
 
-def faults_told(record: FleetRecord) -> tuple[Floats, Floats, Floats]:
+def _faults_told(record: FleetRecord) -> tuple[Floats, Floats, Floats]:
     """(node, day, weight) of what counts count: outages, or blame where a drain is all there is."""
     faults = faults_of(record)
     if record.batch:
         return faults.node.astype(np.int64), faults.start_day, np.ones(len(faults))
     accused, stops = record.accusations, record.interruptions
     whole = np.bincount(accused.interruption, accused.score, len(stops.at_ns))
-    day = (stops.at_ns[accused.interruption] - record.since_ns) / DAY_NS
+    day = (stops.at_ns[accused.interruption] - record.since_ns) / _DAY_NS
     share = accused.score / whole[accused.interruption]
     return accused.node.astype(np.int64), day, share
 
 
-def true_faults(fleet: SimulatedFleet) -> tuple[Floats, Floats]:
+def _true_faults(fleet: SimulatedFleet) -> tuple[Floats, Floats]:
     """(node, day) of all faults, as they were."""
     record = fleet.record
     place = {name: number for number, name in enumerate(record.nodes)}
     if fleet.faults:
         pairs = [(place[fault.node], fault.start_day) for fault in fleet.faults]
     else:
-        days = (record.interruptions.at_ns - record.since_ns) / DAY_NS
+        days = (record.interruptions.at_ns - record.since_ns) / _DAY_NS
         pairs = [
             (place[name], day)
             for name, day in zip(fleet.culprits, days.tolist(), strict=True)
@@ -194,11 +192,11 @@ def true_faults(fleet: SimulatedFleet) -> tuple[Floats, Floats]:
     return np.array([node for node, _ in pairs]), np.array([day for _, day in pairs])
 
 
-def counts_at(node: Floats, age: Floats, weight: Floats, num_nodes: int) -> dict[str, Floats]:
+def _counts_at(node: Floats, age: Floats, weight: Floats, num_nodes: int) -> dict[str, Floats]:
     """The scores of each node by plain and by decayed counts."""
     weights = {"all": weight}
-    weights |= {f"{days:g} days": weight * (age < days) for days in WINDOWS}
-    weights |= {f"half-life {days:g}": weight * 0.5 ** (age / days) for days in HALF_LIVES}
+    weights |= {f"{days:g} days": weight * (age < days) for days in _WINDOWS}
+    weights |= {f"half-life {days:g}": weight * 0.5 ** (age / days) for days in _HALF_LIVES}
     return {
         name: np.bincount(node, of_each, num_nodes).astype(np.float64)
         for name, of_each in weights.items()
@@ -212,17 +210,17 @@ def of_highest(score: Floats, number: int, after: Floats) -> float:
     return float(after[above].sum() + after[level].mean() * (number - above.sum()))
 
 
-HEAD: Final = (
+_HEAD: Final = (
     "fleet", "calls", "lemons", "failed in 56 days", "faults of a call", "of any node",
     "by the best count", "which", "calls over it",
 )  # fmt: skip
 
 
-def row_of(name: str, calls: Sequence[Call]) -> tuple[str, ...]:
+def _row_of(name: str, calls: Sequence[_Call]) -> tuple[str, ...]:
     """One line of the table."""
     number = sum(call.called for call in calls)
     if not number:
-        return (name, "0", *("-",) * (len(HEAD) - 2))
+        return (name, "0", *("-",) * (len(_HEAD) - 2))
     totals = {
         count: sum(call.by_count[count] for call in calls) / number for count in calls[0].by_count
     }

@@ -23,18 +23,16 @@ from benchmarks.service_processes import ROOT, end_well, installed
 from benchmarks.service_receiver import Receiver, identity_faults
 from tests.support.waiting import eventually
 
-__all__ = ["Outage", "suffer"]
-
-OUTAGE_S: Final = 600.0
-SERVED_WITHIN_S: Final = 60.0
+_OUTAGE_S: Final = 600.0
+_SERVED_WITHIN_S: Final = 60.0
 # Python runs this before anything else.
-SHORTENED: Final = """
+_SHORTENED: Final = """
 from triage.notify import schedule
 schedule.PROBE_EVERY_S = schedule.PROBE_EVERY_S / {speed}
 schedule.DELAYS_S = tuple(one / {speed} for one in schedule.DELAYS_S)
 """
 # Real seconds: reading and answering take their time, however fast the clock goes.
-ANSWER_S: Final = 240.0
+_ANSWER_S: Final = 240.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def suffer(folder: Path, num_incidents: int, speed: float) -> Outage:
     if speed != 1.0:
         shortened = folder / "shortened"
         shortened.mkdir()
-        (shortened / "sitecustomize.py").write_text(SHORTENED.format(speed=speed))
+        (shortened / "sitecustomize.py").write_text(_SHORTENED.format(speed=speed))
         settings["PYTHONPATH"] = f"{shortened}{os.pathsep}{ROOT}"
     receiver = Receiver()
     with installed("embedded", folder, settings) as made:
@@ -69,8 +67,8 @@ def suffer(folder: Path, num_incidents: int, speed: float) -> Outage:
             told = client.post("/v1/hooks/job-failed", {"job_id": f"away-{n}"})
             incidents.append(str(told["incident"]["id"]))
         for one in incidents:
-            eventually(lambda i=one: is_ready(client, i), ANSWER_S, every_s=0.2)  # type: ignore[misc]
-        half = OUTAGE_S / speed / 2
+            eventually(lambda i=one: _is_ready(client, i), _ANSWER_S, every_s=0.2)  # type: ignore[misc]
+        half = _OUTAGE_S / speed / 2
         time.sleep(max(0.0, began + half - time.monotonic()))
         receiver.status = 503
         receiver.open()
@@ -80,31 +78,31 @@ def suffer(folder: Path, num_incidents: int, speed: float) -> Outage:
         back = time.monotonic()
         faults = []
         try:
-            eventually(lambda: told_of(receiver, back) >= set(incidents), 5 * SERVED_WITHIN_S)
+            eventually(lambda: _told_of(receiver, back) >= set(incidents), 5 * _SERVED_WITHIN_S)
         except TimeoutError:
-            missing = set(incidents) - told_of(receiver, back)
+            missing = set(incidents) - _told_of(receiver, back)
             faults.append(f"{len(missing)} messages never came")
-        arrived = told_of(receiver, back)
+        arrived = _told_of(receiver, back)
         moments = [one.at for one in receiver.kept() if one.at >= back]
         receiver.close()
     all_s = (max(moments) - back) * speed if moments else float("inf")
     first_s = (min(moments) - back) * speed if moments else float("inf")
-    if all_s > SERVED_WITHIN_S:
+    if all_s > _SERVED_WITHIN_S:
         faults.append(f"served {all_s:.0f} s after its return")
     faults += identity_faults(receiver.kept())
     return Outage(len(arrived), num_tries, first_s, all_s, tuple(faults))
 
 
-def is_ready(client: Client, incident: str) -> bool:
+def _is_ready(client: Client, incident: str) -> bool:
     return bool(client.get(f"/v1/incidents/{incident}")["state"] == "ready")
 
 
-def told_of(receiver: Receiver, since: float) -> set[str]:
+def _told_of(receiver: Receiver, since: float) -> set[str]:
     """Incidents of which a message arrived since then."""
     return {one.said["data"]["incident_id"] for one in receiver.kept() if one.at >= since}
 
 
-def main() -> int:
+def _main() -> int:
     """Suffer one outage; 1 when a message came late, twice in two forms, or not at all."""
     end_well()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
@@ -114,7 +112,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="triage-outage-") as folder:
         one = suffer(Path(folder), options.incidents, options.speed)
     print(
-        f"{one.num_incidents} incidents, away for {OUTAGE_S:.0f} s of the schedule"
+        f"{one.num_incidents} incidents, away for {_OUTAGE_S:.0f} s of the schedule"
         f" (shortened by {options.speed:g}); answered 503 to {one.num_tries} tries;"
         " after its return the first"
         f" message after {one.first_s:.0f} s, the last after {one.all_s:.0f} s"
@@ -125,4 +123,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

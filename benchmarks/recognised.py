@@ -26,8 +26,6 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import log_streams
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Read every file, print the table."""
@@ -48,23 +46,23 @@ def main() -> int:
             else:
                 decoded = Head(stream.head, stream.artifact) if stream.not_text is None else None
                 found = identify_stream(head, decoded)
-                name, said = found.name if found else "unknown", told_by(reader.read(stream))
-            answer = answer_to(file.path) if options.answer else ""
+                name, said = found.name if found else "unknown", _told_by(reader.read(stream))
+            answer = _answer_to(file.path) if options.answer else ""
             rows.append((str(file.artifact), name, said, answer))
     print(aligned(("file", "format", "holds", "alone"), rows))
     return 0
 
 
-def told_by(outcome: Outcome | Refused) -> str:
+def _told_by(outcome: Outcome | Refused) -> str:
     """What came out of one file, in a few words."""
     if isinstance(outcome, Refused):
         return f"refused: {outcome.why}"
     roles = Counter(str(row.role) for row in outcome.rows)
     parts = [f"{count} {role}" for role, count in sorted(roles.items())]
-    return ", ".join([*parts, *map(held_by, outcome.looks)])
+    return ", ".join([*parts, *map(_held_by, outcome.looks)])
 
 
-def held_by(look: Look) -> str:
+def _held_by(look: Look) -> str:
     """The sizes of a look."""
     sizes = {
         "stacks": len(look.stacks),
@@ -77,7 +75,7 @@ def held_by(look: Look) -> str:
     return f"{look.tool} look ({held or 'empty'}{', cut' if look.partial else ''})"
 
 
-def answer_to(path: Path) -> str:
+def _answer_to(path: Path) -> str:
     """The verdict on a file by itself."""
     try:
         answer = analyze(path).answer

@@ -22,11 +22,9 @@ from benchmarks.service_processes import (
     servers,
 )
 
-__all__ = ["FIRST_RELEASE", "Releases", "released", "tree_of"]
-
 # The last commit of 0.1.0.
 FIRST_RELEASE: Final = "b22bc10"
-SETTINGS: Final = {
+_SETTINGS: Final = {
     "TRIAGE_LOG_LEVEL": "warning",
     "TRIAGE_LOG_FORMAT": "json",
     "TRIAGE_MIN_FREE_BYTES": "0",
@@ -117,7 +115,7 @@ def released(folder: Path, first: Path) -> Iterator[Releases]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TRIAGE_")}
     with servers("redis") as settings:
         data = {"TRIAGE_DATA_DIR": str(folder / "data")}
-        made = Releases(folder, {**kept, **SETTINGS, **data, **settings}, first)
+        made = Releases(folder, {**kept, **_SETTINGS, **data, **settings}, first)
         try:
             yield made
         finally:

@@ -19,10 +19,8 @@ from fastapi import FastAPI
 
 from triage.services.rate_limiter import RateLimiter
 
-__all__ = ["Tried", "try_all", "without_limits"]
-
-PHASES = "examples,coverage,fuzzing"
-NOT_ASKED = "positive_data_acceptance"
+_PHASES = "examples,coverage,fuzzing"
+_NOT_ASKED = "positive_data_acceptance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def try_all(
     *,
     max_examples: int,
     seed: int,
-    phases: str = PHASES,
+    phases: str = _PHASES,
     only: str | None = None,
 ) -> Tried:
     """Run Schemathesis against a service with one token; ``only`` is a regex of paths."""
@@ -63,7 +61,7 @@ def try_all(
                 str(Path(sys.executable).with_name("schemathesis")), "run", f"{url}/openapi.json",
                 "-H", f"Authorization: Bearer {token}", "--phases", phases,
                 "--max-examples", str(max_examples), "--seed", str(seed), "--no-shrink",
-                "--continue-on-failure", "--exclude-checks", NOT_ASKED,
+                "--continue-on-failure", "--exclude-checks", _NOT_ASKED,
                 "--generation-database", "none",
                 # A busy machine is no finding.
                 "--suppress-health-check", "too_slow", "--request-timeout", "120",
@@ -83,7 +81,7 @@ def try_all(
     return Tried(scope, told["test_cases"]["generated"], told["running_time"], failures)
 
 
-def main() -> int:
+def _main() -> int:
     """Run with each scope and print a line each."""
     import structlog
 
@@ -94,7 +92,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--scope", choices=SCOPES, nargs="+", default=SCOPES)
     parser.add_argument("--only", metavar="REGEX", help="routes whose path fits it")
-    parser.add_argument("--phases", default=PHASES)
+    parser.add_argument("--phases", default=_PHASES)
     asked = parser.parse_args()
     failed = False
     with tempfile.TemporaryDirectory() as folder:
@@ -119,4 +117,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

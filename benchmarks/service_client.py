@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Answer", "Client", "Refused"]
-
-TIMEOUT_S: Final = 90.0
-FIRST_PAUSE_S: Final = 0.1
-LONGEST_PAUSE_S: Final = 1.0
-JSON: Final = "application/json"
+_TIMEOUT_S: Final = 90.0
+_FIRST_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 1.0
+_JSON: Final = "application/json"
 
 
 class Refused(Exception):
@@ -38,12 +36,12 @@ class Client:
         self.port = port
         self.token = token
 
-    def send(self, method: str, path: str, body: bytes | None = None, kind: str = JSON) -> Answer:
+    def send(self, method: str, path: str, body: bytes | None = None, kind: str = _JSON) -> Answer:
         """One request. Raises :class:`OSError` and :class:`http.client.HTTPException`."""
         headers = {"Content-Type": kind} if body is not None else {}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_TIMEOUT_S)
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
@@ -69,7 +67,7 @@ class Client:
         self,
         path: str,
         body: bytes,
-        kind: str = JSON,
+        kind: str = _JSON,
         *,
         within_s: float = 300.0,
         failed: Callable[[int], None] | None = None,
@@ -80,7 +78,7 @@ class Client:
         :class:`Refused` for another refusal, and when the time is up.
         """
         end = time.monotonic() + within_s
-        pause_s = FIRST_PAUSE_S
+        pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 answer = self.send("POST", path, body, kind)
@@ -97,4 +95,4 @@ class Client:
             if time.monotonic() > end:
                 raise Refused(f"POST {path}: not taken within {within_s:g} s, {status} at last")
             time.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

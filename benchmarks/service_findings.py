@@ -16,9 +16,7 @@ from benchmarks.service_load import Load
 from benchmarks.service_receiver import Got, identity_faults
 from triage.store.blobs.folder import FolderBlobs
 
-__all__ = ["KILLED", "Rows", "faults_of", "open_rows"]
-
-SETTLED = {"analysed", "partial", "quarantined"}
+_SETTLED = {"analysed", "partial", "quarantined"}
 # All that is sent is whole: only kills can have been the reason.
 KILLED = re.compile(r"workers were lost|was killed by signal")
 
@@ -70,14 +68,14 @@ def faults_of(rows: Rows, blobs: Path, load: Load, got: Sequence[Got]) -> list[s
     )
     faults = [f"refused: {one}" for one in load.refused]
     faults += [f"answered twice: {one}" for one in load.twice]
-    faults += lost(artifacts, blobs, load)
-    faults += doubled(artifacts, incidents, load)
-    faults += stuck(artifacts, incidents, rows)
-    faults += untold(incidents, rows, load, got)
+    faults += _lost(artifacts, blobs, load)
+    faults += _doubled(artifacts, incidents, load)
+    faults += _stuck(artifacts, incidents, rows)
+    faults += _untold(incidents, rows, load, got)
     return faults
 
 
-def lost(artifacts: list[dict[str, Any]], blobs: Path, load: Load) -> list[str]:
+def _lost(artifacts: list[dict[str, Any]], blobs: Path, load: Load) -> list[str]:
     """Acknowledged, and not there, or not as it was."""
     store = FolderBlobs(blobs, min_free_bytes=0)
     by_id = {row["id"]: row for row in artifacts}
@@ -98,7 +96,7 @@ def lost(artifacts: list[dict[str, Any]], blobs: Path, load: Load) -> list[str]:
     return faults
 
 
-def doubled(
+def _doubled(
     artifacts: list[dict[str, Any]], incidents: list[dict[str, Any]], load: Load
 ) -> list[str]:
     """Two incidents for one failure, two artifacts for one file."""
@@ -115,7 +113,7 @@ def doubled(
     return faults
 
 
-def stuck(
+def _stuck(
     artifacts: list[dict[str, Any]], incidents: list[dict[str, Any]], rows: Rows
 ) -> list[str]:
     """Neither done nor set apart with a reason."""
@@ -126,7 +124,7 @@ def stuck(
         if row["state"] != "ready"
     ]
     for row in artifacts:
-        if row["state"] not in SETTLED:
+        if row["state"] not in _SETTLED:
             faults.append(f"artifact {row['id']} is {row['state']}")
         if row["state"] == "quarantined" and not KILLED.search(row["reason"] or ""):
             faults.append(f"artifact {row['id']} is quarantined: {row['reason']}")
@@ -138,7 +136,7 @@ def stuck(
     return faults
 
 
-def untold(
+def _untold(
     incidents: list[dict[str, Any]], rows: Rows, load: Load, got: Sequence[Got]
 ) -> list[str]:
     """An incident of which the receiver never heard, or heard in two ways."""

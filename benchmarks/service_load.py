@@ -22,14 +22,12 @@ from urllib.parse import quote
 from benchmarks.service_client import Client, Refused
 from simulator import simulate
 
-__all__ = ["Acknowledged", "Load", "Shape", "dumps_of"]
-
-GPUS_PER_NODE: Final = 8
-MOST_COPIES: Final = 5
-TAR: Final = "application/x-tar"
-OCTETS: Final = "application/octet-stream"
+_GPUS_PER_NODE: Final = 8
+_MOST_COPIES: Final = 5
+_TAR: Final = "application/x-tar"
+_OCTETS: Final = "application/octet-stream"
 # Each job failed at a time of its own, so that a hook said again is the same failure.
-FIRST_FAILURE: Final = datetime(2026, 11, 1, tzinfo=UTC)
+_FIRST_FAILURE: Final = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class _Request:
     """One thing to send; of a bundle ``files`` are in the order of its members."""
 
     path: str
@@ -85,7 +83,7 @@ class Load:
     twice: list[str] = field(default_factory=list)
     """Where a repetition was answered with another incident or artifact."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    line: "queue.Queue[Request | None]" = field(default_factory=queue.Queue)
+    line: "queue.Queue[_Request | None]" = field(default_factory=queue.Queue)
     stopping: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
     known: dict[tuple[str, str, int], str] = field(default_factory=dict)
@@ -116,48 +114,48 @@ class Load:
                 self.line.put(request)
             self.stopping.wait(self.shape.every_s)
 
-    def requests_of(self, number: int) -> list[Request]:
+    def requests_of(self, number: int) -> list[_Request]:
         """All that is sent for one job, copies and all, in the order of sending."""
         chance = self.chance
         job_id = f"kill-{number:04}"
         self.jobs.append(job_id)
         base = f"/v1/jobs/{quote(job_id, safe='')}"
-        requests: list[Request] = []
-        for first in range(0, len(self.dumps), GPUS_PER_NODE):
-            ranks = range(first, min(first + GPUS_PER_NODE, len(self.dumps)))
-            node = f"node-{number:04}-{first // GPUS_PER_NODE:03}"
+        requests: list[_Request] = []
+        for first in range(0, len(self.dumps), _GPUS_PER_NODE):
+            ranks = range(first, min(first + _GPUS_PER_NODE, len(self.dumps)))
+            node = f"node-{number:04}-{first // _GPUS_PER_NODE:03}"
             if chance.random() < 0.5:
                 requests.append(self.bundle(f"{base}/bundle?node={node}", job_id, node, ranks))
             else:
                 requests += [self.single(base, job_id, node, rank) for rank in ranks]
         if chance.random() < 0.7:  # the others are opened by what is uploaded
             requests.append(self.hook(number, job_id, chance.random() < 0.5))
-        copies = [one for one in requests for _ in range(chance.randint(1, MOST_COPIES))]
+        copies = [one for one in requests for _ in range(chance.randint(1, _MOST_COPIES))]
         chance.shuffle(copies)
         return copies
 
-    def hook(self, number: int, job_id: str, expecting: bool) -> Request:
+    def hook(self, number: int, job_id: str, expecting: bool) -> _Request:
         """The report of the failure."""
         told: dict[str, Any] = {
             "job_id": job_id,
-            "failed_at": (FIRST_FAILURE + timedelta(minutes=number)).isoformat(),
+            "failed_at": (_FIRST_FAILURE + timedelta(minutes=number)).isoformat(),
             "world_size": len(self.dumps),
-            "gpus_per_node": GPUS_PER_NODE,
+            "gpus_per_node": _GPUS_PER_NODE,
             "callback_url": self.callback_url,
         }
         if expecting:
             told["expected_artifacts"] = len(self.dumps)
-        return Request(
+        return _Request(
             "/v1/hooks/job-failed", json.dumps(told).encode(), "application/json", job_id
         )
 
-    def single(self, base: str, job_id: str, node: str, rank: int) -> Request:
+    def single(self, base: str, job_id: str, node: str, rank: int) -> _Request:
         """One dump as the body."""
         body = self.dumps[rank]
         path = f"{base}/artifacts?node={node}&rank={rank}&filename=comm_lib_trace_rank_{rank}"
-        return Request(path, body, OCTETS, job_id, node, ((rank, sha256(body)),))
+        return _Request(path, body, _OCTETS, job_id, node, ((rank, _sha256(body)),))
 
-    def bundle(self, path: str, job_id: str, node: str, ranks: range) -> Request:
+    def bundle(self, path: str, job_id: str, node: str, ranks: range) -> _Request:
         """The dumps of one node in a tar."""
         target = io.BytesIO()
         with tarfile.open(fileobj=target, mode="w") as tar:
@@ -165,8 +163,8 @@ class Load:
                 info = tarfile.TarInfo(f"nodes/{node}/comm_lib_trace_rank_{rank}")
                 info.size = len(self.dumps[rank])
                 tar.addfile(info, io.BytesIO(self.dumps[rank]))
-        files = tuple((rank, sha256(self.dumps[rank])) for rank in ranks)
-        return Request(path, target.getvalue(), TAR, job_id, node, files)
+        files = tuple((rank, _sha256(self.dumps[rank])) for rank in ranks)
+        return _Request(path, target.getvalue(), _TAR, job_id, node, files)
 
     def send_all(self) -> None:
         """One client: what stands first in line, until it is taken."""
@@ -188,7 +186,7 @@ class Load:
         with self.lock:
             self.tried_again[status] += 1
 
-    def note(self, request: Request, told: Any) -> None:  # noqa: ANN401
+    def note(self, request: _Request, told: Any) -> None:  # noqa: ANN401
         """Write down what was acknowledged."""
         self.num_answers += 1
         if not request.files:
@@ -213,5 +211,5 @@ def dumps_of(folder: Path, num_ranks: int, seed: int) -> list[bytes]:
     return [paths[rank].read_bytes() for rank in sorted(paths)]
 
 
-def sha256(data: bytes) -> str:
+def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()

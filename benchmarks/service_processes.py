@@ -21,27 +21,11 @@ from typing import Final
 from tests.support.servers import postgres_database, rabbitmq_vhost, redis_prefix
 from tests.support.waiting import eventually
 
-__all__ = [
-    "BACKENDS",
-    "CALLBACK_SECRET",
-    "ROOT",
-    "Installation",
-    "Process",
-    "children",
-    "command_of",
-    "end_well",
-    "free_port",
-    "installed",
-    "is_reader",
-    "kill",
-    "servers",
-]
-
 ROOT: Final = Path(__file__).resolve().parents[1]
 BACKENDS: Final = ("embedded", "redis", "rabbitmq")
 CALLBACK_SECRET: Final = "whsec_Y2FsbGJhY2tzLW9mLWpvYi1mYWlsZWQtaG9va3M="
-START_S: Final = 180.0
-STOP_S: Final = 35.0
+_START_S: Final = 180.0
+_STOP_S: Final = 35.0
 DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -98,7 +82,7 @@ class Process:
         family = children(self.running.pid)
         self.running.terminate()
         try:
-            self.running.wait(STOP_S)
+            self.running.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
         for pid in family:
@@ -161,7 +145,7 @@ class Installation:
                 raise RuntimeError(f"the API ended: {self.api.log.read_text()[-2000:]}")
             return answers(f"{self.address}/healthz")
 
-        eventually(up, START_S)
+        eventually(up, _START_S)
 
     def end(self) -> None:
         """End all, in good order."""
@@ -170,6 +154,7 @@ class Installation:
 
 
 def triage(*arguments: str) -> list[str]:
+    """The command line of ``triage`` with these arguments."""
     return [sys.executable, "-m", "triage.cli.main", *arguments]
 
 

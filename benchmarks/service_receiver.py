@@ -11,8 +11,6 @@ from standardwebhooks import Webhook
 
 from benchmarks.service_processes import free_port
 
-__all__ = ["Got", "Receiver", "identity_faults", "verified"]
-
 
 @dataclass(frozen=True, slots=True)
 class Got:

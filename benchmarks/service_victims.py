@@ -25,11 +25,9 @@ from benchmarks.service_processes import (
 )
 from tests.support.waiting import eventually
 
-__all__ = ["KINDS", "Killer", "own_postgres", "own_redis"]
-
 KINDS: Final = ("api", "worker", "broker", "database")
-POSTGRES_BIN: Final = Path("/usr/lib/postgresql")
-START_S: Final = 180.0
+_POSTGRES_BIN: Final = Path("/usr/lib/postgresql")
+_START_S: Final = 180.0
 
 
 class Killer:
@@ -93,12 +91,12 @@ class Killer:
                 time.sleep(0.3)
             return ready()
 
-        eventually(back, START_S, every_s=0.1)
+        eventually(back, _START_S, every_s=0.1)
         return process.name
 
     def postgres(self, process: Process, url: str) -> str:
         """SIGKILL to the first process of the cluster; the others see that and end."""
-        return self.server(process, lambda: answers_postgres(url))
+        return self.server(process, lambda: _answers_postgres(url))
 
     def redis(self, process: Process, url: str) -> str:
         """SIGKILL, or all that it holds removed."""
@@ -106,15 +104,15 @@ class Killer:
             with redis.Redis.from_url(url) as client:
                 client.flushall()
             return "redis wiped"
-        return self.server(process, lambda: answers_redis(url))
+        return self.server(process, lambda: _answers_redis(url))
 
     def rabbitmq(self, vhost: str) -> str:
         """Queues purged or deleted, and every connection closed."""
-        listed = rabbitmqctl("list_queues", "-p", vhost, "name").split()
+        listed = _rabbitmqctl("list_queues", "-p", vhost, "name").split()
         how = self.chance.choice(("purge_queue", "delete_queue"))
         for queue in listed:
-            rabbitmqctl(how, "-p", vhost, queue)
-        rabbitmqctl("close_all_connections", "--vhost", vhost, "wiped")
+            _rabbitmqctl(how, "-p", vhost, queue)
+        _rabbitmqctl("close_all_connections", "--vhost", vhost, "wiped")
         return f"rabbitmq {how.partition('_')[0]}d, connections closed"
 
     def away(self) -> None:
@@ -134,7 +132,7 @@ def own_redis(folder: Path) -> Iterator[tuple[Process, str]]:
     url = f"redis://127.0.0.1:{port}/0"
     process.start()
     try:
-        eventually(lambda: answers_redis(url), START_S)
+        eventually(lambda: _answers_redis(url), _START_S)
         yield process, url
     finally:
         process.end()
@@ -146,7 +144,7 @@ def own_postgres() -> Iterator[tuple[Process, str]]:
 
     The server refuses to run as root: then it runs as the user ``postgres``.
     """
-    binaries = max(POSTGRES_BIN.glob("*/bin"), key=lambda path: int(path.parent.name))
+    binaries = max(_POSTGRES_BIN.glob("*/bin"), key=lambda path: int(path.parent.name))
     user = "postgres" if os.geteuid() == 0 else None
     port = free_port()
     with ExitStack() as stack:
@@ -166,11 +164,11 @@ def own_postgres() -> Iterator[tuple[Process, str]]:
         process.start()
         stack.callback(process.end)
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        eventually(lambda: answers_postgres(url), START_S)
+        eventually(lambda: _answers_postgres(url), _START_S)
         yield process, url.replace("postgresql:", "postgresql+psycopg:")
 
 
-def answers_postgres(url: str) -> bool:
+def _answers_postgres(url: str) -> bool:
     """Whether a session can be had there."""
     try:
         psycopg.connect(url.replace("+psycopg", ""), connect_timeout=3).close()
@@ -179,7 +177,7 @@ def answers_postgres(url: str) -> bool:
     return True
 
 
-def answers_redis(url: str) -> bool:
+def _answers_redis(url: str) -> bool:
     """Whether it takes commands."""
     try:
         with redis.Redis.from_url(url) as client:
@@ -188,7 +186,7 @@ def answers_redis(url: str) -> bool:
         return False
 
 
-def rabbitmqctl(*arguments: str) -> str:
+def _rabbitmqctl(*arguments: str) -> str:
     control = shutil.which("rabbitmqctl") or "/usr/sbin/rabbitmqctl"
     done = subprocess.run(
         [control, "-q", "--no-table-headers", *arguments],

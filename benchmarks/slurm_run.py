@@ -23,10 +23,8 @@ from benchmarks.service_processes import ROOT, Installation, end_well, installed
 from tests.support.slurm import SlurmCluster, missing_programs, slurm_cluster
 from tests.support.waiting import eventually
 
-__all__ = ["main"]
-
 NODE: Final = "gpu001"
-JOB: Final = """
+_JOB: Final = """
 now() {{ date -u +%Y-%m-%dT%H:%M:%S.000000+0000; }}
 echo "$(now) gpu001 kernel: NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>', name=<unknown>,\
  GPU has fallen off the bus." >{folder}/kernel.log
@@ -37,7 +35,7 @@ exit 134
 """
 
 
-class Steps:
+class _Steps:
     """Prints how long each step took, and the time since the first."""
 
     def __init__(self) -> None:
@@ -58,43 +56,43 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))
         folder.chmod(0o755)
         (folder / "c").mkdir()
-        steps = Steps()
+        steps = _Steps()
         hooks = {
-            "Epilog": wrapper(folder, "epilog.sh"),
-            "EpilogSlurmctld": wrapper(folder, "EpilogSlurmctld.sh"),
+            "Epilog": _wrapper(folder, "epilog.sh"),
+            "EpilogSlurmctld": _wrapper(folder, "EpilogSlurmctld.sh"),
         }
         cluster = stack.enter_context(slurm_cluster(folder / "c", 6, hooks))
         steps.done("a cluster of six nodes")
-        service = stack.enter_context(installed("embedded", folder / "s", settings_of(cluster)))
-        configure(folder, service)
+        service = stack.enter_context(installed("embedded", folder / "s", _settings_of(cluster)))
+        _configure(folder, service)
         steps.done("the service")
-        run(folder, cluster, service)
+        _run(folder, cluster, service)
 
 
-def run(folder: Path, cluster: SlurmCluster, service: Installation) -> None:
+def _run(folder: Path, cluster: SlurmCluster, service: Installation) -> None:
     """From ``sbatch`` to drained and back."""
-    steps = Steps()
-    script = JOB.format(folder=folder)
+    steps = _Steps()
+    script = _JOB.format(folder=folder)
     job = cluster.submit(script, "--nodes=2", "--gpus-per-node=8", "--output=slurm-%j.out")
     cluster.wait("the job has failed", lambda: cluster.job_state(job) == "FAILED", 60)
     steps.done("sbatch until the job has failed")
-    incident = eventually(lambda: incident_of(service, job), 60)
+    incident = eventually(lambda: _incident_of(service, job), 60)
     steps.done("an incident is open")
-    eventually(lambda: "ready" in asked(service, f"/v1/incidents/{incident}")["state"], 90)
-    verdict = asked(service, f"/v1/incidents/{incident}")["verdict"]
+    eventually(lambda: "ready" in _asked(service, f"/v1/incidents/{incident}")["state"], 90)
+    verdict = _asked(service, f"/v1/incidents/{incident}")["verdict"]
     steps.done(f"the answer has settled: {verdict['category']}, {verdict['cordon']}")
     eventually(lambda: "drain" in cluster.state(NODE), 60)
     steps.done("the node is drained")
     print(cluster.record(NODE).partition("Reason=")[2].strip())
     reason = cluster.record(NODE).partition("Reason=")[2].partition(" ")[0]
     assert reason.startswith(f"triage:{incident}:"), reason
-    drain = next(one for one in asked(service, "/v1/actions")["items"] if one["verb"] == "drain")
+    drain = next(one for one in _asked(service, "/v1/actions")["items"] if one["verb"] == "drain")
     service.command("act", "undo", drain["id"], "--url", service.address)
     eventually(lambda: "drain" not in cluster.state(NODE), 60)
     steps.done("the node is back in service")
 
 
-def settings_of(cluster: SlurmCluster) -> dict[str, str]:
+def _settings_of(cluster: SlurmCluster) -> dict[str, str]:
     return {
         "SLURM_CONF": cluster.env["SLURM_CONF"],
         "TRIAGE_QUIET_S": "3",
@@ -105,7 +103,7 @@ def settings_of(cluster: SlurmCluster) -> dict[str, str]:
     }
 
 
-def wrapper(folder: Path, name: str) -> str:
+def _wrapper(folder: Path, name: str) -> str:
     """A script that runs one of the examples with the configuration of this run."""
     path = folder / name
     path.write_text(
@@ -117,7 +115,7 @@ def wrapper(folder: Path, name: str) -> str:
     return str(path)
 
 
-def configure(folder: Path, service: Installation) -> None:
+def _configure(folder: Path, service: Installation) -> None:
     for node, shown in ((NODE, f"cat {folder}/kernel.log"), ("gpu002", "true")):
         (folder / node).mkdir()
         journal = folder / node / "journalctl"
@@ -135,13 +133,13 @@ def configure(folder: Path, service: Installation) -> None:
     )
 
 
-def asked(service: Installation, path: str) -> dict[str, Any]:
+def _asked(service: Installation, path: str) -> dict[str, Any]:
     with urllib.request.urlopen(service.address + path, timeout=10) as answer:
         return dict(json.load(answer))
 
 
-def incident_of(service: Installation, job: str) -> str | None:
-    found = asked(service, f"/v1/incidents?job_id={job}")["items"]
+def _incident_of(service: Installation, job: str) -> str | None:
+    found = _asked(service, f"/v1/incidents?job_id={job}")["items"]
     return str(found[0]["id"]) if found else None
 
 

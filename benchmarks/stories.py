@@ -21,11 +21,9 @@ from typing import Any
 from benchmarks.child import ROOT
 from benchmarks.table import aligned, machine
 
-__all__ = ["INDEX", "STORIES", "Outcome", "Story", "judged", "render_index", "stories"]
-
 STORIES = ROOT / "tests" / "incidents" / "stories"
 INDEX = STORIES / "README.md"
-HEAD = """\
+_HEAD = """\
 # Stories
 
 Incidents that labs and operators described in public and whose cause they learnt later, rebuilt as
@@ -105,10 +103,10 @@ class Outcome:
 
 def stories() -> list[Story]:
     """All stories, in the order of their names."""
-    return [story_of(path) for path in sorted(STORIES.glob("*/story.json"))]
+    return [_story_of(path) for path in sorted(STORIES.glob("*/story.json"))]
 
 
-def story_of(path: Path) -> Story:
+def _story_of(path: Path) -> Story:
     """The story of one ``story.json``; a field that is missing is a ``KeyError``."""
     told = json.loads(path.read_text("utf-8"))
     accept = told["accept"]
@@ -134,59 +132,59 @@ def judged(story: Story, report: Mapping[str, Any]) -> Outcome:
     """The wire form of a report held against its story."""
     verdict, suspects = report["verdict"], report["suspects"]
     convicted = [row for row in suspects if row["role"] == "culprit"]
-    strangers = {name_of(row) for row in convicted if not is_of(story, row)}
+    strangers = {_name_of(row) for row in convicted if not _is_of(story, row)}
     strangers |= set(verdict["cordon"]) - set(story.cordon_allowed)
     first = suspects[0] if suspects else None
     nobody = not convicted and not verdict["cordon"]
-    named = first is not None and is_of(story, first)
-    named |= bool(set(story.places) & place_names(report))
+    named = first is not None and _is_of(story, first)
+    named |= bool(set(story.places) & _place_names(report))
     place_right = named if story.nodes else nobody
     place_right |= story.nobody_too and nobody
     return Outcome(
         story=story,
-        said=answer_in_words(report),
+        said=_answer_in_words(report),
         confidence=verdict["confidence"],
         place_right=place_right,
         category_right=verdict["category"] in story.categories,
         kind_right=not story.kinds or verdict["kind"] in story.kinds,
-        rank_right=rank_right(story, first),
+        rank_right=_rank_right(story, first),
         conviction_right=bool(convicted) == story.convict,
         innocent=tuple(sorted(strangers)),
     )
 
 
-def is_of(story: Story, row: Mapping[str, Any]) -> bool:
+def _is_of(story: Story, row: Mapping[str, Any]) -> bool:
     """A suspect is one that the story allows: its node, or its ranks where no node is known."""
     if row["node"] is None:
         return bool(row["ranks"]) and set(row["ranks"]) <= set(story.ranks)
     return row["node"] in story.nodes
 
 
-def rank_right(story: Story, first: Mapping[str, Any] | None) -> bool | None:
+def _rank_right(story: Story, first: Mapping[str, Any] | None) -> bool | None:
     """The first suspect names a right rank; None where the story asks for none."""
     if not story.ranks:
         return None
     return first is not None and bool(first["ranks"]) and first["ranks"][0] in story.ranks
 
 
-def place_names(report: Mapping[str, Any]) -> set[str]:
+def _place_names(report: Mapping[str, Any]) -> set[str]:
     """Names of the switches, racks and domains that the report names."""
     return {str(place["name"]) for place in report.get("places") or ()}
 
 
-def name_of(row: Mapping[str, Any]) -> str:
+def _name_of(row: Mapping[str, Any]) -> str:
     """A suspect's node, else its ranks."""
     return str(row["node"]) if row["node"] is not None else f"ranks {row['ranks']}"
 
 
-def answer_in_words(report: Mapping[str, Any]) -> str:
+def _answer_in_words(report: Mapping[str, Any]) -> str:
     """Kind, category, first suspect and cordon."""
     verdict, suspects = report["verdict"], report["suspects"]
     text = f"{verdict['kind']}, {verdict['category']}"
     if suspects:
         first = suspects[0]
         ranks = f" rank {first['ranks'][0]}" if len(first["ranks"]) == 1 else ""
-        text += f": {name_of(first)}{ranks} ({first['role']})"
+        text += f": {_name_of(first)}{ranks} ({first['role']})"
     else:
         text += ": nobody"
     if verdict["cordon"]:
@@ -194,7 +192,7 @@ def answer_in_words(report: Mapping[str, Any]) -> str:
     return text
 
 
-def told(chosen: Sequence[Story]) -> Iterator[Outcome]:
+def _told(chosen: Sequence[Story]) -> Iterator[Outcome]:
     """Each story with what the product says of it today."""
     from triage import analyze
 
@@ -202,7 +200,7 @@ def told(chosen: Sequence[Story]) -> Iterator[Outcome]:
         yield judged(story, analyze(story.files).to_dict())
 
 
-def figures(outcomes: Sequence[Outcome]) -> list[str]:
+def _figures(outcomes: Sequence[Outcome]) -> list[str]:
     """The sums, one line each."""
     count = len(outcomes)
     ranked = [one.rank_right for one in outcomes if one.rank_right is not None]
@@ -227,15 +225,15 @@ def figures(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
+def _table(outcomes: Sequence[Outcome]) -> str:
     """One row a story."""
     rows = [
-        (o.story.name, o.story.wanted, o.said, f"{o.confidence:.2f}", mark(o)) for o in outcomes
+        (o.story.name, o.story.wanted, o.said, f"{o.confidence:.2f}", _mark(o)) for o in outcomes
     ]
     return aligned(("story", "wanted", "said", "confidence", "right"), rows)
 
 
-def mark(outcome: Outcome) -> str:
+def _mark(outcome: Outcome) -> str:
     """Right, wrong in what, or harm."""
     if outcome.innocent:
         return "HARM: " + ", ".join(outcome.innocent)
@@ -254,10 +252,10 @@ def render_index(chosen: Sequence[Story]) -> str:
     """The README beside the stories: one row a story."""
     rows = [(f"`{one.name}`: {one.title}", one.source, one.wanted) for one in chosen]
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return HEAD + "\n".join(lines) + "\n"
+    return _HEAD + "\n".join(lines) + "\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def _main(arguments: Sequence[str] | None = None) -> int:
     """The command; status 1 when an innocent is convicted or cordoned."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="stories; all where none is named")
@@ -265,15 +263,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write-index", action="store_true", help="write the README beside them")
     options = parser.parse_args(arguments)
     chosen = [one for one in stories() if not options.names or one.name in options.names]
-    outcomes = list(told(chosen))
+    outcomes = list(_told(chosen))
     shown = [o for o in outcomes if not (options.wrong and o.answer_right and not o.innocent)]
     print(machine())
-    print(table(shown))
-    print("\n".join(figures(outcomes)))
+    print(_table(shown))
+    print("\n".join(_figures(outcomes)))
     if options.write_index:
         INDEX.write_text(render_index(stories()), encoding="utf-8")
     return 1 if any(one.innocent for one in outcomes) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["aligned", "machine", "write_json"]
-
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table whose columns line up: the first column left, the others right."""

@@ -34,12 +34,10 @@ from benchmarks.upgrade_rows import Rows, fill, locks_watched
 from benchmarks.upgrade_traffic import NODES_PER_JOB, Collectors, Probe
 from tests.support.waiting import eventually
 
-__all__ = ["Exam"]
-
-RANKS_PER_NODE: Final = 4
-QUIET_WITHIN_S: Final = 400.0
+_RANKS_PER_NODE: Final = 4
+_QUIET_WITHIN_S: Final = 400.0
 # Reports of so many incidents are compared, byte for byte.
-REPORTS: Final = 40
+_REPORTS: Final = 40
 
 
 class Exam:
@@ -51,8 +49,8 @@ class Exam:
         self.rows = Rows(made.database_url)
         self.faults: list[str] = []
         self.table: list[list[str]] = []
-        dumps = dumps_of(made.folder / "dumps", RANKS_PER_NODE * NODES_PER_JOB, 1)
-        self.collectors = Collectors(made, folders_of(made.folder, dumps))
+        dumps = dumps_of(made.folder / "dumps", _RANKS_PER_NODE * NODES_PER_JOB, 1)
+        self.collectors = Collectors(made, _folders_of(made.folder, dumps))
         self.probe = Probe(made.port)
         self.receiver = Receiver(lose=0)
 
@@ -79,7 +77,7 @@ class Exam:
     def there(self) -> None:
         """The way there, as docs/upgrades.md says it."""
         made = self.made
-        eventually(self.rows.spread_answer, QUIET_WITHIN_S, every_s=1.0)
+        eventually(self.rows.spread_answer, _QUIET_WITHIN_S, every_s=1.0)
         self.sums, self.reports = self.rows.sums(self.size[0] // 4), self.all_reports()
         self.probe.phase = self.collectors.phase = "upgrade"
         self.do("stop workers of 0.1", lambda: made.stop("scheduler", "worker"))
@@ -155,7 +153,7 @@ class Exam:
         """Flush the spools, wait until all is done, and look for what was acknowledged."""
         left = self.collectors.flush()
         self.faults += [f"{where}: left in a spool: {one}" for one in left]
-        end = time.monotonic() + QUIET_WITHIN_S
+        end = time.monotonic() + _QUIET_WITHIN_S
         while (undone := self.rows.unfinished()) and time.monotonic() < end:
             time.sleep(0.5)
         sent = sorted({(one.job_id, one.node) for one in self.collectors.sent})
@@ -163,7 +161,7 @@ class Exam:
             *undone,
             *self.rows.failed(),
             *self.rows.unlike(),
-            *self.rows.missing(sent, RANKS_PER_NODE),
+            *self.rows.missing(sent, _RANKS_PER_NODE),
         ]
         faults += self.rows.probes_missing(self.probe.acknowledged)
         faults += self.rows.damaged(self.made.blobs)
@@ -193,7 +191,7 @@ class Exam:
 
     def all_reports(self) -> dict[str, tuple[int, bytes]]:
         """Incident -> its revision and the report of it, of some of each kind."""
-        half = f"ORDER BY id DESC LIMIT {REPORTS // 2}"
+        half = f"ORDER BY id DESC LIMIT {_REPORTS // 2}"
         found = self.rows.all(f"SELECT id FROM incident WHERE state = 'ready' {half}")
         found += self.rows.all(f"SELECT id FROM incident WHERE id LIKE 'inc_0000%' {half}")
         return {str(key): self.report(str(key)) for (key,) in found}
@@ -272,19 +270,19 @@ class Exam:
         return aligned(["while", "uploads", "median s", "longest s", "not taken"], rows)
 
 
-def folders_of(folder: Path, dumps: Sequence[bytes]) -> list[Path]:
+def _folders_of(folder: Path, dumps: Sequence[bytes]) -> list[Path]:
     """The dumps of each node in a folder of its own."""
     made = []
-    for node in range(len(dumps) // RANKS_PER_NODE):
+    for node in range(len(dumps) // _RANKS_PER_NODE):
         target = folder / f"node-{node}"
         target.mkdir()
-        for rank in range(node * RANKS_PER_NODE, (node + 1) * RANKS_PER_NODE):
+        for rank in range(node * _RANKS_PER_NODE, (node + 1) * _RANKS_PER_NODE):
             (target / f"comm_lib_trace_rank_{rank}").write_bytes(dumps[rank])
         made.append(target)
     return made
 
 
-def main() -> int:
+def _main() -> int:
     """There and back; 1 where anything was lost or is another."""
     end_well()
     parser = argparse.ArgumentParser(
@@ -312,4 +310,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -15,10 +15,8 @@ import zstandard
 from benchmarks.release_processes import Releases
 from triage.store.blobs.folder import FolderBlobs
 
-__all__ = ["Locks", "Rows", "fill", "locks_watched"]
-
 # Run in the tree of the first release: its own benchmarks know its tables.
-FILL: Final = """
+_FILL: Final = """
 import random, sys
 from datetime import UTC, datetime
 from sqlalchemy import text
@@ -51,7 +49,7 @@ with database.engine.connect() as connection:
 print(number)
 """
 # What is there for good in both releases, as text of a row.
-KEPT: Final = {
+_KEPT: Final = {
     "evidence": "evidence::text",
     "incident": "id || state || revision || facts || coalesce(verdict, '')",
     "revision": "incident_id || revision || provisional || md5(answer)",
@@ -62,14 +60,14 @@ KEPT: Final = {
     "node_set": "node_set::text",
     "run": "id || job_id || started_at || node_set_id",
 }
-OF: Final = {"node_set": "id", "run": "id"}
-BULK: Final = "inc_0000%"
-SETTLED: Final = {"analysed", "partial"}
+_OF: Final = {"node_set": "id", "run": "id"}
+_BULK: Final = "inc_0000%"
+_SETTLED: Final = {"analysed", "partial"}
 
 
 def fill(made: Releases, incidents: int, evidence: int) -> str:
     """Fill the empty tables of 0.1; how many rows. Raises :class:`RuntimeError`."""
-    status, said, _ = made.python("0.1", "-c", FILL, str(incidents), str(evidence))
+    status, said, _ = made.python("0.1", "-c", _FILL, str(incidents), str(evidence))
     if status:
         raise RuntimeError(said[-2000:])
     return said.splitlines()[-1]
@@ -101,23 +99,23 @@ class Rows:
 
         False while there is none.
         """
-        real = f"incident_id NOT LIKE '{BULK}' AND NOT provisional"
+        real = f"incident_id NOT LIKE '{_BULK}' AND NOT provisional"
         if not self.all(f"SELECT 1 FROM revision WHERE {real} LIMIT 1"):
             return False
         self.run(
             "UPDATE revision r SET answer = s.answer, report = s.report, timeline = s.timeline"
             f" FROM (SELECT answer, report, timeline FROM revision WHERE {real}"
-            f" ORDER BY created_at LIMIT 1) s WHERE incident_id LIKE '{BULK}'"
+            f" ORDER BY created_at LIMIT 1) s WHERE incident_id LIKE '{_BULK}'"
         )
         return True
 
     def sums(self, runs: int) -> dict[str, tuple[Any, ...]]:
         """Table -> (rows, sum over hashes) of the bulk."""
         found = {}
-        for table, row in KEPT.items():
-            which = f"{OF[table]} <= {runs}" if table in OF else None
+        for table, row in _KEPT.items():
+            which = f"{_OF[table]} <= {runs}" if table in _OF else None
             key = "id" if table == "incident" else "incident_id"
-            which = which or f"{key} LIKE '{BULK}'"
+            which = which or f"{key} LIKE '{_BULK}'"
             found[table] = self.all(
                 f"SELECT count(*), sum(hashtextextended({row}, 0)) FROM {table} WHERE {which}"
             )[0]
@@ -139,7 +137,7 @@ class Rows:
         """Incidents that ended otherwise than answered."""
         rows = self.all(
             "SELECT id, state, reason FROM incident"
-            f" WHERE id NOT LIKE '{BULK}' AND state <> 'ready'"
+            f" WHERE id NOT LIKE '{_BULK}' AND state <> 'ready'"
         )
         return [f"incident {key} is {state}: {reason}" for key, state, reason in rows]
 
@@ -158,7 +156,7 @@ class Rows:
         rows = self.all(
             "SELECT j.job_id, a.node, a.rank, a.state, a.reason FROM artifact a"
             " JOIN incident i ON i.id = a.incident_id JOIN job j ON j.id = i.job_fk"
-            f" WHERE i.id NOT LIKE '{BULK}' AND a.rank IS NOT NULL"
+            f" WHERE i.id NOT LIKE '{_BULK}' AND a.rank IS NOT NULL"
         )
         there = Counter((job, node) for job, node, *_ in rows)
         faults = [
@@ -166,7 +164,7 @@ class Rows:
             for job, node in nodes
             if there[job, node] != per_node
         ]
-        return faults + [f"{one} was not read" for one in rows if one[3] not in SETTLED]
+        return faults + [f"{one} was not read" for one in rows if one[3] not in _SETTLED]
 
     def probes_missing(self, acknowledged: dict[str, str]) -> list[str]:
         """Small uploads that were acknowledged, and are not there or not read."""
@@ -174,7 +172,7 @@ class Rows:
         return [
             f"{key} of {job} is {there.get(key)}"
             for key, job in acknowledged.items()
-            if there.get(key) not in SETTLED
+            if there.get(key) not in _SETTLED
         ]
 
     def damaged(self, blobs: Path) -> list[str]:
@@ -201,7 +199,7 @@ class Locks:
 
 
 # Modes that hold up an INSERT, on tables of ours.
-BLOCKING: Final = """
+_BLOCKING: Final = """
 SELECT l.relation::regclass::text, l.granted,
        coalesce(extract(epoch FROM clock_timestamp() - l.waitstart), 0)
 FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
@@ -213,7 +211,7 @@ WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database
        OR (NOT l.granted AND l.mode NOT LIKE '%Exclusive%' OR l.mode = 'RowExclusiveLock'
            AND NOT l.granted))
 """
-LOOK_EVERY_S: Final = 0.02
+_LOOK_EVERY_S: Final = 0.02
 
 
 @contextmanager
@@ -224,11 +222,11 @@ def locks_watched(rows: Rows) -> Iterator[Locks]:
     def watch() -> None:
         with psycopg.connect(rows.address, autocommit=True) as connection:
             since: dict[str, float] = {}
-            while not stopping.wait(LOOK_EVERY_S):
+            while not stopping.wait(_LOOK_EVERY_S):
                 now = connection.execute("SELECT extract(epoch FROM clock_timestamp())")
                 at = float((now.fetchone() or (0.0,))[0])
                 held = set()
-                for table, granted, waited in connection.execute(BLOCKING).fetchall():
+                for table, granted, waited in connection.execute(_BLOCKING).fetchall():
                     if granted:
                         held.add(table)
                         since.setdefault(table, at)

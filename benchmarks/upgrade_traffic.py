@@ -14,13 +14,11 @@ from typing import Final
 from benchmarks.release_processes import Releases
 from benchmarks.service_client import Client
 
-__all__ = ["Collectors", "Probe", "Sent"]
-
 NODES_PER_JOB: Final = 2
-PAUSE_S: Final = 1.0
+_PAUSE_S: Final = 1.0
 # A collector gives up then and leaves its bundle in the spool.
-DEADLINE_S: Final = 15
-PROBE_EVERY_S: Final = 0.2
+_DEADLINE_S: Final = 15
+_PROBE_EVERY_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class Collectors:
                 phase = self.phase
             job, node = divmod(bundle, NODES_PER_JOB)
             self.send(collector, phase, f"up-{job:05}", node)
-            self.stopping.wait(PAUSE_S)
+            self.stopping.wait(_PAUSE_S)
 
     def send(self, collector: int, phase: str, job_id: str, node: int, *more: str) -> None:
         """One bundle of one node."""
@@ -110,7 +108,7 @@ class Collectors:
                 sys.executable, "-m", "triage.collectors",
                 "--url", f"http://127.0.0.1:{self.made.port}",
                 "--spool", str(self.spool(collector)), "--strict",
-                "--deadline", str(DEADLINE_S), *options,
+                "--deadline", str(_DEADLINE_S), *options,
             ],
             env=self.made.env_of(self.release), cwd=self.made.trees[self.release],
             capture_output=True, check=False, timeout=120,
@@ -145,7 +143,7 @@ class Probe:
     def send_on(self) -> None:
         """One after the other."""
         client, number = Client(self.port), 0
-        while not self.stopping.wait(PROBE_EVERY_S):
+        while not self.stopping.wait(_PROBE_EVERY_S):
             number += 1
             phase = self.phase
             job = f"probe-{phase}".replace(" ", "-")

@@ -32,25 +32,23 @@ from benchmarks.service_receiver import Got, Receiver, identity_faults, verified
 from simulator.incidents.whole import Wish, simulate_incident
 from tests.support.waiting import eventually
 
-__all__ = ["Walked", "walk"]
-
 NUM_NODES: Final = 16
-GPUS_PER_NODE: Final = 8
+_GPUS_PER_NODE: Final = 8
 # Of the seeds, one whose dumps, kernel logs and job logs lie on every node.
-SEED: Final = 5
-SCENARIO: Final = "nic-port"
-EVENTS: Final = (
+_SEED: Final = 5
+_SCENARIO: Final = "nic-port"
+_EVENTS: Final = (
     "incident.provisional", "incident.ready", "incident.revised", "incident.resolved",
     "incident.failed",
 )  # fmt: skip
-SETTINGS: Final = {
+_SETTINGS: Final = {
     "TRIAGE_PROVISIONAL_EVERY_S": "0.5",
     "TRIAGE_QUIET_S": "5",
     # All files come, however long a busy machine takes.
     "TRIAGE_COLLECT_WITHIN_S": "1200",
 }
 # Far more than it takes: a loaded machine is no fault of the service.
-WITHIN_S: Final = 400.0
+_WITHIN_S: Final = 400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +67,13 @@ class Walked:
     faults: tuple[str, ...]
 
 
-class Job:
+class _Job:
     """A simulated incident, split over the nodes that its files came from."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "incident"
-        wish = Wish(ranks=NUM_NODES * GPUS_PER_NODE, gpus_per_node=GPUS_PER_NODE, seed=SEED)
-        self.truth = simulate_incident(SCENARIO, self.folder, wish)
+        wish = Wish(ranks=NUM_NODES * _GPUS_PER_NODE, gpus_per_node=_GPUS_PER_NODE, seed=_SEED)
+        self.truth = simulate_incident(_SCENARIO, self.folder, wish)
         self.facts: dict[str, Any] = json.loads((self.folder / "job.json").read_text())
         self.nodes: list[str] = self.facts["nodes"]
         self.job_id = str(self.facts["job_id"])
@@ -88,8 +86,8 @@ class Job:
         """The files of one node, as they lie on it."""
         place = self.places[node]
         (place / "fr").mkdir(parents=True)
-        first = number * GPUS_PER_NODE
-        for rank in range(first, first + GPUS_PER_NODE):
+        first = number * _GPUS_PER_NODE
+        for rank in range(first, first + _GPUS_PER_NODE):
             for dump in self.folder.rglob(f"*_rank_{rank}"):
                 shutil.copy(dump, place / "fr" / dump.name)
                 self.num_files += 1
@@ -107,30 +105,30 @@ class Job:
 
 def walk(backend: str, folder: Path, settings: Mapping[str, str]) -> Walked:
     """The whole path on one backend, whose servers the settings name."""
-    job = Job(folder)
+    job = _Job(folder)
     tokens: dict[str, str] = {}
 
     def make_tokens(made: Installation) -> None:
         for scope in ("ingest", "read", "admin"):
             tokens[scope] = made.command("token", "create", "--scope", scope, "--name", scope)
 
-    chosen = {**SETTINGS, **settings}
+    chosen = {**_SETTINGS, **settings}
     with (
         Receiver() as receiver,
         installed(
             backend, folder, chosen, open_access=False, concurrency=2, before=make_tokens
         ) as made,
     ):
-        return Walk(made, job, receiver, tokens, folder).go()
+        return _Walk(made, job, receiver, tokens, folder).go()
 
 
-class Walk:
+class _Walk:
     """One walk, step by step."""
 
     def __init__(
         self,
         made: Installation,
-        job: Job,
+        job: _Job,
         receiver: Receiver,
         tokens: Mapping[str, str],
         folder: Path,
@@ -153,15 +151,15 @@ class Walk:
         (self.job.places[last] / "fr").rename(held_back)
         collectors = {node: self.collect(node, late=node == last) for node in self.job.nodes}
         suspects = f"/v1/incidents/{incident}/suspects"
-        first = eventually(lambda: self.answered(suspects), WITHIN_S, every_s=0.25)
+        first = eventually(lambda: self.answered(suspects), _WITHIN_S, every_s=0.25)
         provisional_s = time.monotonic() - began
         self.expect("the first answer is provisional", first["provisional"], True)
         held_back.rename(self.job.places[last] / "fr")
         for node, process in collectors.items():
-            _, said = process.communicate(timeout=WITHIN_S)
+            _, said = process.communicate(timeout=_WITHIN_S)
             self.expect(f"the collector of {node} ({said.decode()})", process.returncode, 0)
         collected = time.monotonic()
-        final = eventually(lambda: self.final(suspects), WITHIN_S)
+        final = eventually(lambda: self.final(suspects), _WITHIN_S)
         final_s = time.monotonic() - collected
         self.compare(incident, final)
         self.resolve(incident)
@@ -173,7 +171,7 @@ class Walk:
 
     def subscribe(self) -> str:
         """Have everything told to the receiver; the secret."""
-        wanted = {"kind": "generic", "url": f"{self.receiver.url}/all", "events": EVENTS}
+        wanted = {"kind": "generic", "url": f"{self.receiver.url}/all", "events": _EVENTS}
         return str(self.admin.post("/v1/subscriptions", wanted)["secret"])
 
     def announce(self) -> str:
@@ -224,7 +222,7 @@ class Walk:
             top = expected["suspects"][0]
             if key in top:
                 self.expect(f"top suspect's {key}", final["suspects"][0][key], top[key])
-        self.expect("suspects", nodes_of(final["suspects"]), nodes_of(expected["suspects"]))
+        self.expect("suspects", _nodes_of(final["suspects"]), _nodes_of(expected["suspects"]))
         for key in ("kind", "category", "confidence", "action", "cordon", "at"):
             self.expect(f"verdict's {key}", report["verdict"][key], expected["verdict"][key])
         states: dict[str, int] = {}
@@ -242,7 +240,7 @@ class Walk:
     def check_messages(self, incident: str, secret: str) -> None:
         """Each message came, signed."""
         secrets = {"/all": secret, "/callback": CALLBACK_SECRET}
-        wanted = [("/all", event) for event in EVENTS[:2] + EVENTS[3:4]]
+        wanted = [("/all", event) for event in _EVENTS[:2] + _EVENTS[3:4]]
         wanted += [("/callback", event) for event in ("incident.ready", "incident.resolved")]
         for path, event in wanted:
             try:
@@ -263,11 +261,11 @@ class Walk:
             self.faults.append(f"{what}: {found!r}, not {wanted!r}")
 
 
-def nodes_of(suspects: Sequence[Mapping[str, Any]]) -> list[object]:
+def _nodes_of(suspects: Sequence[Mapping[str, Any]]) -> list[object]:
     return [(one["node"], one["category"]) for one in suspects]
 
 
-def main() -> int:
+def _main() -> int:
     """Walk on each backend; 1 when something was not as promised."""
     end_well()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
@@ -292,4 +290,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

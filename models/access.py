@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Json, Name, UtcTime
 
-__all__ = ["ApiKey", "Audit", "Idempotency", "PageSession"]
-
 
 class ApiKey(Base):
     """A token, of which only the hash is kept.

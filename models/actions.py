@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Json, Name, UtcTime
 
-__all__ = ["Action", "ActuatorHalt"]
-
 
 class Action(Base):
     """What the actuator was asked to do to nodes, and what became of it.

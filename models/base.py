@@ -10,15 +10,13 @@ from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData, Text
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["Base", "BigId", "CleanText", "Json", "Name", "UtcTime", "stored_json", "stored_name"]
-
 # PostgreSQL keeps no NUL in a text, and UTF-8 has no half of a surrogate pair.
-UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 # What orjson writes: integers of 64 bits, and 254 levels.
-MOST_INT: Final = (1 << 63) - 1
-LONGEST_INT: Final = 4000
-DEEPEST: Final = 200
-LONGEST_NAME: Final = 512
+_MOST_INT: Final = (1 << 63) - 1
+_LONGEST_INT: Final = 4000
+_DEEPEST: Final = 200
+_LONGEST_NAME: Final = 512
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -51,7 +49,7 @@ class CleanText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """The storable form."""
-        return None if value is None else clean(value)
+        return None if value is None else _clean(value)
 
 
 class Name(TypeDecorator[str]):
@@ -78,9 +76,9 @@ class Json(TypeDecorator[Any]):
         if value is None:
             return None
         try:
-            return dumped(value)
+            return _dumped(value)
         except TypeError:  # halves of surrogate pairs, numbers and depths that JSON has not
-            return dumped(storable(value))
+            return _dumped(_storable(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ANN401, ARG002
         """The value."""
@@ -104,43 +102,43 @@ class Base(DeclarativeBase):
 
 def stored_name(text: str) -> str:
     """A name as :class:`Name` keeps it."""
-    kept = clean(text)
-    if len(kept) <= LONGEST_NAME:
+    kept = _clean(text)
+    if len(kept) <= _LONGEST_NAME:
         return kept
     mark = hashlib.sha256(kept.encode()).hexdigest()[:32]
-    return f"{kept[: LONGEST_NAME - 33]}~{mark}"
+    return f"{kept[: _LONGEST_NAME - 33]}~{mark}"
 
 
-def clean(text: str) -> str:
+def _clean(text: str) -> str:
     """The text with U+FFFD for what a database cannot hold."""
     # What can be printed holds none of it, and nearly every text can.
-    return text if text.isprintable() else UNSTORABLE.sub("\ufffd", text)
+    return text if text.isprintable() else _UNSTORABLE.sub("\ufffd", text)
 
 
 def stored_json(value: Any) -> Any:  # noqa: ANN401
     """A value as :class:`Json` gives it back."""
     try:
-        return orjson.loads(dumped(value))
+        return orjson.loads(_dumped(value))
     except TypeError:
-        return orjson.loads(dumped(storable(value)))
+        return orjson.loads(_dumped(_storable(value)))
 
 
-def dumped(value: object) -> str:
+def _dumped(value: object) -> str:
     return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def storable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
+def _storable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
     """The value as far as JSON text can hold it."""
     if isinstance(value, str):
-        return UNSTORABLE.sub("\ufffd", value)
-    if isinstance(value, int) and not -MOST_INT <= value <= MOST_INT:
-        return str(value) if abs(value) < 10**LONGEST_INT else "a number too long to be kept"
-    if depth == DEEPEST and isinstance(value, (dict, list, tuple)):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, int) and not -_MOST_INT <= value <= _MOST_INT:
+        return str(value) if abs(value) < 10**_LONGEST_INT else "a number too long to be kept"
+    if depth == _DEEPEST and isinstance(value, (dict, list, tuple)):
         return "nested too deep to be kept"
     if isinstance(value, dict):
-        return {storable(str(key)): storable(one, depth + 1) for key, one in value.items()}
+        return {_storable(str(key)): _storable(one, depth + 1) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [storable(one, depth + 1) for one in value]
+        return [_storable(one, depth + 1) for one in value]
     return value
 
 

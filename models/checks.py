@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Json, Name, UtcTime
 
-__all__ = ["HealthCheck", "TestPlan"]
-
 
 class HealthCheck(Base):
     """The newest result of each check of each part of a node, and what it was before.

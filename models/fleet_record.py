@@ -7,8 +7,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Name, UtcTime
 
-__all__ = ["Outage", "PastStop", "PastSuspect", "Repair", "Run"]
-
 
 class Run(Base):
     """One attempt of a job on one set of nodes, from its start to its end: what was at risk.

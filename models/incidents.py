@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Json, Name, UtcTime
 
-__all__ = ["Evidence", "Incident", "IncidentFacts", "Job", "Resolution", "Revision", "Suspect"]
-
 
 class Incident(Base):
     """One failure of one job, from the first word of it to the settled answer.

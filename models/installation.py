@@ -6,8 +6,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, Name, UtcTime
 
-__all__ = ["Installation", "SignatureFile"]
-
 
 class Installation(Base):
     """Under which marks this database has written to its blob store.

@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, Json, UtcTime
 
-__all__ = ["Delivery", "Subscription"]
-
 
 class Subscription(Base):
     """Who wants to be told.

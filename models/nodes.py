@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Json, Name, UtcTime
 
-__all__ = ["Cluster", "Node", "NodeNotice", "NodeSet", "PartSighting"]
-
 
 class Node(Base):
     """A node, by its scheduler name, from the first time that anything named it.

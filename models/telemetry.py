@@ -5,8 +5,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Name
 
-__all__ = ["TelemetryDay", "TelemetryPack"]
-
 
 class TelemetryDay(Base):
     """What the telemetry of one node of one day comes down to: what a fleet's report sums up.

@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, Json, Name, UtcTime
 
-__all__ = ["Artifact", "Digest", "Erasure", "UnreferencedBlob", "Upload"]
-
 
 class Artifact(Base):
     """One uploaded file.

@@ -7,8 +7,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, UtcTime
 
-__all__ = ["ClockMark", "Work", "WorkerBeat"]
-
 
 class Work(Base):
     """Work that is owed, committed with the data it concerns; a message only wakes a worker.

@@ -6,8 +6,6 @@ other frames. The middle of a deep stack is nested module calls, as in life.
 
 from dataclasses import dataclass
 
-__all__ = ["SITE_PACKAGES", "TRAIN", "Frame", "stack"]
-
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -19,13 +17,13 @@ class Frame:
 
 
 SITE_PACKAGES = "/opt/venv/lib/python3.11/site-packages"
-C10D = f"{SITE_PACKAGES}/torch/distributed/distributed_c10d.py"
-MODULE = f"{SITE_PACKAGES}/torch/nn/modules/module.py"
-FUNCTION = f"{SITE_PACKAGES}/torch/autograd/function.py"
-WRAPPER = Frame("wrapper", f"{SITE_PACKAGES}/torch/distributed/c10d_logger.py", 83)
+_C10D = f"{SITE_PACKAGES}/torch/distributed/distributed_c10d.py"
+_MODULE = f"{SITE_PACKAGES}/torch/nn/modules/module.py"
+_FUNCTION = f"{SITE_PACKAGES}/torch/autograd/function.py"
+_WRAPPER = Frame("wrapper", f"{SITE_PACKAGES}/torch/distributed/c10d_logger.py", 83)
 TRAIN = "/opt/train"
 
-C10D_CALL = {
+_C10D_CALL = {
     "all_reduce": ("all_reduce", 3008),
     "_all_gather_base": ("all_gather_into_tensor", 4071),
     "_reduce_scatter_base": ("reduce_scatter_tensor", 4501),
@@ -36,7 +34,7 @@ C10D_CALL = {
     "coalesced": ("batch_isend_irecv", 2767),
 }
 
-SITES = {
+_SITES = {
     "attention": ("layers/attention.py", "forward", 211),
     "mlp_in": ("layers/mlp.py", "gather_sequence", 64),
     "mlp_out": ("layers/mlp.py", "scatter_sequence", 92),
@@ -58,7 +56,7 @@ SITES = {
     "exchange": ("data/exchange.py", "exchange_index", 29),
 }
 
-MODEL_SITES = {"attention", "mlp_in", "mlp_out", "logits_max", "logits_sum"} | {
+_MODEL_SITES = {"attention", "mlp_in", "mlp_out", "logits_max", "logits_sum"} | {
     "moe_dispatch",
     "moe_combine",
     "unshard",
@@ -68,15 +66,15 @@ MODEL_SITES = {"attention", "mlp_in", "mlp_out", "logits_max", "logits_sum"} | {
 
 def stack(name: str, site: str, *, autograd: bool, depth: int) -> tuple[Frame, ...]:
     """The ``depth`` innermost frames of the call of operation ``name`` at ``site``."""
-    call, line = C10D_CALL[name]
-    path, function, at = SITES[site]
-    inner = [Frame(call, C10D, line), WRAPPER, Frame(function, f"{TRAIN}/{path}", at)]
+    call, line = _C10D_CALL[name]
+    path, function, at = _SITES[site]
+    inner = [Frame(call, _C10D, line), _WRAPPER, Frame(function, f"{TRAIN}/{path}", at)]
     if autograd:
         inner.append(Frame("backward", f"{TRAIN}/{path}", at + 25))
-        inner.append(Frame("apply", FUNCTION, 311))
+        inner.append(Frame("apply", _FUNCTION, 311))
         outer = [Frame("_engine_run_backward", f"{SITE_PACKAGES}/torch/autograd/graph.py", 865)]
     else:
-        if site in MODEL_SITES:
+        if site in _MODEL_SITES:
             inner.append(Frame("forward", f"{TRAIN}/{path}", at + 40))
         outer = [
             Frame("train_step", f"{TRAIN}/train.py", 131),
@@ -91,7 +89,7 @@ def stack(name: str, site: str, *, autograd: bool, depth: int) -> tuple[Frame, .
 def _nested(level: int) -> Frame:
     """The calls of modules in modules, two frames each and a wrapper's own at every third."""
     if level % 3 == 0:
-        return Frame("_wrapped_call_impl", MODULE, 1776)
+        return Frame("_wrapped_call_impl", _MODULE, 1776)
     if level % 3 == 1:
-        return Frame("_call_impl", MODULE, 1787)
+        return Frame("_call_impl", _MODULE, 1787)
     return Frame("forward", f"{TRAIN}/model/block_{level // 3}.py", 40 + level)

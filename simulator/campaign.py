@@ -13,8 +13,6 @@ from simulator.incidents.whole import Wish, simulate_incident
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_UNEXPECTED
 
-__all__ = ["SPLIT", "Campaign", "draw", "leaves_for"]
-
 # How a row with several leaves is split: judgement, the table does not say.
 SPLIT = {
     "Faulty GPU": {"gpu": 116, "nvlink": 32},

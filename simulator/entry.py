@@ -22,32 +22,30 @@ from simulator.opcodes import (
 from simulator.recorder import COMPLETED, RETIRED
 from simulator.tables import KEYS, Desk, Job, OpTable, Style
 
-__all__ = ["Times", "put_entry"]
-
 # Numbers of strings; an entry has the keys from record_id to is_p2p in this order.
-NAME = KEYS.index("name")
-FRAMES = KEYS.index("frames")
-RECORD_ID = KEYS.index("record_id")
-PG_ID = KEYS.index("pg_id")
-PROCESS_GROUP = KEYS.index("process_group")
-THREAD_NAME = KEYS.index("thread_name")
-THREAD_ID = KEYS.index("thread_id")
-COLLECTIVE_SEQ_ID = KEYS.index("collective_seq_id")
-OP_ID = KEYS.index("op_id")
-PROFILING_NAME = KEYS.index("profiling_name")
-CREATED = KEYS.index("time_created_ns")
-DURATION = KEYS.index("duration_ms")
-INPUT_SIZES = KEYS.index("input_sizes")
-INPUT_DTYPES = KEYS.index("input_dtypes")
-OUTPUT_SIZES = KEYS.index("output_sizes")
-OUTPUT_DTYPES = KEYS.index("output_dtypes")
-STATE = KEYS.index("state")
-STARTED_AT = KEYS.index("time_discovered_started_ns")
-COMPLETED_AT = KEYS.index("time_discovered_completed_ns")
-IS_RETIRED = KEYS.index("retired")
-TIMEOUT = KEYS.index("timeout_ms")
-IS_P2P = KEYS.index("is_p2p")
-STATE_WORD = KEYS.index("scheduled")
+_NAME = KEYS.index("name")
+_FRAMES = KEYS.index("frames")
+_RECORD_ID = KEYS.index("record_id")
+_PG_ID = KEYS.index("pg_id")
+_PROCESS_GROUP = KEYS.index("process_group")
+_THREAD_NAME = KEYS.index("thread_name")
+_THREAD_ID = KEYS.index("thread_id")
+_COLLECTIVE_SEQ_ID = KEYS.index("collective_seq_id")
+_OP_ID = KEYS.index("op_id")
+_PROFILING_NAME = KEYS.index("profiling_name")
+_CREATED = KEYS.index("time_created_ns")
+_DURATION = KEYS.index("duration_ms")
+_INPUT_SIZES = KEYS.index("input_sizes")
+_INPUT_DTYPES = KEYS.index("input_dtypes")
+_OUTPUT_SIZES = KEYS.index("output_sizes")
+_OUTPUT_DTYPES = KEYS.index("output_dtypes")
+_STATE = KEYS.index("state")
+_STARTED_AT = KEYS.index("time_discovered_started_ns")
+_COMPLETED_AT = KEYS.index("time_discovered_completed_ns")
+_IS_RETIRED = KEYS.index("retired")
+_TIMEOUT = KEYS.index("timeout_ms")
+_IS_P2P = KEYS.index("is_p2p")
+_STATE_WORD = KEYS.index("scheduled")
 
 
 class Times(NamedTuple):
@@ -64,10 +62,10 @@ class Times(NamedTuple):
 
 
 @compiled_plain
-def put_frames(desk: Desk, at: int, ops: OpTable, op: int, job: Job) -> int:
+def _put_frames(desk: Desk, at: int, ops: OpTable, op: int, job: Job) -> int:
     """The stack of ``op``; a frame that was written before is fetched from the memo."""
     out, memo, frame_memo = desk.out, desk.memo, desk.frame_memo
-    at = put_string(out, at, FRAMES, memo)
+    at = put_string(out, at, _FRAMES, memo)
     at = open_list(out, at)
     for place in range(ops.frames_start[op], ops.frames_start[op + 1]):
         frame = ops.frames[place]
@@ -76,7 +74,7 @@ def put_frames(desk: Desk, at: int, ops: OpTable, op: int, job: Job) -> int:
             continue
         at = open_dict(out, at)
         for turn in range(3):
-            at = put_string(out, at, NAME if turn == 0 else FRAMES + turn, memo)
+            at = put_string(out, at, _NAME if turn == 0 else _FRAMES + turn, memo)
             if turn < 2:
                 text = job.frame_name[frame] if turn == 0 else job.frame_file[frame]
                 at = put_string(out, at, text, memo)
@@ -113,51 +111,51 @@ def put_entry(
     tensors = 0
     at = open_dict(out, at)
     if style.frames:
-        at = put_frames(desk, at, ops, op, job)
-    for key in range(RECORD_ID, IS_P2P + 1):
-        if key == DURATION and times.duration_ms < 0.0:
+        at = _put_frames(desk, at, ops, op, job)
+    for key in range(_RECORD_ID, _IS_P2P + 1):
+        if key == _DURATION and times.duration_ms < 0.0:
             continue
-        if (key == THREAD_NAME or key == THREAD_ID) and not style.threads:
+        if (key == _THREAD_NAME or key == _THREAD_ID) and not style.threads:
             continue
         at = put_string(out, at, key, memo)
         text, number = -1, 0
-        if key == RECORD_ID:
+        if key == _RECORD_ID:
             number = record
-        elif key == PG_ID:
+        elif key == _PG_ID:
             number = job.pg_id[rank, slot]
-        elif key == PROCESS_GROUP:
+        elif key == _PROCESS_GROUP:
             at = put_string(out, at, job.group_name[group], memo)
             text = job.group_desc[group]
-        elif key == THREAD_NAME:
+        elif key == _THREAD_NAME:
             text = job.thread_name[thread]
-        elif key == THREAD_ID:
+        elif key == _THREAD_ID:
             text = job.thread_id[rank, thread]
-        elif COLLECTIVE_SEQ_ID <= key <= OP_ID:
-            number = desk.counters[slot, key - COLLECTIVE_SEQ_ID]
-        elif key == PROFILING_NAME:
+        elif _COLLECTIVE_SEQ_ID <= key <= _OP_ID:
+            number = desk.counters[slot, key - _COLLECTIVE_SEQ_ID]
+        elif key == _PROFILING_NAME:
             text = ops.name[op]
-        elif key == CREATED:
+        elif key == _CREATED:
             number = times.created
-        elif key == DURATION:
+        elif key == _DURATION:
             at = put_float(out, at, times.duration_ms, desk.scratch)
             continue
-        elif key == INPUT_SIZES or key == OUTPUT_SIZES:
+        elif key == _INPUT_SIZES or key == _OUTPUT_SIZES:
             tensors = ops.sizes[sizes]
             at, sizes = put_sizes(out, at, ops.sizes, sizes)
             continue
-        elif key == INPUT_DTYPES or key == OUTPUT_DTYPES:
+        elif key == _INPUT_DTYPES or key == _OUTPUT_DTYPES:
             at = put_dtypes(out, at, tensors, ops.dtype[op], memo)
             continue
-        elif key == STATE:
-            text = STATE_WORD + min(times.state, COMPLETED)
-        elif key == STARTED_AT:
+        elif key == _STATE:
+            text = _STATE_WORD + min(times.state, COMPLETED)
+        elif key == _STARTED_AT:
             number = times.started
-        elif key == COMPLETED_AT:
+        elif key == _COMPLETED_AT:
             number = times.completed
-        elif key == TIMEOUT:
+        elif key == _TIMEOUT:
             number = style.timeout_ms
         else:
-            yes = times.state == RETIRED if key == IS_RETIRED else ops.p2p[op] > 0
+            yes = times.state == RETIRED if key == _IS_RETIRED else ops.p2p[op] > 0
             out[at] = NEWTRUE if yes else NEWFALSE
             at += 1
             continue
@@ -165,7 +163,7 @@ def put_entry(
             at = put_time(out, at, number)
             continue
         at = put_string(out, at, text, memo)
-        if key == PROCESS_GROUP:
+        if key == _PROCESS_GROUP:
             out[at] = TUPLE2
             at += 1
     out[at] = SETITEMS

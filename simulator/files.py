@@ -13,11 +13,9 @@ from simulator.run import Run
 from simulator.tables import Desk
 from triage.errors import UsageError
 
-__all__ = ["Folder", "Layout", "Progress", "node_name", "utc"]
-
 Layout = Literal["flat", "nodes"]
 Progress = Callable[[int, int], None]
-THREADS = 2
+_THREADS = 2
 
 
 def node_name(rank: int, gpus_per_node: int) -> str:
@@ -71,8 +69,8 @@ class Folder:
         if self.layout == "nodes":
             for folder in {self.place(rank).parent for rank in ranks}:
                 folder.mkdir(exist_ok=True)
-        shares = [ranks[turn::THREADS] for turn in range(THREADS)]
-        with ThreadPoolExecutor(THREADS) as pool:
+        shares = [ranks[turn::_THREADS] for turn in range(_THREADS)]
+        with ThreadPoolExecutor(_THREADS) as pool:
             jobs = [
                 pool.submit(self._write_share, run, share, lengths, prefix, len(ranks))
                 for share in shares

@@ -20,8 +20,6 @@ from simulator.strangers import (
 )
 from simulator.truth import FaultPlace, Truth, truth_path
 
-__all__ = ["simulate"]
-
 
 def simulate(
     kind: str,

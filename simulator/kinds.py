@@ -11,8 +11,6 @@ from simulator.scene import Fault, Scene
 from simulator.topology import Shape
 from triage.errors import UsageError
 
-__all__ = ["KINDS", "Kind", "kind_named", "shape_for"]
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

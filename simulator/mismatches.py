@@ -11,17 +11,6 @@ from simulator.scene import Fault, Scene, Where, collectives
 from simulator.slots import Slot
 from triage.errors import UsageError
 
-__all__ = [
-    "group_order",
-    "mismatch_dtype",
-    "mismatch_op",
-    "mismatch_pair",
-    "mismatch_size",
-    "mismatch_tie",
-    "skipped_op",
-    "swapped_order",
-]
-
 
 def mismatch_op(scene: Scene) -> Fault:
     """One member runs another operation than its peers."""

@@ -1,7 +1,5 @@
 """The names of all kinds of fault, in an import that loads nothing heavy."""
 
-__all__ = ["NAMES"]
-
 NAMES = (
     "healthy",
     "healthy-live",

@@ -11,12 +11,6 @@ from simulator.strings import Bytes
 from simulator.tables import Memo
 from simulator.topology import Floats, Ints
 
-__all__ = [
-    "APPENDS", "EMPTY_DICT", "EMPTY_LIST", "MARK", "NEWFALSE", "NEWTRUE", "NONE", "SETITEMS",
-    "STOP", "TUPLE2", "open_dict", "open_list", "put_dtypes", "put_float", "put_int",
-    "put_memo", "put_sizes", "put_string", "put_time",
-]  # fmt: skip
-
 MARK = 0x28
 STOP = 0x2E
 NONE = 0x4E
@@ -27,16 +21,16 @@ EMPTY_DICT = 0x7D
 TUPLE2 = 0x86
 NEWTRUE = 0x88
 NEWFALSE = 0x89
-BINFLOAT = 0x47
-BININT = 0x4A
-BININT1 = 0x4B
-BININT2 = 0x4D
-BINUNICODE = 0x58
-BINGET = 0x68
-LONG_BINGET = 0x6A
-BINPUT = 0x71
-LONG_BINPUT = 0x72
-LONG1 = 0x8A
+_BINFLOAT = 0x47
+_BININT = 0x4A
+_BININT1 = 0x4B
+_BININT2 = 0x4D
+_BINUNICODE = 0x58
+_BINGET = 0x68
+_LONG_BINGET = 0x6A
+_BINPUT = 0x71
+_LONG_BINPUT = 0x72
+_LONG1 = 0x8A
 
 
 @compiled_plain
@@ -56,7 +50,7 @@ def open_list(out: Bytes, at: int) -> int:
 
 
 @compiled_plain
-def put_little(out: Bytes, at: int, value: int, width: int) -> int:
+def _put_little(out: Bytes, at: int, value: int, width: int) -> int:
     """``value`` in ``width`` bytes, little end first, two's complement."""
     for turn in range(width):
         out[at + turn] = (value >> (8 * turn)) & 0xFF
@@ -67,17 +61,17 @@ def put_little(out: Bytes, at: int, value: int, width: int) -> int:
 def put_int(out: Bytes, at: int, value: int) -> int:
     """The shortest of the pickler's integer forms."""
     if 0 <= value <= 0xFF:
-        out[at] = BININT1
-        return put_little(out, at + 1, value, 1)
+        out[at] = _BININT1
+        return _put_little(out, at + 1, value, 1)
     if 0 <= value <= 0xFFFF:
-        out[at] = BININT2
-        return put_little(out, at + 1, value, 2)
+        out[at] = _BININT2
+        return _put_little(out, at + 1, value, 2)
     if -0x80000000 <= value <= 0x7FFFFFFF:
-        out[at] = BININT
-        return put_little(out, at + 1, value, 4)
-    out[at] = LONG1
+        out[at] = _BININT
+        return _put_little(out, at + 1, value, 4)
+    out[at] = _LONG1
     out[at + 1] = 8
-    return put_little(out, at + 2, value, 8)
+    return _put_little(out, at + 2, value, 8)
 
 
 @compiled_plain
@@ -94,7 +88,7 @@ def put_float(out: Bytes, at: int, value: float, scratch: Floats) -> int:
     """A double, big end first; ``scratch`` is one float64."""
     scratch[0] = value
     raw = scratch.view(np.uint8)
-    out[at] = BINFLOAT
+    out[at] = _BINFLOAT
     for turn in range(8):
         out[at + 1 + turn] = raw[7 - turn]
     return at + 9
@@ -104,10 +98,10 @@ def put_float(out: Bytes, at: int, value: float, scratch: Floats) -> int:
 def put_memo(out: Bytes, at: int, slot: int, get: bool) -> int:
     """Store to, or with ``get`` fetch from, memo ``slot``."""
     if slot <= 0xFF:
-        out[at] = BINGET if get else BINPUT
-        return put_little(out, at + 1, slot, 1)
-    out[at] = LONG_BINGET if get else LONG_BINPUT
-    return put_little(out, at + 1, slot, 4)
+        out[at] = _BINGET if get else _BINPUT
+        return _put_little(out, at + 1, slot, 1)
+    out[at] = _LONG_BINGET if get else _LONG_BINPUT
+    return _put_little(out, at + 1, slot, 4)
 
 
 @compiled_plain
@@ -117,8 +111,8 @@ def put_string(out: Bytes, at: int, number: int, memo: Memo) -> int:
     if slots[number] >= 0:
         return put_memo(out, at, slots[number], True)
     begin, end = words.start[number], words.start[number + 1]
-    out[at] = BINUNICODE
-    at = put_little(out, at + 1, end - begin, 4)
+    out[at] = _BINUNICODE
+    at = _put_little(out, at + 1, end - begin, 4)
     for place in range(begin, end):
         out[at] = words.text[place]
         at += 1

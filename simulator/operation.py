@@ -5,8 +5,6 @@ from enum import IntEnum
 
 from simulator.slots import Slot
 
-__all__ = ["Op", "Part", "Program", "Sizes", "block", "recv", "send"]
-
 Sizes = tuple[tuple[int, ...], ...]
 
 

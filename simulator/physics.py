@@ -18,17 +18,12 @@ from simulator.rendezvous import Flags, Meetings, RendezvousTable, meeting_of
 from simulator.slots import NUM_SLOTS
 from simulator.topology import Floats, Ints
 
-__all__ = [
-    "NEVER", "Clocks", "Costs", "Section", "Speeds", "costs_of", "first_of", "noise",
-    "run_section", "usual_speeds",
-]  # fmt: skip
-
 NEVER = np.iinfo(np.int64).max // 2
 """The time of what does not happen, ns."""
 
-LAUNCH_NS = 8_000
-WAKE_NS = 30_000
-SPREAD_NS = 4_000
+_LAUNCH_NS = 8_000
+_WAKE_NS = 30_000
+_SPREAD_NS = 4_000
 
 
 class Clocks(NamedTuple):
@@ -167,7 +162,7 @@ def _run(
                     continue
                 jitter = 0.95 + 0.1 * noise(seed, 3 * row + 1)
                 work = int(costs.compute_ns[op] * jitter * speeds.compute[rank])
-                entered[row] = max(created[row] + LAUNCH_NS, device[rank] + work)
+                entered[row] = max(created[row] + _LAUNCH_NS, device[rank] + work)
                 ready[rank] = entered[row]
                 waits_for[rank] = 0
                 for turn in range(most):
@@ -193,12 +188,12 @@ def _run(
                         node = behind[node]
             if waits_for[rank] > 0 or costs.stuck[op]:
                 break
-            spread = int(SPREAD_NS * noise(seed, 3 * row + 2))
+            spread = int(_SPREAD_NS * noise(seed, 3 * row + 2))
             transfer = costs.transfer_ns[op] * speeds.transfer[rank, costs.slot[op]]
             ended[row] = ready[rank] + int(transfer) + spread
             device[rank] = ended[row]
             if costs.sync[op]:
-                host[rank] = ended[row] + WAKE_NS
+                host[rank] = ended[row] + _WAKE_NS
             at[rank] += 1
     _issue_ahead(table, costs, host, at, section, seed)
 

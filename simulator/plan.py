@@ -13,8 +13,6 @@ from simulator.program import NUM_VARIANTS, StepStyle, step_program
 from simulator.slots import Slot
 from simulator.topology import Ints, Topology
 
-__all__ = ["Plan", "normal_plan"]
-
 
 @dataclass(slots=True)
 class Plan:

@@ -9,8 +9,6 @@ from simulator.scene import Fault, Scene
 from simulator.timeline import Pace, Timeline, run_job
 from simulator.topology import Ints, Topology
 
-__all__ = ["Played", "play"]
-
 
 @dataclass(frozen=True, slots=True)
 class Played:

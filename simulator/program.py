@@ -13,23 +13,21 @@ from simulator.operation import Op, Program, Sizes, block, recv, send
 from simulator.slots import Slot
 from simulator.topology import Shape
 
-__all__ = ["NUM_VARIANTS", "StepStyle", "step_program"]
-
-SEQUENCE = 4096
-HIDDEN = 8192
-LAYERS = 2
+_SEQUENCE = 4096
+_HIDDEN = 8192
+_LAYERS = 2
 # Without tensor parallelism a rank holds more layers between two collectives.
-LAYERS_SHARDED = 4
+_LAYERS_SHARDED = 4
 # Expert all-to-alls are uneven: ranks of a group differ in size by right.
 NUM_VARIANTS = 3
-COMPUTE_US = 700.0
-COMPUTE_ALONE_US = 4000.0
+_COMPUTE_US = 700.0
+_COMPUTE_ALONE_US = 4000.0
 
 # One tensor: without a dimension; of one element.
-SCALAR: Sizes = ((),)
-ONE_NUMBER: Sizes = ((1,),)
+_SCALAR: Sizes = ((),)
+_ONE_NUMBER: Sizes = ((1,),)
 
-Passes = Callable[[], Program]
+_Passes = Callable[[], Program]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +56,20 @@ def step_program(shape: Shape, stage: int, variant: int, style: StepStyle) -> Pr
     return (*body, *_optimizer(shape), *_loss(shape))
 
 
-def _passes(shape: Shape, stage: int, variant: int) -> tuple[Passes, Passes]:
+def _passes(shape: Shape, stage: int, variant: int) -> tuple[_Passes, _Passes]:
     if shape.tp == 1 and shape.pp == 1 and shape.dp > 1:
         return _sharded_forward(shape, variant), _sharded_backward(shape, variant)
     last = stage == shape.pp - 1
     return (
-        lambda: (*_layers_forward(shape, variant) * LAYERS, *(_logits(shape) if last else ())),
-        lambda: _layers_backward(shape, variant) * LAYERS,
+        lambda: (*_layers_forward(shape, variant) * _LAYERS, *(_logits(shape) if last else ())),
+        lambda: _layers_backward(shape, variant) * _LAYERS,
     )
 
 
 def _tensor(shape: Shape, name: str, site: str, autograd: bool) -> Program:
     if shape.tp == 1:
         return ()
-    whole, part = (SEQUENCE, 1, HIDDEN), (SEQUENCE // shape.tp, 1, HIDDEN)
+    whole, part = (_SEQUENCE, 1, _HIDDEN), (_SEQUENCE // shape.tp, 1, _HIDDEN)
     inputs = part if name == "_all_gather_base" else whole
     outputs = part if name == "_reduce_scatter_base" else whole
     return (
@@ -82,7 +80,7 @@ def _tensor(shape: Shape, name: str, site: str, autograd: bool) -> Program:
             (outputs,),
             site,
             autograd=autograd,
-            compute_us=COMPUTE_US,
+            compute_us=_COMPUTE_US,
         ),
     )
 
@@ -93,7 +91,7 @@ def _expert(shape: Shape, variant: int, site: str, autograd: bool) -> Program:
     there, back = 2048 + 128 * variant, 2048 + 128 * ((variant + 1) % NUM_VARIANTS)
     if site == "moe_combine":
         there, back = back, there
-    shapes = (((there, HIDDEN),), ((back, HIDDEN),))
+    shapes = (((there, _HIDDEN),), ((back, _HIDDEN),))
     return (Op(Slot.EP, "all_to_all", *shapes, site, autograd=autograd),)
 
 
@@ -120,7 +118,7 @@ def _layers_backward(shape: Shape, variant: int) -> Program:
 def _logits(shape: Shape) -> Program:
     if shape.tp == 1:
         return ()
-    row = ((SEQUENCE, 1),)
+    row = ((_SEQUENCE, 1),)
     return tuple(
         Op(Slot.TP, "all_reduce", row, row, site, dtype="Float")
         for site in ("logits_max", "logits_sum")
@@ -142,23 +140,23 @@ def _data(shape: Shape, name: str, numel: int, site: str, autograd: bool, comput
     )
 
 
-def _sharded_forward(shape: Shape, variant: int) -> Passes:
-    gather = _data(shape, "_all_gather_base", 1 << 16, "unshard", False, COMPUTE_ALONE_US)
+def _sharded_forward(shape: Shape, variant: int) -> _Passes:
+    gather = _data(shape, "_all_gather_base", 1 << 16, "unshard", False, _COMPUTE_ALONE_US)
     moe = (
         *_expert(shape, variant, "moe_dispatch", False),
         *_expert(shape, variant, "moe_combine", False),
     )
-    return lambda: (gather, *moe) * LAYERS_SHARDED
+    return lambda: (gather, *moe) * _LAYERS_SHARDED
 
 
-def _sharded_backward(shape: Shape, variant: int) -> Passes:
-    gather = _data(shape, "_all_gather_base", 1 << 16, "unshard", True, COMPUTE_ALONE_US)
-    scatter = _data(shape, "_reduce_scatter_base", 1 << 16, "reshard", True, COMPUTE_ALONE_US)
+def _sharded_backward(shape: Shape, variant: int) -> _Passes:
+    gather = _data(shape, "_all_gather_base", 1 << 16, "unshard", True, _COMPUTE_ALONE_US)
+    scatter = _data(shape, "_reduce_scatter_base", 1 << 16, "reshard", True, _COMPUTE_ALONE_US)
     moe = (
         *_expert(shape, variant, "moe_combine", True),
         *_expert(shape, variant, "moe_dispatch", True),
     )
-    return lambda: (gather, *moe, scatter) * LAYERS_SHARDED
+    return lambda: (gather, *moe, scatter) * _LAYERS_SHARDED
 
 
 def _optimizer(shape: Shape) -> Program:
@@ -167,7 +165,7 @@ def _optimizer(shape: Shape) -> Program:
         for name, site in (("_reduce_scatter_base", "grads"), ("_all_gather_base", "params")):
             ops += [_data(shape, name, numel, site, False, 500.0) for numel in (1 << 20, 1 << 18)]
     if shape.tp > 1:
-        norm = Op(Slot.TP, "all_reduce", SCALAR, SCALAR, "grad_norm", dtype="Float")
+        norm = Op(Slot.TP, "all_reduce", _SCALAR, _SCALAR, "grad_norm", dtype="Float")
         ops.append(norm)
     return tuple(ops)
 
@@ -176,13 +174,13 @@ def _loss(shape: Shape) -> Program:
     if shape.ranks == 1:
         return ()
     return (
-        Op(Slot.DEFAULT, "all_reduce", ONE_NUMBER, ONE_NUMBER, "loss", dtype="Float", sync=True),
+        Op(Slot.DEFAULT, "all_reduce", _ONE_NUMBER, _ONE_NUMBER, "loss", dtype="Float", sync=True),
     )
 
 
 def _with_sync(shape: Shape, body: Program) -> Program:
     if shape.tp > 1:
-        loss = Op(Slot.TP, "all_reduce", ONE_NUMBER, ONE_NUMBER, "loss", dtype="Float", sync=True)
+        loss = Op(Slot.TP, "all_reduce", _ONE_NUMBER, _ONE_NUMBER, "loss", dtype="Float", sync=True)
         return (*body, loss)
     return (*body[:-1], replace(body[-1], sync=True))
 
@@ -196,7 +194,7 @@ class _Hops:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (SEQUENCE, 1, HIDDEN // 8)
+        return (_SEQUENCE, 1, _HIDDEN // 8)
 
     def forward_in(self) -> Program:
         if self.stage == 0:

@@ -16,24 +16,10 @@ from simulator.slots import NUM_SLOTS
 from simulator.tables import OpTable
 from simulator.topology import Ints
 
-__all__ = [
-    "COLLECTIVE",
-    "COMPLETED",
-    "OP",
-    "P2P",
-    "RETIRED",
-    "SCHEDULED",
-    "STARTED",
-    "Moments",
-    "count",
-    "judge",
-    "next_poll",
-]
-
 SCHEDULED, STARTED, COMPLETED, RETIRED = 0, 1, 2, 3
 COLLECTIVE, P2P, OP = 0, 1, 2
-POLL_NS = 100_000_000
-MEMBER, CLOSER = int(Part.MEMBER), int(Part.CLOSER)
+_POLL_NS = 100_000_000
+_MEMBER, _CLOSER = int(Part.MEMBER), int(Part.CLOSER)
 
 
 class Moments(NamedTuple):
@@ -56,20 +42,20 @@ def count(counters: Ints, previous: int, ops: OpTable, op: int) -> None:
     A block takes one p2p number with its first member; its closer takes none.
     """
     slot = ops.slot[op]
-    if ops.part[op] == CLOSER:
+    if ops.part[op] == _CLOSER:
         return
     counters[slot, OP] += 1
     if not ops.p2p[op]:
         counters[slot, COLLECTIVE] += 1
-    elif ops.part[op] != MEMBER or previous < 0 or ops.part[previous] != MEMBER:
+    elif ops.part[op] != _MEMBER or previous < 0 or ops.part[previous] != _MEMBER:
         counters[slot, P2P] += 1
 
 
 @compiled_plain
 def next_poll(rank: int, slot: int, time: int) -> int:
     """When the watchdog of the rank's group in ``slot`` looks next after ``time``."""
-    phase = int(POLL_NS * noise(np.uint64(40503), rank * NUM_SLOTS + slot))
-    return int(((time - phase) // POLL_NS + 1) * POLL_NS + phase)
+    phase = int(_POLL_NS * noise(np.uint64(40503), rank * NUM_SLOTS + slot))
+    return int(((time - phase) // _POLL_NS + 1) * _POLL_NS + phase)
 
 
 @compiled_plain

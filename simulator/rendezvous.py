@@ -17,8 +17,6 @@ from simulator.plan import Plan
 from simulator.slots import NUM_SLOTS
 from simulator.topology import Ints, Topology
 
-__all__ = ["MAX_MEETINGS", "Flags", "Meetings", "RendezvousTable", "meeting_of", "meetings"]
-
 MAX_MEETINGS = 4
 """A coalesced block of a pipeline stage has at most four transfers."""
 

@@ -20,13 +20,11 @@ from simulator.timeline import Pace, Pulls
 from simulator.topology import Ints, Shape
 from triage.errors import UsageError
 
-__all__ = ["EPOCH_NS", "SECOND", "Options", "Request", "ranks_in", "request_for"]
-
 SECOND = 1_000_000_000
 EPOCH_NS = 1_795_225_200 * SECOND
 """2026-11-21 01:00 UTC: about when the simulated jobs run."""
 # Steps over which the pulls of a job that runs may be spread.
-PULLED_STEPS = 12
+_PULLED_STEPS = 12
 
 
 class Options(TypedDict, total=False):
@@ -124,7 +122,7 @@ class Request:
         """How many steps run, and how many of them can still be in a ring."""
         shortest = min(len(program) for program in plan.programs)
         fill = 1 if self.kind.local_sgd else math.ceil(self.entries / max(shortest, 1)) + 1
-        fill += PULLED_STEPS if self.pulls is not None else 0
+        fill += _PULLED_STEPS if self.pulls is not None else 0
         steps = self.steps or fill + self.chance("steps").randrange(200)
         kept = min(steps, fill)
         return Pace(

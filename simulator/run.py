@@ -15,8 +15,6 @@ from simulator.timeline import Timeline
 from simulator.topology import Ints, Topology
 from simulator.writer import write_dump
 
-__all__ = ["Format", "Run", "steps_counted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Format:

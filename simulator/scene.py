@@ -11,8 +11,6 @@ from simulator.slots import Slot
 from simulator.topology import Topology
 from triage.errors import UsageError
 
-__all__ = ["Dumped", "Fault", "Scene", "Strangers", "Where", "collectives", "starts"]
-
 
 class Dumped(StrEnum):
     """When the dumps are taken."""

@@ -7,8 +7,6 @@ so a rank's process-local ``pg_id`` counts the slots that it has.
 
 from enum import IntEnum
 
-__all__ = ["DESC", "NUM_SLOTS", "Slot"]
-
 
 class Slot(IntEnum):
     """Default group, tensor, data, pipeline and expert parallel, and a late one."""

@@ -9,26 +9,6 @@ from simulator.scene import Dumped, Fault, Scene, Strangers, collectives, starts
 from simulator.slots import Slot
 from triage.errors import UsageError
 
-__all__ = [
-    "device_stall",
-    "early_stall",
-    "fabric_stall",
-    "healthy",
-    "healthy_live",
-    "host_stall",
-    "input_bound",
-    "mixed_jobs",
-    "no_dump",
-    "setup_hang",
-    "slow_gpu",
-    "slow_link",
-    "slow_since",
-    "slow_stage",
-    "stale_dump",
-    "straggler",
-    "two_culprits",
-]
-
 
 def healthy(scene: Scene) -> Fault:
     """Everything completes; the dumps are asked for afterwards."""

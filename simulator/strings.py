@@ -5,8 +5,6 @@ import numpy.typing as npt
 
 from simulator.topology import Ints
 
-__all__ = ["Bytes", "Strings"]
-
 Bytes = npt.NDArray[np.uint8]
 
 

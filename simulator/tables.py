@@ -14,19 +14,6 @@ from simulator.strings import Bytes, Strings
 from simulator.topology import Floats, Ints, Topology
 from triage.errors import UsageError
 
-__all__ = [
-    "KEYS",
-    "Desk",
-    "Job",
-    "Memo",
-    "OpTable",
-    "Style",
-    "Words",
-    "job_table",
-    "op_table",
-    "style_for",
-]
-
 KEYS = (
     "version", "pg_config", "comm_lib_version", "pg_status", "entries",
     "name", "desc", "ranks",
@@ -41,8 +28,8 @@ KEYS = (
 )  # fmt: skip
 """The strings 0 ... 37 of every run, in this order."""
 
-LIBRARY = "2.27.5"
-TIMEOUT_MS = 600_000
+_LIBRARY = "2.27.5"
+_TIMEOUT_MS = 600_000
 
 
 class Words(NamedTuple):
@@ -141,14 +128,14 @@ def style_for(
     key = strings.number(names[int(minor) >= 8]) if int(minor) >= 6 else 0
     return Style(
         strings.number(version),
-        strings.number(LIBRARY),
+        strings.number(_LIBRARY),
         key,
         int(int(minor) >= 9),
         int(frames > 0),
         int(timing),
         ring,
         int(only_active),
-        TIMEOUT_MS,
+        _TIMEOUT_MS,
     )
 
 

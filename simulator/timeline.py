@@ -26,10 +26,8 @@ from simulator.rendezvous import Meetings, meetings
 from simulator.scene import Dumped, Fault
 from simulator.topology import Ints, Topology
 
-__all__ = ["History", "Pace", "Pulls", "Timeline", "run_job"]
-
-TIMEOUT_MS = 600_000
-MILLISECOND = 1_000_000
+_TIMEOUT_MS = 600_000
+_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timel
     slow = pace.pulls.slow if pace.pulls else 1.0
     costs.compute_ns[:] *= slow
     chance = np.random.default_rng(pace.seed)
-    usual, changed = speeds_of(topology, fault, pace)
+    usual, changed = _speeds_of(topology, fault, pace)
     begins = int(fault.slow_from * pace.kept)
     for step in range(pace.kept):
         _fetch_data(clocks, fault, pace, chance)
@@ -133,16 +131,16 @@ def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timel
 
 def _fetch_data(clocks: Clocks, fault: Fault, pace: Pace, chance: np.random.Generator) -> None:
     """Each host prepares its step; the straggler takes longer."""
-    own = chance.gamma(4.0, 0.4 * MILLISECOND, len(clocks.host))
+    own = chance.gamma(4.0, 0.4 * _MILLISECOND, len(clocks.host))
     clocks.host[:] += own.astype(np.int64)
     if fault.late_rank >= 0:
-        late = pace.delay_ms * MILLISECOND * chance.uniform(0.9, 1.1)
+        late = pace.delay_ms * _MILLISECOND * chance.uniform(0.9, 1.1)
         clocks.host[fault.late_rank] += int(late)
     if fault.all_late:
-        clocks.host[:] += int(pace.delay_ms * MILLISECOND * chance.uniform(0.9, 1.1))
+        clocks.host[:] += int(pace.delay_ms * _MILLISECOND * chance.uniform(0.9, 1.1))
 
 
-def speeds_of(topology: Topology, fault: Fault, pace: Pace) -> tuple[Speeds, Speeds]:
+def _speeds_of(topology: Topology, fault: Fault, pace: Pace) -> tuple[Speeds, Speeds]:
     """The speeds before a fault begins, and from then on."""
     usual = usual_speeds(topology.shape.ranks)
     if pace.spread:
@@ -160,14 +158,14 @@ def _save(clocks: Clocks, pulls: Pulls | None, step: int) -> None:
     if pulls is None or not pulls.save_every or (step + 1) % pulls.save_every:
         return
     savers = list(pulls.savers) if pulls.savers else slice(None)
-    clocks.host[savers] += int(pulls.save_ms * MILLISECOND)
+    clocks.host[savers] += int(pulls.save_ms * _MILLISECOND)
 
 
 def _pull_times(history: History, pulls: Pulls, ranks: int, chance: np.random.Generator) -> Ints:
     """When each rank is pulled: the job runs on behind the last pull."""
     since = int(history.created[len(history.created) // 2].min())
     until = int(history.created[-1].min())
-    spread = min(int(pulls.spread_ms * MILLISECOND), (until - since) // 2)
+    spread = min(int(pulls.spread_ms * _MILLISECOND), (until - since) // 2)
     at = since + int((until - since - spread) * chance.uniform(0.0, 1.0))
     moments = chance.uniform(0.0, 1.0, ranks // pulls.ranks_together + 1)
     turn = np.arange(ranks) // pulls.ranks_together
@@ -187,13 +185,13 @@ def _dump_times(
     if dumped is Dumped.LIVE:
         since = int(last.created.min())
         at = since + int((until - since) * chance.uniform(0.3, 0.7))
-        return at + chance.integers(0, 8 * MILLISECOND, ranks)
+        return at + chance.integers(0, 8 * _MILLISECOND, ranks)
     if dumped is Dumped.AFTER:
-        return until + 3000 * MILLISECOND + chance.integers(0, 1000 * MILLISECOND, ranks)
+        return until + 3000 * _MILLISECOND + chance.integers(0, 1000 * _MILLISECOND, ranks)
     open_since = last.created[_runs(final) & (last.created < NEVER) & (last.ended >= NEVER)]
     since = int(open_since.min()) if len(open_since) else until
-    noticed = since + (TIMEOUT_MS + int(chance.integers(0, 100))) * MILLISECOND
-    return noticed + chance.integers(0, 1200 * MILLISECOND, ranks)
+    noticed = since + (_TIMEOUT_MS + int(chance.integers(0, 100))) * _MILLISECOND
+    return noticed + chance.integers(0, 1200 * _MILLISECOND, ranks)
 
 
 def _runs(final: Meetings) -> npt.NDArray[np.bool_]:

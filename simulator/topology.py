@@ -14,8 +14,6 @@ import numpy.typing as npt
 from simulator.slots import DESC, NUM_SLOTS, Slot
 from triage.errors import UsageError
 
-__all__ = ["Floats", "Ints", "Shape", "Topology"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

@@ -7,8 +7,6 @@ from simulator.operation import Op, Part, Program
 from simulator.scene import Fault, Scene
 from triage.errors import UsageError
 
-__all__ = ["p2p_missing_send", "p2p_size", "p2p_wrong_peer"]
-
 
 def p2p_wrong_peer(scene: Scene) -> Fault:
     """One rank receives from a stage that sends it nothing."""

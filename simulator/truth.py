@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FaultPlace", "Truth", "truth_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class FaultPlace:

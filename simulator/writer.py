@@ -27,13 +27,11 @@ from simulator.slots import NUM_SLOTS
 from simulator.tables import Desk, Job, Style
 from simulator.topology import Ints
 
-__all__ = ["write_dump"]
-
-MEMBER, CLOSER = int(Part.MEMBER), int(Part.CLOSER)
+_MEMBER, _CLOSER = int(Part.MEMBER), int(Part.CLOSER)
 
 
 @compiled_plain
-def survey(desk: Desk, rank: int, moments: Moments, timing: int, dump_at: int) -> int:
+def _survey(desk: Desk, rank: int, moments: Moments, timing: int, dump_at: int) -> int:
     """Count one stretch and bring ``status`` up to date; returns how many entries it made."""
     ops, counters, status = moments.ops, desk.counters, desk.status
     start = moments.program_start[moments.program_of[rank]]
@@ -51,9 +49,9 @@ def survey(desk: Desk, rank: int, moments: Moments, timing: int, dump_at: int) -
             made += 1
             slot = ops.slot[op]
             status[slot, 3] = 1
-            if ops.part[op] == MEMBER:
+            if ops.part[op] == _MEMBER:
                 continue
-            chosen = P2P if ops.p2p[op] or ops.part[op] == CLOSER else COLLECTIVE
+            chosen = P2P if ops.p2p[op] or ops.part[op] == _CLOSER else COLLECTIVE
             status[slot, 0] = counters[slot, chosen]
             entered = moments.entered[line, row] if timing else 0
             state, _ = judge(
@@ -67,7 +65,7 @@ def survey(desk: Desk, rank: int, moments: Moments, timing: int, dump_at: int) -
 
 
 @compiled_plain
-def put_stretch(
+def _put_stretch(
     desk: Desk,
     at: int,
     rank: int,
@@ -96,7 +94,7 @@ def put_stretch(
             state, noticed_at = SCHEDULED, -1
             entered = moments.entered[line, row] if style.timing else 0
             ended = moments.ended[line, row]
-            if ops.part[op] != MEMBER:
+            if ops.part[op] != _MEMBER:
                 state, noticed_at = judge(
                     rank, ops.slot[op], entered, ended, dump_at, style.timing, desk.noticed
                 )
@@ -117,7 +115,7 @@ def put_stretch(
 
 
 @compiled_plain
-def reset(base: Ints, desk: Desk) -> None:
+def _reset(base: Ints, desk: Desk) -> None:
     """Start over with the counters at ``base`` (slot by collective, p2p, op)."""
     for slot in range(NUM_SLOTS):
         desk.noticed[slot] = 0
@@ -143,18 +141,18 @@ def write_dump(
     ``base`` are the counters (slot by collective, p2p, op) and ``skipped_entries``
     the records of the steps that were not simulated. The memos of ``desk`` are left clean.
     """
-    reset(base, desk)
+    _reset(base, desk)
     for slot in range(NUM_SLOTS):
         for which in range(4):
             desk.status[slot, which] = 0 if which == 3 else -1
-    made = survey(desk, rank, before, style.timing, dump_at)
-    made += survey(desk, rank, last, style.timing, dump_at)
+    made = _survey(desk, rank, before, style.timing, dump_at)
+    made += _survey(desk, rank, last, style.timing, dump_at)
     at = put_head(desk, rank, job, style)
     keep_from = skipped_entries + made - style.ring
-    reset(base, desk)
+    _reset(base, desk)
     record = skipped_entries
     for turn in range(2):
-        at, record = put_stretch(
+        at, record = _put_stretch(
             desk,
             at,
             rank,

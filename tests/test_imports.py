@@ -81,6 +81,15 @@ def test_a_module_imports_only_public_names() -> None:
     )
 
 
+def test_a_package_alone_lists_its_names() -> None:
+    """In a plain module an underscore says the same, at the name itself."""
+    assert [
+        name
+        for name, path in FILES.items()
+        if path.name != "__init__.py" and public_names(tree_of(name)) is not None
+    ] == []
+
+
 def test_an_import_in_a_function_is_held_to_the_same_rule() -> None:
     hidden = "def f():\n    from triage.version import not_there\n"
 

@@ -8,11 +8,9 @@ from typing import Final
 
 from tools.environment import ROOT, environ, say, tool
 
-__all__ = ["FIX", "LINT", "all_checks", "quick", "run", "run_beside", "types"]
+_Check = tuple[str, list[str]]
 
-Check = tuple[str, list[str]]
-
-TYPED: Final = (
+_TYPED: Final = (
     "triage",
     "models",
     "workers",
@@ -22,79 +20,79 @@ TYPED: Final = (
     "tools",
     "benchmarks",
 )
-LINT: Final[list[Check]] = [
+LINT: Final[list[_Check]] = [
     ("format", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
     ("imports", ["lint-imports", "--no-logo"]),
 ]
-FIX: Final[list[Check]] = [
+FIX: Final[list[_Check]] = [
     ("lint", ["ruff", "check", "--fix", "."]),
     ("format", ["ruff", "format", "."]),
 ]
 # Three test processes would each compile the same loops, for a minute of a processor.
-COMPILE: Final[Check] = ("compile", ["python", "-m", "tests.support.compiling"])
+_COMPILE: Final[_Check] = ("compile", ["python", "-m", "tests.support.compiling"])
 # Twice the processors that CI has: half of the tests' time is waiting for processes they started.
-PYTEST: Final = ["pytest", "-n", "4", "--dist", "worksteal"]
+_PYTEST: Final = ["pytest", "-n", "4", "--dist", "worksteal"]
 # The core: these tests start no server.
 QUICK: Final = ("analysis", "domain", "parsers", "perturb", "render", "signatures", "statistics")
 
 
-def types() -> list[Check]:
+def types() -> list[_Check]:
     """The type checker over all code of ours."""
-    return [("types", ["mypy", "--strict", *(path for path in TYPED if (ROOT / path).exists())])]
+    return [("types", ["mypy", "--strict", *(path for path in _TYPED if (ROOT / path).exists())])]
 
 
-def all_checks(pytest_options: Sequence[str]) -> list[Check]:
+def all_checks(pytest_options: Sequence[str]) -> list[_Check]:
     """What CI runs, the tests last; pytest takes the options."""
-    return [*LINT, *types(), COMPILE, ("tests", [*PYTEST, *pytest_options])]
+    return [*LINT, *types(), _COMPILE, ("tests", [*_PYTEST, *pytest_options])]
 
 
-def quick(pytest_options: Sequence[str]) -> list[Check]:
+def quick(pytest_options: Sequence[str]) -> list[_Check]:
     """What is worth running before every commit."""
     folders = [f"tests/{name}" for name in QUICK]
-    return [*LINT, *types(), COMPILE, ("tests", [*PYTEST, "-q", *folders, *pytest_options])]
+    return [*LINT, *types(), _COMPILE, ("tests", [*_PYTEST, "-q", *folders, *pytest_options])]
 
 
-def run(checks: Sequence[Check]) -> int:
+def run(checks: Sequence[_Check]) -> int:
     """Run every check, each after the other, and say which failed; 0 when none did."""
-    return verdict([name for name, command in checks if not passes(name, command)])
+    return _verdict([name for name, command in checks if not _passes(name, command)])
 
 
-def run_beside(checks: Sequence[Check]) -> int:
+def run_beside(checks: Sequence[_Check]) -> int:
     """As :func:`run`, but all except the last run at once; what they print stays in order."""
     *first, last = checks
     with ThreadPoolExecutor(len(first)) as pool:
-        outputs = [pool.submit(output_of, command) for _, command in first]
+        outputs = [pool.submit(_output_of, command) for _, command in first]
         failed = []
         for (name, command), output in zip(first, outputs, strict=True):
-            announce(name, command)
+            _announce(name, command)
             done = output.result()
             sys.stdout.write(done.stdout)
             sys.stdout.flush()
             if done.returncode:
                 failed.append(name)
-    if not passes(*last):
+    if not _passes(*last):
         failed.append(last[0])
-    return verdict(failed)
+    return _verdict(failed)
 
 
-def verdict(failed: Sequence[str]) -> int:
+def _verdict(failed: Sequence[str]) -> int:
     """Say which checks failed; the exit status."""
     if failed:
         say(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def passes(name: str, command: list[str]) -> bool:
+def _passes(name: str, command: list[str]) -> bool:
     """Announce a check, run it, and say whether it passed."""
-    announce(name, command)
-    return subprocess.run(located(command), cwd=ROOT, env=environ(), check=False).returncode == 0
+    _announce(name, command)
+    return subprocess.run(_located(command), cwd=ROOT, env=environ(), check=False).returncode == 0
 
 
-def output_of(command: list[str]) -> "subprocess.CompletedProcess[str]":
+def _output_of(command: list[str]) -> "subprocess.CompletedProcess[str]":
     """Run a check; what it prints on stdout and stderr comes back as ``stdout``."""
     return subprocess.run(
-        located(command),
+        _located(command),
         cwd=ROOT,
         env=environ(),
         text=True,
@@ -105,11 +103,11 @@ def output_of(command: list[str]) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def announce(name: str, command: list[str]) -> None:
+def _announce(name: str, command: list[str]) -> None:
     """Say which check comes, and how to run it."""
     say(f"{name}: {' '.join(command)}")
 
 
-def located(command: list[str]) -> list[str]:
+def _located(command: list[str]) -> list[str]:
     """The command with the path of its tool in the environment."""
     return [str(tool(command[0])), *command[1:]]

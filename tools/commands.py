@@ -10,8 +10,6 @@ from tools.environment import ROOT, VENV, NextStep, ensure, environ, say, tool
 from tools.release import SIGNERS, release
 from tools.wheels import PLATFORMS, fetch_wheels
 
-__all__ = ["main"]
-
 USAGE = """\
 usage: python3 run.py COMMAND
 
@@ -36,7 +34,7 @@ The first run makes an environment in .venv from the locked packages; later ones
 def main(arguments: list[str]) -> int:
     """Run one command; exit status 2 for wrong usage, 1 for a failure, else the command's own."""
     try:
-        return dispatch(arguments)
+        return _dispatch(arguments)
     except NextStep as why:
         say(str(why))
         return 1
@@ -48,7 +46,7 @@ def main(arguments: list[str]) -> int:
         return 130
 
 
-def dispatch(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str]) -> int:
     """Choose the command that the arguments name."""
     match arguments:
         case ["-h" | "--help" | "help"]:
@@ -82,9 +80,9 @@ def dispatch(arguments: list[str]) -> int:
             return 0
         case ["triage", *rest]:
             ensure("server")
-            return become_triage(rest)
+            return _become_triage(rest)
         case ["clean"]:
-            return clean()
+            return _clean()
         case _:
             print(USAGE, end="", file=sys.stderr)
             return 2
@@ -102,12 +100,12 @@ def release_options(options: list[str]) -> tuple[str | None, bool] | None:
             return None
 
 
-def become_triage(arguments: list[str]) -> NoReturn:
+def _become_triage(arguments: list[str]) -> NoReturn:
     """Give this process over to the command, so that its exit status and signals are the user's."""
     os.execve(tool("triage"), ["triage", *arguments], environ())
 
 
-def clean() -> int:
+def _clean() -> int:
     """Remove what `run.py` made."""
     for made in (VENV, ROOT / "var"):
         if made.exists():

@@ -3,22 +3,20 @@
 import sys
 from pathlib import Path
 
-__all__ = ["complaint"]
-
-MAX_CHARACTERS = 72
+_MAX_CHARACTERS = 72
 # git writes these itself.
-WRITTEN_BY_GIT = ("Merge ", "Revert ", "fixup! ", "squash! ")
+_WRITTEN_BY_GIT = ("Merge ", "Revert ", "fixup! ", "squash! ")
 
 
 def complaint(message: str) -> str | None:
     """What is wrong with a commit's message; None where nothing is."""
     subject, _, rest = message.partition("\n")
-    if subject.startswith(WRITTEN_BY_GIT):
+    if subject.startswith(_WRITTEN_BY_GIT):
         return None
     if not subject.strip():
         return "the subject is empty; say what the commit does, in the imperative"
-    if len(subject) > MAX_CHARACTERS:
-        return f"the subject has {len(subject)} characters; at most {MAX_CHARACTERS} fit"
+    if len(subject) > _MAX_CHARACTERS:
+        return f"the subject has {len(subject)} characters; at most {_MAX_CHARACTERS} fit"
     if subject.endswith("."):
         return "the subject ends in a full stop; leave it out"
     if not subject[0].isupper():
@@ -28,7 +26,7 @@ def complaint(message: str) -> str | None:
     return None
 
 
-def main() -> int:
+def _main() -> int:
     """Print the complaint about the message in a file; 1 where there is one."""
     why = complaint(Path(sys.argv[1]).read_text("utf-8"))
     if why is not None:
@@ -37,4 +35,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -20,16 +20,14 @@ from typing import Any
 
 from tools.environment import ROOT, NextStep, environ, say, tool
 
-__all__ = ["INCIDENT", "free_port", "service", "show"]
-
 INCIDENT = ROOT / "examples" / "stuck-job"
-HOME = ROOT / "var" / "demo"
-FIRST_PORT = 8000
-ANSWER_WITHIN_S = 60
+_HOME = ROOT / "var" / "demo"
+_FIRST_PORT = 8000
+_ANSWER_WITHIN_S = 60
 # A machine that is busy takes minutes for the first start of a reader.
-ASKED = 5
-END_WITHIN_S = 35
-GPUS_PER_NODE = 4
+_ASKED = 5
+_END_WITHIN_S = 35
+_GPUS_PER_NODE = 4
 
 
 def show(*, once: bool) -> int:
@@ -39,27 +37,27 @@ def show(*, once: bool) -> int:
         NextStep: the service did not start, or did not answer.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    HOME.mkdir(parents=True, exist_ok=True)
+    _HOME.mkdir(parents=True, exist_ok=True)
     say(f"analysing {INCIDENT.relative_to(ROOT)}: 8 ranks on 2 nodes, one of them stopped")
     # To its end before the service starts: the first run compiles the loops, and all readers of
     # the service would do the same beside it.
-    finish("the analysis", [start("triage", "analyze", str(INCIDENT.relative_to(ROOT)))])
+    _finish("the analysis", [_start("triage", "analyze", str(INCIDENT.relative_to(ROOT)))])
     # Each time a new service, whatever an earlier demo, or an earlier release, left behind.
     with (
-        tempfile.TemporaryDirectory(prefix="run-", dir=HOME, ignore_cleanup_errors=True) as made,
-        service(free_port(FIRST_PORT), Path(made)) as address,
+        tempfile.TemporaryDirectory(prefix="run-", dir=_HOME, ignore_cleanup_errors=True) as made,
+        service(free_port(_FIRST_PORT), Path(made)) as address,
     ):
         job = json.loads((INCIDENT / "job.json").read_text("utf-8"))
-        incident = announce(address, job)
+        incident = _announce(address, job)
         senders = [
-            collector(address, job, incident, node, Path(made) / "spool" / node)
+            _collector(address, job, incident, node, Path(made) / "spool" / node)
             for node in job["nodes"]
         ]
-        finish("a collector", senders)
-        answer = suspects(address, incident)
-        tell(address, incident, answer)
+        _finish("a collector", senders)
+        answer = _suspects(address, incident)
+        _tell(address, incident, answer)
         if not once:
-            wait()
+            _wait()
     if once:
         say("the service has ended; `python3 run.py demo` keeps it there to be looked at")
     return 0
@@ -68,7 +66,7 @@ def show(*, once: bool) -> int:
 @contextmanager
 def service(port: int, folder: Path) -> Iterator[str]:
     """`triage serve --open` on this port and folder, ended with the block; its address."""
-    process = start(
+    process = _start(
         "triage", "serve", "--open", "--port", str(port), "--data-dir", str(folder),
         stdout=subprocess.PIPE, environment={"TRIAGE_LOG_LEVEL": "warning"},
     )  # fmt: skip
@@ -84,27 +82,27 @@ def service(port: int, folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         try:
-            process.wait(END_WITHIN_S)
+            process.wait(_END_WITHIN_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
-def announce(address: str, job: dict[str, Any]) -> str:
+def _announce(address: str, job: dict[str, Any]) -> str:
     """Tell that the job failed, as its scheduler would; the incident's id."""
     names = [path.name for path in sorted((INCIDENT / "fr").iterdir())]
     told = {**job, "expected_artifacts": len(names)}
-    answer = call(f"{address}/v1/hooks/job-failed", told)
+    answer = _call(f"{address}/v1/hooks/job-failed", told)
     return str(answer["incident"]["id"])
 
 
-def collector(
+def _collector(
     address: str, job: dict[str, Any], incident: str, node: str, spool: Path
 ) -> "subprocess.Popen[str]":
     """What an epilogue starts on a node, with this node's share of the dumps."""
-    first = job["nodes"].index(node) * GPUS_PER_NODE
-    ranks = f"[{first}-{first + GPUS_PER_NODE - 1}]"
-    return start(
+    first = job["nodes"].index(node) * _GPUS_PER_NODE
+    ranks = f"[{first}-{first + _GPUS_PER_NODE - 1}]"
+    return _start(
         "python", "-m", "triage.collectors", "--url", address, "--job-id", job["job_id"],
         "--node", node, "--incident", incident, "--no-kernel-log", "--shared", "send",
         "--fr", str(INCIDENT / "fr" / f"comm_lib_trace_rank_{ranks}"),
@@ -112,10 +110,10 @@ def collector(
     )  # fmt: skip
 
 
-def suspects(address: str, incident: str) -> dict[str, Any]:
+def _suspects(address: str, incident: str) -> dict[str, Any]:
     """The suspects, once the incident has settled."""
-    for _ in range(ASKED):
-        answer = call(f"{address}/v1/incidents/{incident}/suspects?wait_s={ANSWER_WITHIN_S}")
+    for _ in range(_ASKED):
+        answer = _call(f"{address}/v1/incidents/{incident}/suspects?wait_s={_ANSWER_WITHIN_S}")
         if answer["state"] in {"ready", "failed"}:
             break
     if answer["state"] != "ready":
@@ -126,7 +124,7 @@ def suspects(address: str, incident: str) -> dict[str, Any]:
     return answer
 
 
-def tell(address: str, incident: str, answer: dict[str, Any]) -> None:
+def _tell(address: str, incident: str, answer: dict[str, Any]) -> None:
     """What the service says, and where to look."""
     named = ", ".join(
         f"{one['node']} ({one['category']}, {one['score']:.2f})" for one in answer["suspects"]
@@ -138,7 +136,7 @@ def tell(address: str, incident: str, answer: dict[str, Any]) -> None:
     print(f"  interface  {address}/docs", flush=True)
 
 
-def wait() -> None:
+def _wait() -> None:
     """Keep serving until Ctrl-C."""
     say("serving; Ctrl-C ends it")
     try:
@@ -147,13 +145,13 @@ def wait() -> None:
         say("ended")
 
 
-def call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+def _call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     """One request; JSON there and back."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(request, timeout=ANSWER_WITHIN_S + 10) as answer:
+        with direct.open(request, timeout=_ANSWER_WITHIN_S + 10) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
     except urllib.error.HTTPError as error:
@@ -163,7 +161,7 @@ def call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         ) from error
 
 
-def start(
+def _start(
     name: str,
     *arguments: str,
     stdout: int | None = None,
@@ -177,7 +175,7 @@ def start(
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         text=True,
-        preexec_fn=end_with_us if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads
+        preexec_fn=_end_with_us if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads
     )
 
 
@@ -186,12 +184,12 @@ def without_settings(variables: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if not name.startswith("TRIAGE_")}
 
 
-def end_with_us() -> None:
+def _end_with_us() -> None:
     """Linux: SIGTERM (15) to this process when its parent ends, even by kill -9."""
     ctypes.CDLL(None).prctl(1, 15)
 
 
-def finish(what: str, processes: "list[subprocess.Popen[str]]") -> None:
+def _finish(what: str, processes: "list[subprocess.Popen[str]]") -> None:
     """Wait for commands that have to succeed."""
     for process in processes:
         if process.wait():

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["ROOT", "VENV", "NextStep", "ensure", "environ", "say", "tool"]
-
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = "run-py.stamp"
@@ -89,10 +87,10 @@ def digest(kind: str) -> str:
     metadata = [project[table] for table in ("build-system", "project")]
     hatch = project.get("tool", {}).get("hatch")
     state = json.dumps([metadata, hatch, sys.version, str(ROOT)], sort_keys=True).encode()
-    return f"{kind} {hashlib.sha256(state + lock_of(kind).read_bytes()).hexdigest()}"
+    return f"{kind} {hashlib.sha256(state + _lock_of(kind).read_bytes()).hexdigest()}"
 
 
-def lock_of(kind: str) -> Path:
+def _lock_of(kind: str) -> Path:
     """The locked requirements: `server`, `dev`, or `uv`, the installer itself."""
     return ROOT / "requirements" / f"{kind}.txt"
 
@@ -121,8 +119,8 @@ def install(kind: str, *, fresh: bool) -> None:
     uv = shutil.which("uv")
     if fresh:
         make_venv(uv)
-    for name, installer in installers(uv):
-        locked = [*installer, "--require-hashes", "-r", str(lock_of(kind))]
+    for name, installer in _installers(uv):
+        locked = [*installer, "--require-hashes", "-r", str(_lock_of(kind))]
         itself = [*installer, "--no-deps", "--no-build-isolation", "-e", str(ROOT)]
         if attempt(f"installing the locked packages ({kind}) with {name}", locked) and (
             attempt("installing this checkout", itself)
@@ -135,14 +133,14 @@ def install(kind: str, *, fresh: bool) -> None:
     )
 
 
-def installers(uv: str | None) -> Iterator[tuple[str, list[str]]]:
+def _installers(uv: str | None) -> Iterator[tuple[str, list[str]]]:
     """Names and commands that install, fastest first; each is set up when the one before failed.
 
     uv reads no pip configuration, so where a proxy or a mirror is set up for pip
     alone, pip is the one that works.
     """
     pip = [str(tool("python")), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    fetch_uv = [*pip, "--require-hashes", "-r", str(lock_of("uv"))]
+    fetch_uv = [*pip, "--require-hashes", "-r", str(_lock_of("uv"))]
     if uv is None and attempt("fetching uv, the fast installer", fetch_uv):
         uv = str(tool("uv"))
     if uv is not None:

@@ -9,12 +9,10 @@ from typing import Final
 from triage.formats.health.table import file_beside, tools_of
 from triage.formats.registry import FAMILIES
 
-__all__ = ["BEGIN", "END", "PAGE", "table_of_tools"]
-
 PAGE: Final = Path(__file__).parents[1] / "docs" / "formats.md"
 BEGIN: Final = "<!-- tools: written by python -m tools.format_tables -->\n"
 END: Final = "<!-- end of tools -->\n"
-HEAD: Final = "| tool | checks | fails | warns |\n|---|---|---|---|\n"
+_HEAD: Final = "| tool | checks | fails | warns |\n|---|---|---|---|\n"
 
 
 def table_of_tools() -> str:
@@ -24,10 +22,10 @@ def table_of_tools() -> str:
         for family in FAMILIES
         for one in tools_of(file_beside(family[0].__name__))
     ]
-    return HEAD + "".join(rows)
+    return _HEAD + "".join(rows)
 
 
-def main() -> None:
+def _main() -> None:
     """Write the rows into the page."""
     text = PAGE.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)
@@ -36,4 +34,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

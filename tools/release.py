@@ -17,10 +17,8 @@ from typing import Final
 
 from tools.environment import BASE_PYTHON, ROOT, NextStep, say
 
-__all__ = ["SIGNERS", "release"]
-
-SUMS: Final = "SHA256SUMS"
-LOCK: Final = "requirements/release.txt"
+_SUMS: Final = "SHA256SUMS"
+_LOCK: Final = "requirements/release.txt"
 # What signs the sums, and the command for it; each asks for its own key in its own way.
 SIGNERS: Final[Mapping[str, Callable[[str], list[str]]]] = {
     "gpg": lambda file: ["gpg", "--batch", "--armor", "--detach-sign", file],
@@ -46,30 +44,30 @@ def release(root: Path = ROOT, *, sign: str | None = None, rehearse: bool = Fals
         raise NextStep(f"{folder} is there already. Next: remove it, then try again")
     with tempfile.TemporaryDirectory(prefix="triage-release-") as scratch:
         work = Path(scratch)
-        source = exported(root, work / "source")
-        python = environment_of(source, work / "venv")
+        source = _exported(root, work / "source")
+        python = _environment_of(source, work / "venv")
         made = work / "made"
         made.mkdir()
-        epoch = output(root, "git", "log", "-1", "--format=%ct")
-        run([str(python), "-m", "hatchling", "build", "-d", str(made)], source, epoch)
+        epoch = _output(root, "git", "log", "-1", "--format=%ct")
+        _run([str(python), "-m", "hatchling", "build", "-d", str(made)], source, epoch)
         bill = made / f"nccl-triage-{version}.cdx.json"
-        bill.write_text(bill_of_materials(python, source, version, epoch), "utf-8")
+        bill.write_text(_bill_of_materials(python, source, version, epoch), "utf-8")
         origin = made / f"nccl-triage-{version}.provenance.json"
-        origin.write_text(provenance(source, made), "utf-8")
-        write_sums(made)
+        origin.write_text(_provenance(source, made), "utf-8")
+        _write_sums(made)
         if sign is not None:
-            run(SIGNERS[sign](SUMS), made)
+            _run(SIGNERS[sign](_SUMS), made)
         folder.parent.mkdir(exist_ok=True)
         shutil.copytree(made, folder)
     say(f"{folder} has {', '.join(sorted(path.name for path in folder.iterdir()))}")
     if sign is None:
-        say(f"{SUMS} is not signed; --sign {' | '.join(SIGNERS)} does it")
+        say(f"{_SUMS} is not signed; --sign {' | '.join(SIGNERS)} does it")
     return folder
 
 
 def checked_version(root: Path, *, rehearse: bool) -> str:
     """The version, once tree, changelog, examples and tag agree on it."""
-    if output(root, "git", "status", "--porcelain"):
+    if _output(root, "git", "status", "--porcelain"):
         raise NextStep("the tree is not clean. Next: commit what belongs to the release")
     text = (root / "triage" / "version.py").read_text("utf-8")
     found = re.search(r'^__version__ = "(\d+\.\d+\.\d+)"$', text, re.M)
@@ -89,32 +87,32 @@ def checked_version(root: Path, *, rehearse: bool) -> str:
             if other != version:
                 raise NextStep(f"{path.name} names the image {other}. Next: write {version} there")
     tag = f"v{version}"
-    if tag not in output(root, "git", "tag", "--points-at", "HEAD").split():
+    if tag not in _output(root, "git", "tag", "--points-at", "HEAD").split():
         raise NextStep(f"this commit has no tag {tag}. Next: `git tag -s {tag}`, then try again")
     return version
 
 
-def exported(root: Path, folder: Path) -> Path:
+def _exported(root: Path, folder: Path) -> Path:
     """What the commit holds, and nothing that lies beside it."""
-    run(["git", "clone", "--quiet", "--no-hardlinks", str(root), str(folder)], root)
+    _run(["git", "clone", "--quiet", "--no-hardlinks", str(root), str(folder)], root)
     return folder
 
 
-def environment_of(source: Path, folder: Path) -> Path:
+def _environment_of(source: Path, folder: Path) -> Path:
     """The interpreter of a new environment that holds what is locked for releases."""
     say("installing the locked packages (release) with pip")
-    run([BASE_PYTHON, "-m", "venv", str(folder)], source)
+    _run([BASE_PYTHON, "-m", "venv", str(folder)], source)
     python = folder / "bin" / "python"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "--require-hashes", "-r", LOCK], source)
+    _run([*pip, "--require-hashes", "-r", _LOCK], source)
     return python
 
 
-def bill_of_materials(python: Path, source: Path, version: str, epoch: str) -> str:
+def _bill_of_materials(python: Path, source: Path, version: str, epoch: str) -> str:
     """CycloneDX of what the service runs with, as locked: names, versions, hashes."""
     command = [str(python.with_name("cyclonedx-py")), "requirements", "requirements/server.txt"]
     command += ["--pyproject", "pyproject.toml", "--output-reproducible", "--of", "JSON"]
-    made = json.loads(run(command, source, epoch))
+    made = json.loads(_run(command, source, epoch))
     # The version is in a file of Python, which the tool does not read.
     main = made["metadata"]["component"]
     main["version"] = version
@@ -122,17 +120,17 @@ def bill_of_materials(python: Path, source: Path, version: str, epoch: str) -> s
     return json.dumps(made, indent=2, sort_keys=True) + "\n"
 
 
-def provenance(source: Path, made: Path) -> str:
+def _provenance(source: Path, made: Path) -> str:
     """What the packages were made of and by what: an in-toto statement with SLSA's predicate.
 
     It holds no time and no place, so that whoever makes the release again gets the same bytes.
     """
-    commit = output(source, "git", "rev-parse", "HEAD")
+    commit = _output(source, "git", "rev-parse", "HEAD")
     locks = sorted((source / "requirements").glob("*.txt"))
     statement = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
-            {"name": path.name, "digest": {"sha256": sha256_of(path)}}
+            {"name": path.name, "digest": {"sha256": _sha256_of(path)}}
             for path in sorted(made.iterdir())
         ],
         "predicateType": "https://slsa.dev/provenance/v1",
@@ -143,7 +141,10 @@ def provenance(source: Path, made: Path) -> str:
                 "resolvedDependencies": [
                     {"name": "source", "digest": {"gitCommit": commit}},
                     *(
-                        {"name": f"requirements/{path.name}", "digest": {"sha256": sha256_of(path)}}
+                        {
+                            "name": f"requirements/{path.name}",
+                            "digest": {"sha256": _sha256_of(path)},
+                        }
                         for path in locks
                     ),
                 ],
@@ -154,23 +155,23 @@ def provenance(source: Path, made: Path) -> str:
     return json.dumps(statement, indent=2, sort_keys=True) + "\n"
 
 
-def sha256_of(path: Path) -> str:
+def _sha256_of(path: Path) -> str:
     """The digest of a file's bytes."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def write_sums(folder: Path) -> None:
+def _write_sums(folder: Path) -> None:
     """``SHA256SUMS``, as ``sha256sum --check`` reads it."""
-    lines = [f"{sha256_of(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
-    (folder / SUMS).write_text("".join(lines), "utf-8")
+    lines = [f"{_sha256_of(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
+    (folder / _SUMS).write_text("".join(lines), "utf-8")
 
 
-def output(root: Path, *command: str) -> str:
+def _output(root: Path, *command: str) -> str:
     """What a command prints, without the blanks around it."""
-    return run(command, root).strip()
+    return _run(command, root).strip()
 
 
-def run(command: Sequence[str], folder: Path, epoch: str = "") -> str:
+def _run(command: Sequence[str], folder: Path, epoch: str = "") -> str:
     """Run a command that has to succeed; what it printed."""
     foreign = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
     env = {key: value for key, value in os.environ.items() if key not in foreign}

@@ -6,14 +6,12 @@ from typing import Final
 
 from tools.environment import BASE_PYTHON, ROOT, NextStep, say
 
-__all__ = ["IMAGE_PYTHON", "PLATFORMS", "fetch_wheels"]
-
 IMAGE_PYTHON: Final = "3.12"
 """Of the image in ``Dockerfile``."""
 # Tags that the wheels of a platform bear, the newest first.
-GLIBC: Final = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
+_GLIBC: Final = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 PLATFORMS: Final = ("x86_64", "aarch64")
-LOCK: Final = "requirements/server.txt"
+_LOCK: Final = "requirements/server.txt"
 
 
 def fetch_wheels(platform: str = PLATFORMS[0], folder: Path = ROOT / "wheels") -> int:
@@ -26,7 +24,7 @@ def fetch_wheels(platform: str = PLATFORMS[0], folder: Path = ROOT / "wheels") -
     command = [
         BASE_PYTHON, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
         "--require-hashes", "--only-binary=:all:", "--python-version", IMAGE_PYTHON,
-        *(f"--platform={tag}_{platform}" for tag in GLIBC), "-r", LOCK, "-d", str(folder),
+        *(f"--platform={tag}_{platform}" for tag in _GLIBC), "-r", _LOCK, "-d", str(folder),
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -8,15 +8,13 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["Jumps", "follow", "steady_s", "utc_now"]
-
 # Goes on while the machine sleeps, where the system has such a clock.
-STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # How well a question over a network tells the time.
-AGREES_S: Final = 0.5
+_AGREES_S: Final = 0.5
 # Clocks drift and are slewed by less than a thousandth; machines at one database differ a little.
-NO_JUMP: Final = timedelta(minutes=5)
-SLEWED: Final = 1e-3
+_NO_JUMP: Final = timedelta(minutes=5)
+_SLEWED: Final = 1e-3
 
 
 class Followed:
@@ -27,7 +25,7 @@ class Followed:
 
 def steady_s() -> float:
     """Seconds of a clock that nobody sets."""
-    return time.clock_gettime(STEADY)
+    return time.clock_gettime(_STEADY)
 
 
 def follow(there: datetime, at_s: float) -> None:
@@ -37,7 +35,7 @@ def follow(there: datetime, at_s: float) -> None:
     """
     own_s, own = steady_s(), datetime.now(UTC)
     off_s = (there - own).total_seconds() + own_s - at_s
-    Followed.base = (own_s, own) if abs(off_s) < AGREES_S else (at_s, there)
+    Followed.base = (own_s, own) if abs(off_s) < _AGREES_S else (at_s, there)
 
 
 def read() -> datetime:
@@ -67,4 +65,4 @@ class Jumps:
             return timedelta()
         passed = timedelta(seconds=at_s - last[0])
         by = now - last[1] - passed
-        return by if abs(by) > NO_JUMP + passed * SLEWED else timedelta()
+        return by if abs(by) > _NO_JUMP + passed * _SLEWED else timedelta()

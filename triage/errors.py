@@ -31,31 +31,6 @@ listed under the report's coverage; the other files go on.
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = [
-    "ArtifactError",
-    "BadRequest",
-    "Conflict",
-    "Corrupt",
-    "Forbidden",
-    "Gone",
-    "NoToken",
-    "NotAllowed",
-    "NotFound",
-    "NotYet",
-    "NothingToAnalyze",
-    "Place",
-    "Refusal",
-    "StorageFull",
-    "TooLarge",
-    "TooMany",
-    "TriageError",
-    "Unavailable",
-    "UnknownFormat",
-    "Unprocessable",
-    "Unsupported",
-    "UsageError",
-]
-
 
 class TriageError(Exception):
     """Base of every error that triage raises on purpose."""

@@ -14,27 +14,25 @@ from structlog.typing import EventDict, Processor
 
 from triage.settings import Settings
 
-__all__ = ["configure_logging"]
-
-LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 # Libraries whose everyday talk tells an operator nothing.
-QUIET: Final = ("alembic", "amqp", "celery", "httpcore2", "httpx2", "kombu", "numba", "sqlalchemy")
+_QUIET: Final = ("alembic", "amqp", "celery", "httpcore2", "httpx2", "kombu", "numba", "sqlalchemy")
 
 # redis://user:secret@host: addresses stand in errors of drivers, with their passwords.
-PASSWORD: Final = re.compile(r"(://[^\s/:@]*):[^\s/@]+@")
+_PASSWORD: Final = re.compile(r"(://[^\s/:@]*):[^\s/@]+@")
 # Our own tokens, and the secrets of webhooks.
-TOKEN: Final = re.compile(r"\b(triage_[0-9A-Za-z]+_|whsec_|Bearer )[0-9A-Za-z+/=_-]+")
+_TOKEN: Final = re.compile(r"\b(triage_[0-9A-Za-z]+_|whsec_|Bearer )[0-9A-Za-z+/=_-]+")
 
 
 def configure_logging(settings: Settings) -> None:
     """Send all logs of this process to stderr, at the level and in the form of the settings."""
-    level = LEVELS.get(settings.log_level.lower(), logging.INFO)
+    level = _LEVELS.get(settings.log_level.lower(), logging.INFO)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        without_secrets,
+        _without_secrets,
     ]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -48,21 +46,21 @@ def configure_logging(settings: Settings) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                renderer(settings),
+                _renderer(settings),
             ],
         )
     )
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for name in QUIET:
+    for name in _QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
     # uvicorn's own access lines: the API writes better ones.
     logging.getLogger("uvicorn.access").handlers = []
     logging.getLogger("uvicorn.access").propagate = False
 
 
-def renderer(settings: Settings) -> Processor:
+def _renderer(settings: Settings) -> Processor:
     form = settings.log_format
     if form == "auto":
         form = "text" if sys.stderr.isatty() else "json"
@@ -71,9 +69,9 @@ def renderer(settings: Settings) -> Processor:
     return structlog.processors.JSONRenderer()
 
 
-def without_secrets(logger: object, method: str, event: EventDict) -> EventDict:  # noqa: ARG001
+def _without_secrets(logger: object, method: str, event: EventDict) -> EventDict:  # noqa: ARG001
     """Passwords of addresses and tokens are taken out of every text of an event."""
     for key, value in event.items():
         if isinstance(value, str):
-            event[key] = TOKEN.sub(r"\1[redacted]", PASSWORD.sub(r"\1:[redacted]@", value))
+            event[key] = _TOKEN.sub(r"\1[redacted]", _PASSWORD.sub(r"\1:[redacted]@", value))
     return event

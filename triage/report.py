@@ -27,17 +27,12 @@ if TYPE_CHECKING:
     from triage.render.pictures.alone import ReportPictures
     from triage.signatures.own.own_signatures import OwnSignatures
 
-__all__ = [
-    "DatedRow", "Report", "Study", "analyze", "evidence_rows", "explain", "read_rows",
-    "report_of", "study_of",
-]  # fmt: skip
-
 # New objects between two looks of the garbage collector: 700 are usual.
-ALLOCATIONS: Final = 200_000
+_ALLOCATIONS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class _Sources:
     """What a report was made from; the tables and the trace that go deeper rest on it."""
 
     weighed: "Weighing"
@@ -54,7 +49,7 @@ class Report:
     evidence, no lateness and no trace of its own.
     """
 
-    def __init__(self, answer: Answer, sources: Sources | None = None) -> None:
+    def __init__(self, answer: Answer, sources: _Sources | None = None) -> None:
         self.answer = answer
         self.sources = sources
 
@@ -194,12 +189,12 @@ def analyze(
     from triage.formats.gather import gather
 
     with few_collections():
-        inputs, dumps, logs, facts, notes = gather(paths, job, progress, own_from(signatures))
+        inputs, dumps, logs, facts, notes = gather(paths, job, progress, _own_from(signatures))
         weighed = weigh_incident(dumps, logs, facts, at)
         require_usable(weighed, logs)
         answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
-        answer = with_next_step(answer, weighed)
-    return Report(answer, Sources(weighed, dumps, logs, tuple(inputs.refused)))
+        answer = _with_next_step(answer, weighed)
+    return Report(answer, _Sources(weighed, dumps, logs, tuple(inputs.refused)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +280,11 @@ def study_of(
     if nothing_usable(weighed, logs):
         num_files += len(refused)
         answer = answer_of_nothing(answer, num_files, answer.coverage.unreadable, facts.starts)
-    answer = with_next_step(answer, weighed)
-    return Study(Report(answer), tuple(dated_row(row) for row in weighed.rows))
+    answer = _with_next_step(answer, weighed)
+    return Study(Report(answer), tuple(_dated_row(row) for row in weighed.rows))
 
 
-def with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
+def _with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
     """``answer`` with what to do now, which the lines that its cause rests on may tell."""
     from triage.analysis.restart.cause import stop_cause
     from triage.render.words.next_step import next_step_of
@@ -298,7 +293,7 @@ def with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
     return replace(answer, next_step=step)
 
 
-def own_from(signatures: str | Path | None) -> "OwnSignatures":
+def _own_from(signatures: str | Path | None) -> "OwnSignatures":
     from triage.signatures.own.own_signatures import NO_OWN
 
     if signatures is None:
@@ -314,17 +309,17 @@ def few_collections() -> Iterator[None]:
     through millions of objects, none of them in a circle, for a fifth of the time.
     """
     usual = gc.get_threshold()
-    if not 0 < usual[0] < ALLOCATIONS:  # switched off, or another answer is being made
+    if not 0 < usual[0] < _ALLOCATIONS:  # switched off, or another answer is being made
         yield
         return
-    gc.set_threshold(ALLOCATIONS, *usual[1:])
+    gc.set_threshold(_ALLOCATIONS, *usual[1:])
     try:
         yield
     finally:
         gc.set_threshold(*usual)
 
 
-def dated_row(row: "Evidence") -> DatedRow:
+def _dated_row(row: "Evidence") -> DatedRow:
     from triage.domain.wire import iso_utc
 
     return DatedRow(
@@ -344,7 +339,7 @@ def explain(
     from triage.analysis.explain import explain_from
     from triage.formats.gather import gather
 
-    _, dumps, logs, facts, _ = gather(paths, job, progress, own_from(signatures))
+    _, dumps, logs, facts, _ = gather(paths, job, progress, _own_from(signatures))
     return explain_from(dumps, logs, facts, at)
 
 
@@ -354,7 +349,7 @@ def read_rows(paths: "Paths", *, signatures: str | Path | None = None) -> Iterat
     from triage.analysis.rows import undated_rows_of
     from triage.formats.gather import gather
 
-    inputs, dumps, logs, facts, _ = gather(paths, None, own=own_from(signatures))
+    inputs, dumps, logs, facts, _ = gather(paths, None, own=_own_from(signatures))
     view, _ = view_dumps(dumps, facts, None)
     case = view.case if view else None
     yield from undated_rows_of(dumps, logs, facts, inputs.refused, case)

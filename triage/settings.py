@@ -17,18 +17,16 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from triage.domain.acting import ActMode
 from triage.errors import UsageError
 
-__all__ = ["FROM_FILES", "Settings", "Weekday", "load_settings"]
-
-MIB = 1 << 20
-BROKERS: Final = ("memory", "redis", "rediss", "amqp", "amqps", "pyamqp", "sentinel")
-UNIT_HOURS: Final = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0}
+_MIB = 1 << 20
+_BROKERS: Final = ("memory", "redis", "rediss", "amqp", "amqps", "pyamqp", "sentinel")
+_UNIT_HOURS: Final = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 24.0}
 # May stand in a file of their own, as schedulers of containers and systemd hand secrets out.
 FROM_FILES: Final = (
     "database_url", "broker_url", "s3_access_key_id", "s3_secret_access_key", "secret_key",
     "callback_secret", "metrics_token",
 )  # fmt: skip
 # Settings of earlier versions, with what is to be done instead.
-RETIRED: Final = dict.fromkeys(
+_RETIRED: Final = dict.fromkeys(
     ("act_webhook_url", "act_webhook_secret", "act_webhook_secret_file"),
     "acts are asked of Slurm or Kubernetes alone; elsewhere set TRIAGE_ACT_SYSTEM=none, and have"
     " your own program act on the messages action.proposed and action.done (docs/acting.md)",
@@ -36,7 +34,7 @@ RETIRED: Final = dict.fromkeys(
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
-def aws_environment() -> dict[str, str]:
+def _aws_environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
 
 
@@ -47,7 +45,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TRIAGE_", frozen=True, extra="ignore")
     # The object store's client knows these by itself; they are read with all others.
-    _aws: dict[str, str] = PrivateAttr(default_factory=aws_environment)
+    _aws: dict[str, str] = PrivateAttr(default_factory=_aws_environment)
 
     data_dir: Path = Path("var/triage")
     """Folder of the embedded database, of blobs, and of uploads on their way to an object
@@ -94,16 +92,16 @@ class Settings(BaseSettings):
     provisional_every_s: float = Field(2.0, gt=0)
     """Seconds between two provisional answers of one incident, at least."""
 
-    max_artifact_bytes: int = Field(256 * MIB, gt=0)
+    max_artifact_bytes: int = Field(256 * _MIB, gt=0)
     """Bytes of one log, body of telemetry or import, unpacked; more is refused with 413. A reader
     needs more memory for more."""
-    max_dump_bytes: int = Field(64 * MIB, gt=0)
+    max_dump_bytes: int = Field(64 * _MIB, gt=0)
     """Bytes of one dump, unpacked; more is refused with 413."""
-    max_bundle_bytes: int = Field(2048 * MIB, gt=0)
+    max_bundle_bytes: int = Field(2048 * _MIB, gt=0)
     """Bytes of one bundle (tar), unpacked; more is refused with 413."""
-    max_hook_bytes: int = Field(MIB, gt=0)
+    max_hook_bytes: int = Field(_MIB, gt=0)
     """Bytes of the body of a hook or other JSON request; more is refused with 413."""
-    min_free_bytes: int = Field(64 * MIB, ge=0)
+    min_free_bytes: int = Field(64 * _MIB, ge=0)
     """Bytes that uploads leave free on the disk of the data directory. Uploads that would take
     more are answered 507."""
     max_uploads: int = Field(8, gt=0)
@@ -148,10 +146,10 @@ class Settings(BaseSettings):
     analyse_deadline_s: float = Field(300.0, gt=0)
     """Seconds for one answer; then the process is killed and the answer tried again. Raise it
     beyond 16,384 ranks."""
-    parse_memory_bytes: int = Field(6144 * MIB, gt=0)
+    parse_memory_bytes: int = Field(6144 * _MIB, gt=0)
     """Bytes of address space of a reader, most of it mapped and never used. Beyond it the reader
     ends. Raise it with the limits above."""
-    reader_resident_bytes: int = Field(1024 * MIB, gt=0)
+    reader_resident_bytes: int = Field(1024 * _MIB, gt=0)
     """Bytes of memory that a reader may keep between two requests; beyond it the next request
     starts another."""
     standings_every_s: float = Field(600.0, gt=0)
@@ -256,7 +254,7 @@ class Settings(BaseSettings):
         match = re.fullmatch(
             r"\s*(\d+(?:\.\d*)?)\s*([smhd])\s*", value if isinstance(value, str) else ""
         )
-        return value if match is None else float(match[1]) * UNIT_HOURS[match[2]]
+        return value if match is None else float(match[1]) * _UNIT_HOURS[match[2]]
 
     @property
     def database(self) -> str:
@@ -297,7 +295,7 @@ class Settings(BaseSettings):
         return (env_settings, init_settings)
 
 
-def secrets_from_files(given: Mapping[str, Any], named: Callable[[str], str]) -> dict[str, str]:
+def _secrets_from_files(given: Mapping[str, Any], named: Callable[[str], str]) -> dict[str, str]:
     """What the files hold that ``given`` names as ``database_url_file`` and so on.
 
     ``named`` says how a setting is written where it was given. Raises :class:`UsageError`.
@@ -318,7 +316,7 @@ def secrets_from_files(given: Mapping[str, Any], named: Callable[[str], str]) ->
     return found
 
 
-def variable(name: str) -> str:
+def _variable(name: str) -> str:
     return f"TRIAGE_{name.upper()}"
 
 
@@ -334,52 +332,52 @@ def load_settings(**given: object) -> Settings:
         for key, value in os.environ.items()
         if key.startswith("TRIAGE_")
     }
-    check_retired(given_here, variable)
-    file = read_file(os.environ.get("TRIAGE_CONFIG"))
-    secrets = secrets_from_files(given_here, variable)
+    _check_retired(given_here, _variable)
+    file = _read_file(os.environ.get("TRIAGE_CONFIG"))
+    secrets = _secrets_from_files(given_here, _variable)
     try:
-        settings = Settings(**file).model_copy(update=secrets | checked(given))
+        settings = Settings(**file).model_copy(update=secrets | _checked(given))
     except ValidationError as error:
         first = error.errors()[0]
         name = "TRIAGE_" + "_".join(str(part) for part in first["loc"]).upper()
         raise UsageError(f"{name}: {first['msg']}") from error
-    check_broker(settings.broker_url)
+    _check_broker(settings.broker_url)
     return settings
 
 
-def check_retired(given: Mapping[str, Any], named: Callable[[str], str]) -> None:
+def _check_retired(given: Mapping[str, Any], named: Callable[[str], str]) -> None:
     """Raises :class:`UsageError` for a setting that is none any more: what it did is not done."""
-    for name in RETIRED.keys() & given.keys():
-        raise UsageError(f"{named(name)} is no setting any more: {RETIRED[name]}")
+    for name in _RETIRED.keys() & given.keys():
+        raise UsageError(f"{named(name)} is no setting any more: {_RETIRED[name]}")
 
 
-def check_broker(url: str) -> None:
+def _check_broker(url: str) -> None:
     """Refuse a broker of a kind that cannot be talked to, wherever its address came from."""
-    if url.partition(":")[0].lower() not in BROKERS:
-        known = ", ".join(f"{one}://" for one in BROKERS)
+    if url.partition(":")[0].lower() not in _BROKERS:
+        known = ", ".join(f"{one}://" for one in _BROKERS)
         raise UsageError(
             "TRIAGE_BROKER_URL: a broker of this kind is not known; it begins with one of " + known
         )
 
 
-def checked(given: dict[str, object]) -> dict[str, Any]:
+def _checked(given: dict[str, object]) -> dict[str, Any]:
     """``given`` as the fields' types, without what is None."""
     wanted = {key: value for key, value in given.items() if value is not None}
     whole = Settings.model_validate(wanted)
     return {key: getattr(whole, key) for key in wanted}
 
 
-def read_file(name: str | None) -> dict[str, Any]:
+def _read_file(name: str | None) -> dict[str, Any]:
     if not name:
         return {}
     try:
         values = tomllib.loads(Path(name).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"TRIAGE_CONFIG={name} cannot be read: {error}") from error
-    check_retired(values, "TRIAGE_CONFIG: {}".format)
+    _check_retired(values, "TRIAGE_CONFIG: {}".format)
     files = {f"{secret}_file" for secret in FROM_FILES}
     unknown = sorted(set(values) - set(Settings.model_fields) - files)
     if unknown:
         raise UsageError(f"TRIAGE_CONFIG={name}: unknown setting {unknown[0]!r}")
-    secrets = secrets_from_files(values, "TRIAGE_CONFIG: {}".format)
+    secrets = _secrets_from_files(values, "TRIAGE_CONFIG: {}".format)
     return {key: value for key, value in values.items() if key not in files} | secrets

@@ -10,23 +10,21 @@ from celery import Celery  # type: ignore[import-untyped]
 from triage.queue.wakeups import celery_settings
 from triage.settings import Settings, load_settings
 
-__all__ = ["app", "make_app"]
-
-TASKS: Final = "workers.tasks"
+_TASKS: Final = "workers.tasks"
 
 
 def make_app(settings: Settings) -> Celery:
     """The application for these settings."""
     made = Celery("triage")
     made.conf.update(celery_settings(settings))
-    made.conf.update(worker_settings())
+    made.conf.update(_worker_settings())
     return made
 
 
-def worker_settings() -> dict[str, Any]:
+def _worker_settings() -> dict[str, Any]:
     """What only the receiving side needs."""
     return {
-        "imports": [TASKS],
+        "imports": [_TASKS],
         # A wake-up whose worker died comes back; the row's lease decides whether it means anything.
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,

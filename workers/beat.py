@@ -3,12 +3,10 @@
 import os
 from contextlib import suppress
 
-__all__ = ["beat"]
-
-STDOUT = 1
+_STDOUT = 1
 
 
 def beat() -> None:
     """Tell the supervisor; one that is gone needs no telling."""
     with suppress(OSError):
-        os.write(STDOUT, b".")
+        os.write(_STDOUT, b".")

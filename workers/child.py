@@ -9,8 +9,6 @@ import sys
 
 from workers.parent_death import end_with_parent
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str]) -> int:
     """Run ``PARENT MODULE OPTIONS...``: the parent's process id, and whose ``main`` it is."""

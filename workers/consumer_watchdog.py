@@ -32,17 +32,15 @@ from workers.app import app
 from workers.liveness import Liveness
 from workers.without_broker import WithoutBroker
 
-__all__ = ["ConsumerWatchdog"]
-
 log = structlog.get_logger(__name__)
 
 # The sweeper wakes every second; a message is received in milliseconds.
-STALLED_AFTER_S: Final = 10.0
-LOOK_EVERY_S: Final = 2.0
-CONNECT_S: Final = 2.0
-TICK_S: Final = 1.0
+_STALLED_AFTER_S: Final = 10.0
+_LOOK_EVERY_S: Final = 2.0
+_CONNECT_S: Final = 2.0
+_TICK_S: Final = 1.0
 # The loop forks, connects and declares queues between two ticks.
-STANDS_AFTER_S: Final = 30.0
+_STANDS_AFTER_S: Final = 30.0
 
 
 class ConsumerWatchdog:
@@ -59,7 +57,7 @@ class ConsumerWatchdog:
         self.without_broker = without_broker
         self.liveness = liveness
         self.ticked_at = time.monotonic()
-        app.steps["consumer"].add(ticking(self.ticked))
+        app.steps["consumer"].add(_ticking(self.ticked))
         self.kinds = list(kinds)
         self.received_at = time.monotonic()
         self.celery: Any = None
@@ -84,13 +82,13 @@ class ConsumerWatchdog:
 
     def run(self, stopping: threading.Event) -> None:
         """Look every two seconds."""
-        while not stopping.wait(LOOK_EVERY_S):
+        while not stopping.wait(_LOOK_EVERY_S):
             # Without a broker the loop waits for one, for as long as it takes.
-            if time.monotonic() - self.ticked_at < STANDS_AFTER_S or not broker_answers():
+            if time.monotonic() - self.ticked_at < _STANDS_AFTER_S or not _broker_answers():
                 self.liveness.beat()
             if not self.stalled() or stopping.is_set():
                 continue
-            if broker_answers():
+            if _broker_answers():
                 log.warning("no message from the broker though work is due: restarting")
                 self.restart()
             self.without_broker.work_until(self.broker_is_back, stopping)
@@ -99,13 +97,13 @@ class ConsumerWatchdog:
     def broker_is_back(self) -> bool:
         """Ask it, and say that this worker waits for it."""
         self.liveness.beat()
-        return broker_answers()
+        return _broker_answers()
 
     def stalled(self) -> bool:
         """Whether a message should have been received by now, had the broker one to give."""
-        if state.active_requests or time.monotonic() - self.received_at < STALLED_AFTER_S:
+        if state.active_requests or time.monotonic() - self.received_at < _STALLED_AFTER_S:
             return False
-        before = utc_now() - timedelta(seconds=STALLED_AFTER_S)
+        before = utc_now() - timedelta(seconds=_STALLED_AFTER_S)
         try:
             with self.ctx.database.reading() as session:
                 return any_due(session, before, self.kinds)
@@ -122,7 +120,7 @@ class ConsumerWatchdog:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def ticking(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
+def _ticking(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
     """A step of Celery's consumer that has its loop call ``ticked`` every second."""
 
     class Tick(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -130,7 +128,7 @@ def ticking(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
         timer: Any = None
 
         def start(self, consumer: Any) -> None:  # noqa: ANN401 - untyped
-            self.timer = consumer.timer.call_repeatedly(TICK_S, ticked)
+            self.timer = consumer.timer.call_repeatedly(_TICK_S, ticked)
 
         def stop(self, consumer: Any) -> None:  # noqa: ANN401, ARG002 - untyped
             if self.timer is not None:
@@ -139,11 +137,11 @@ def ticking(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
     return Tick
 
 
-def broker_answers() -> bool:
+def _broker_answers() -> bool:
     """Whether a connection can be made; without one, a restart would change nothing."""
     try:
-        with app.connection_for_read(connect_timeout=CONNECT_S) as connection:
-            connection.ensure_connection(max_retries=1, timeout=CONNECT_S)
+        with app.connection_for_read(connect_timeout=_CONNECT_S) as connection:
+            connection.ensure_connection(max_retries=1, timeout=_CONNECT_S)
     except Exception as error:  # noqa: BLE001 - each transport raises its own
         log.info("the broker does not answer", why=str(error))
         return False

@@ -20,15 +20,13 @@ from triage.queue.runner import Runner
 from triage.queue.sweeper import Sweeper
 from triage.store.work.overdue import due
 
-__all__ = ["Dispatcher", "slots_for"]
-
 log = structlog.get_logger(__name__)
 
-BUSY_EVERY_S: Final = 0.05
-IDLE_EVERY_S: Final = 0.5
+_BUSY_EVERY_S: Final = 0.05
+_IDLE_EVERY_S: Final = 0.5
 # This long after the last row it counts as idle.
-BUSY_FOR_S: Final = 2.0
-SWEEP_EVERY_S: Final = 1.0
+_BUSY_FOR_S: Final = 2.0
+_SWEEP_EVERY_S: Final = 1.0
 
 
 def slots_for(num_parsers: int) -> dict[WorkKind, int]:
@@ -69,7 +67,7 @@ class Dispatcher:
         while not self.runner.stopping.is_set():
             self.beat()
             busy = time.monotonic() < self.busy_until
-            if self.wake.wait(BUSY_EVERY_S if busy else IDLE_EVERY_S):
+            if self.wake.wait(_BUSY_EVERY_S if busy else _IDLE_EVERY_S):
                 self.wake.clear()
             try:
                 self._look()
@@ -87,7 +85,7 @@ class Dispatcher:
     def _look(self) -> None:
         """Sweep when it is time, then hand out what is due."""
         if time.monotonic() >= self.sweep_at:
-            self.sweep_at = time.monotonic() + SWEEP_EVERY_S
+            self.sweep_at = time.monotonic() + _SWEEP_EVERY_S
             self.sweeper.sweep()
         with self.changed:
             free = {kind: most - self.taken[kind] for kind, most in self.slots.items()}
@@ -99,7 +97,7 @@ class Dispatcher:
             # is being done then, and the next look is at the others.
             kinds = due(session, utc_now(), list(free), sum(free.values()))
         if kinds:
-            self.busy_until = time.monotonic() + BUSY_FOR_S
+            self.busy_until = time.monotonic() + _BUSY_FOR_S
         for kind, number in Counter(kinds).items():
             for _ in range(min(number, free[kind])):
                 with self.changed:

@@ -26,18 +26,16 @@ from triage.store.work.table import expire_owner
 from workers.beat import beat
 from workers.dispatcher import Dispatcher, slots_for
 
-__all__ = ["main"]
-
 log = structlog.get_logger(__name__)
 
 # Seconds that work in progress may go on: when asked to stop, and when the parent is gone.
-GRACE_S: Final = 15.0
-ORPHAN_GRACE_S: Final = 2.0
+_GRACE_S: Final = 15.0
+_ORPHAN_GRACE_S: Final = 2.0
 # A database that does not answer must not keep the process.
-RELEASE_S: Final = 3.0
+_RELEASE_S: Final = 3.0
 
 
-class Embedded:
+class _Embedded:
     """The process: a runner, a dispatcher with its threads, and an ear on the parent's pipe."""
 
     def __init__(self, settings: Settings, num_parsers: int) -> None:
@@ -72,8 +70,8 @@ class Embedded:
 
     def end(self) -> None:
         """Finish what can be finished soon, give the rest back, and end the process."""
-        grace_s = GRACE_S if os.getppid() == self.parent else ORPHAN_GRACE_S
-        last = threading.Timer(grace_s + RELEASE_S, os._exit, args=[1])
+        grace_s = _GRACE_S if os.getppid() == self.parent else _ORPHAN_GRACE_S
+        last = threading.Timer(grace_s + _RELEASE_S, os._exit, args=[1])
         last.daemon = True
         last.start()
         finished = self.dispatcher.stop(grace_s)
@@ -91,7 +89,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         own_scratch()
-        embedded = Embedded(settings, int(arguments[0]))
+        embedded = _Embedded(settings, int(arguments[0]))
         signal.signal(signal.SIGTERM, lambda *_: embedded.stopping.set())
         embedded.run()
     except TriageError as error:

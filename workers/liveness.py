@@ -19,12 +19,10 @@ from triage.errors import Refusal
 from triage.services.context import Context
 from triage.store.work import beats
 
-__all__ = ["Liveness"]
-
 log = structlog.get_logger(__name__)
 
 # Longer than any question to the database may take, and than a start on a busy machine.
-SILENT_S: Final = 180.0
+_SILENT_S: Final = 180.0
 
 
 class Liveness:
@@ -40,12 +38,12 @@ class Liveness:
         """Forget those of this machine that were killed, and beat."""
         with suppress(Refusal), self.ctx.database.writing() as session:
             names = beats.names_at(session, self.host)
-            beats.forget(session, [name for name in names if not lives(name)])
+            beats.forget(session, [name for name in names if not _lives(name)])
         self.beat()
 
     def beat(self) -> None:
         """It goes round: it may stand still for another three minutes, and no longer."""
-        faulthandler.dump_traceback_later(SILENT_S, exit=True)
+        faulthandler.dump_traceback_later(_SILENT_S, exit=True)
         if time.monotonic() - self.told_at < beats.BEAT_EVERY_S:
             return
         try:
@@ -63,7 +61,7 @@ class Liveness:
         faulthandler.cancel_dump_traceback_later()
 
 
-def lives(name: str) -> bool:
+def _lives(name: str) -> bool:
     """Whether the process of this name is there; on this machine."""
     try:
         os.kill(int(name.partition("@")[0].rpartition(" ")[2]), 0)

@@ -5,9 +5,7 @@ import os
 import sys
 from typing import Final
 
-__all__ = ["end_with_parent"]
-
-PR_SET_PDEATHSIG: Final = 1
+_PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent(signal_number: int, parent: int) -> None:
@@ -18,6 +16,6 @@ def end_with_parent(signal_number: int, parent: int) -> None:
     """
     if sys.platform != "linux":
         return
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number)
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal_number)
     if os.getppid() != parent:
         os._exit(0)

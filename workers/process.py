@@ -15,19 +15,17 @@ from triage.server.context import open_context
 from triage.server.work import open_readers, runner_of
 from triage.settings import load_settings
 
-__all__ = ["ShutdownRequested", "set_runner", "shut_down_on", "working"]
-
 log = structlog.get_logger(__name__)
 
 # Giving back what is held may take this long.
-RELEASE_S: Final = 4.0
+_RELEASE_S: Final = 4.0
 
 
 class ShutdownRequested(BaseException):
     """The process is to end now; what it holds goes back into the queue."""
 
 
-class CurrentRunner:
+class _CurrentRunner:
     """The runner of this process, and how many threads use it; a fork starts without one."""
 
     def __init__(self) -> None:
@@ -56,7 +54,7 @@ class CurrentRunner:
         return self.pid == os.getpid() and self.num_busy > 0
 
 
-_current: Final = CurrentRunner()
+_current: Final = _CurrentRunner()
 
 
 def set_runner(runner: Runner) -> None:
@@ -80,14 +78,14 @@ def working() -> Iterator[Runner]:
 
 def shut_down_on(signal_number: int) -> None:
     """From now on this signal makes the process give back what it holds, and end."""
-    signal.signal(signal_number, stop_now)
+    signal.signal(signal_number, _stop_now)
 
 
-def stop_now(signal_number: int, frame: object) -> None:  # noqa: ARG001 - the signal's form
+def _stop_now(signal_number: int, frame: object) -> None:  # noqa: ARG001 - the signal's form
     if not _current.is_busy:
         os._exit(0)
     # A database that does not answer must not keep the process; the leases run out then.
-    last = threading.Timer(RELEASE_S, os._exit, args=[1])
+    last = threading.Timer(_RELEASE_S, os._exit, args=[1])
     last.daemon = True
     last.start()
     raise ShutdownRequested

@@ -22,19 +22,17 @@ from triage.services.schema import check_schema
 from triage.settings import load_settings
 from workers.liveness import Liveness
 
-__all__ = ["main", "run"]
-
 log = structlog.get_logger(__name__)
 
-EVERY_S: Final = 1.0
+_EVERY_S: Final = 1.0
 # After SIGTERM, whatever it waits for.
-LAST_S: Final = 25.0
+_LAST_S: Final = 25.0
 
 
 def run(
     ctx: Context,
     stopping: threading.Event,
-    every_s: float = EVERY_S,
+    every_s: float = _EVERY_S,
     beat: Callable[[], None] = lambda: None,
 ) -> None:
     """Sweep until told to stop; a database that is away is tried again."""
@@ -57,7 +55,7 @@ def main() -> int:
 
     def stop(*_: object) -> None:
         stopping.set()
-        last = threading.Timer(LAST_S, os._exit, args=[1])
+        last = threading.Timer(_LAST_S, os._exit, args=[1])
         last.daemon = True
         last.start()
 

@@ -15,8 +15,6 @@ from triage.queue.wakeups import task_name
 from workers.app import app
 from workers.process import working
 
-__all__ = ["TASKS"]
-
 log = structlog.get_logger(__name__)
 
 
@@ -31,12 +29,12 @@ def run_one(kind: WorkKind) -> bool:
             return False
 
 
-def task_of(kind: WorkKind) -> object:
+def _task_of(kind: WorkKind) -> object:
     def task(*_row: int) -> None:  # messages of 0.1 named a row
         run_one(kind)
 
     return app.task(name=task_name(kind))(task)
 
 
-TASKS: Final = {kind: task_of(kind) for kind in WorkKind}
+TASKS: Final = {kind: _task_of(kind) for kind in WorkKind}
 """Each kind's task, as Celery has registered it."""

@@ -19,13 +19,11 @@ from triage.server.work import runner_of, sweeper_of
 from triage.services.context import Context
 from workers.dispatcher import Dispatcher, slots_for
 
-__all__ = ["WithoutBroker"]
-
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S: Final = 2.0
 # Work in progress may go on so long when the broker is back, or when the worker is to stop.
-GRACE_S: Final = 15.0
+_GRACE_S: Final = 15.0
 
 
 class WithoutBroker:
@@ -48,7 +46,7 @@ class WithoutBroker:
         threading.Thread(target=dispatcher.run, name="without-broker", daemon=True).start()
         while not stopping.wait(LOOK_EVERY_S) and not broker_is_back():
             pass
-        dispatcher.stop(GRACE_S)
+        dispatcher.stop(_GRACE_S)
         log.info("no longer working from the table", given_back=self.release())
 
     def release(self) -> int:

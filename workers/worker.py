@@ -37,17 +37,15 @@ from workers.process import set_runner, shut_down_on
 from workers.scheduler import run as sweep_until
 from workers.without_broker import WithoutBroker
 
-__all__ = ["main"]
-
 log = structlog.get_logger(__name__)
 
 # Seconds that work in progress may go on after SIGTERM; `docker stop` is given more.
-GRACE_S: Final = 20.0
-ORPHAN_GRACE_S: Final = 2.0
-LAST_WORD_S: Final = 3.0
+_GRACE_S: Final = 20.0
+_ORPHAN_GRACE_S: Final = 2.0
+_LAST_WORD_S: Final = 3.0
 
 
-class Worker:
+class _Worker:
     """One ``triage worker``: a master with processes, or with threads."""
 
     def __init__(self, settings: Settings, arguments: argparse.Namespace) -> None:
@@ -69,7 +67,7 @@ class Worker:
 
     def run(self) -> int:
         """Work until told to stop; the exit status."""
-        signals.setup_logging.connect(leave_logging, weak=False)
+        signals.setup_logging.connect(_leave_logging, weak=False)
         signals.worker_shutting_down.connect(self.begin_stop, weak=False)
         if self.runner is not None:
             set_runner(self.runner)
@@ -126,8 +124,8 @@ class Worker:
         if self.runner is not None:
             self.runner.stopping.set()
         orphan = self.is_child and os.getppid() != self.parent
-        grace_s = ORPHAN_GRACE_S if orphan else GRACE_S
-        for after_s, action in ((grace_s, self.stop_now), (grace_s + LAST_WORD_S, give_up)):
+        grace_s = _ORPHAN_GRACE_S if orphan else _GRACE_S
+        for after_s, action in ((grace_s, self.stop_now), (grace_s + _LAST_WORD_S, _give_up)):
             timer = threading.Timer(after_s, action)
             timer.daemon = True
             timer.start()
@@ -143,11 +141,11 @@ class Worker:
             os.kill(process.pid, signal.SIGTERM)
 
 
-def give_up() -> None:
+def _give_up() -> None:
     os._exit(1)
 
 
-def leave_logging(**_: object) -> None:
+def _leave_logging(**_: object) -> None:
     """Celery sets up no logs of its own when somebody listens to this signal."""
 
 
@@ -162,16 +160,16 @@ def main(arguments: list[str]) -> int:
     try:
         settings = load_settings()
         configure_logging(settings)
-        check_broker(settings)
+        _check_broker(settings)
         check_schema(settings)
         own_scratch()
-        return Worker(settings, options).run()
+        return _Worker(settings, options).run()
     except TriageError as error:
         sys.stderr.write(f"triage: {error}\n")
         return 2
 
 
-def check_broker(settings: Settings) -> None:
+def _check_broker(settings: Settings) -> None:
     if settings.embedded_broker:
         raise UsageError(
             "TRIAGE_BROKER_URL is memory://, whose worker is the child of `triage serve`;"

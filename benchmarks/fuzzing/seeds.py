@@ -11,41 +11,39 @@ import zstandard
 
 from benchmarks.fuzzing.shared import LARGEST
 
-__all__ = ["TARGETS", "of"]
-
 # `file`: a file as it lies; `packed`: one that is compressed or an archive; `extract`: what a
 # reader gives back; `answer`: a stored answer; `redact`: secrets; `job`: job.json.
 TARGETS: Final = ("file", "packed", "extract", "answer", "redact", "job")
-INCIDENTS: Final = Path(__file__).resolve().parents[2] / "tests" / "incidents"
-PACKED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7z", b"PK")
-SMALL: Final = 16 << 10
+_INCIDENTS: Final = Path(__file__).resolve().parents[2] / "tests" / "incidents"
+_PACKED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7z", b"PK")
+_SMALL: Final = 16 << 10
 
 
 def of(target: str) -> Iterator[bytes]:
     """The inputs that this target begins with."""
     if target == "packed":
-        for data in plain():
-            yield from packings(data[:SMALL])
-        yield from (data for data in hostile() if is_packed(data))
+        for data in _plain():
+            yield from _packings(data[:_SMALL])
+        yield from (data for data in _hostile() if _is_packed(data))
     elif target == "job":
-        yield from (path.read_bytes() for path in INCIDENTS.rglob("job.json"))
+        yield from (path.read_bytes() for path in _INCIDENTS.rglob("job.json"))
     elif target in ("extract", "answer"):
-        yield from stored(target)
+        yield from _stored(target)
     else:
-        yield from plain()
-        yield from (data for data in hostile() if not is_packed(data))
+        yield from _plain()
+        yield from (data for data in _hostile() if not _is_packed(data))
 
 
-def plain() -> Iterator[bytes]:
+def _plain() -> Iterator[bytes]:
     from tests.formats.examples import EXAMPLES
 
     yield from (text.encode("latin-1") for text in EXAMPLES.values())
-    for path in sorted(INCIDENTS.rglob("*")):
+    for path in sorted(_INCIDENTS.rglob("*")):
         if path.is_file() and path.stat().st_size < LARGEST:
-            yield path.read_bytes()[:SMALL]
+            yield path.read_bytes()[:_SMALL]
 
 
-def hostile() -> Iterator[bytes]:
+def _hostile() -> Iterator[bytes]:
     from tests.hostile.inputs import everything
 
     for one in everything():
@@ -53,11 +51,11 @@ def hostile() -> Iterator[bytes]:
             yield data
 
 
-def is_packed(data: bytes) -> bool:
-    return data.startswith(PACKED) or data[257:262] == b"ustar"
+def _is_packed(data: bytes) -> bool:
+    return data.startswith(_PACKED) or data[257:262] == b"ustar"
 
 
-def packings(data: bytes) -> Iterator[bytes]:
+def _packings(data: bytes) -> Iterator[bytes]:
     yield gzip.compress(data, mtime=0)
     yield zstandard.compress(data)
     out = io.BytesIO()
@@ -69,7 +67,7 @@ def packings(data: bytes) -> Iterator[bytes]:
     yield out.getvalue()
 
 
-def stored(target: str) -> Iterator[bytes]:
+def _stored(target: str) -> Iterator[bytes]:
     """The plain bytes inside of stored extracts or answers; the child packs them again."""
     import triage
     from triage.domain.answer_wire import answer_to_bytes
@@ -78,7 +76,7 @@ def stored(target: str) -> Iterator[bytes]:
     from triage.parsers.files.inputs import find_inputs
 
     extractor = Extractor()
-    for folder in sorted(INCIDENTS.iterdir())[:12]:
+    for folder in sorted(_INCIDENTS.iterdir())[:12]:
         if target == "answer":
             every = [answer_to_bytes(triage.analyze(folder).answer)]
         else:

@@ -20,14 +20,12 @@ from triage.parsers.redact.redact import Redactor
 from triage.report import evidence_rows, study_of
 from triage.sandbox.warm_up import warm_up
 
-__all__ = ["target"]
-
-Read = Callable[[bytes], None]
+_Read = Callable[[bytes], None]
 # What readers share grows with what they have read.
-RENEW_AFTER: Final = 2000
+_RENEW_AFTER: Final = 2000
 
 
-class MemoryPath:
+class _MemoryPath:
     """A file that is nowhere, as readers open one: the confined child can write none."""
 
     def __init__(self, data: bytes) -> None:
@@ -40,11 +38,11 @@ class MemoryPath:
     def read_bytes(self) -> bytes:
         return self.data
 
-    def stat(self) -> "MemoryPath":
+    def stat(self) -> "_MemoryPath":
         return self
 
 
-class FileReader:
+class _FileReader:
     """A file is read or refused, never raised over, and what comes of it can be kept and used."""
 
     def __init__(self) -> None:
@@ -55,9 +53,9 @@ class FileReader:
 
     def __call__(self, data: bytes) -> None:
         self.num_read += 1
-        if self.num_read % RENEW_AFTER == 0:
+        if self.num_read % _RENEW_AFTER == 0:
             self.extractor = Extractor()
-        path = cast(Path, MemoryPath(data))
+        path = cast(Path, _MemoryPath(data))
         name = "nodes/n3/comm_lib_trace_rank_5"
         (extract,) = self.extractor.extract([InputFile(path, name, len(data))])
         packed = pack(extract)
@@ -68,7 +66,7 @@ class FileReader:
         study_of([again], parse_job(b"{}")[0])
 
 
-def read_extract(data: bytes) -> None:
+def _read_extract(data: bytes) -> None:
     """A stored extract is read, or is Corrupt; what was read can be analysed."""
     try:
         extract = unpack(data[:4] + zstandard.compress(data[4:], 1))
@@ -77,7 +75,7 @@ def read_extract(data: bytes) -> None:
     pack(extract)
 
 
-def read_answer(data: bytes) -> None:
+def _read_answer(data: bytes) -> None:
     """A stored answer is read, or is Corrupt."""
     try:
         answer_from_bytes(data[:4] + zstandard.compress(data[4:], 1))
@@ -85,7 +83,7 @@ def read_answer(data: bytes) -> None:
         return
 
 
-def read_redacted(data: bytes) -> None:
+def _read_redacted(data: bytes) -> None:
     """Secrets go; lines stay."""
     redactor = Redactor()
     out = redactor.feed(data[: len(data) // 2]) + redactor.feed(data[len(data) // 2 :])
@@ -94,15 +92,16 @@ def read_redacted(data: bytes) -> None:
     assert whole.feed(data) + whole.finish() == out, "it depends on where the pieces are cut"
 
 
-def read_job(data: bytes) -> None:
+def _read_job(data: bytes) -> None:
     """Facts are read, or said to be none."""
     parse_job(data)
 
 
-def target(name: str) -> Read:
+def target(name: str) -> _Read:
     """The call of this name; everything is compiled already."""
     if name in ("file", "packed"):
-        return FileReader()
+        return _FileReader()
     return {
-        "extract": read_extract, "answer": read_answer, "redact": read_redacted, "job": read_job,
+        "extract": _read_extract, "answer": _read_answer, "redact": _read_redacted,
+        "job": _read_job,
     }[name]  # fmt: skip

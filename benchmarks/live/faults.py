@@ -25,8 +25,6 @@ from typing import NamedTuple
 import torch
 import torch.distributed as dist
 
-__all__ = ["FAULTS", "Fault", "Job"]
-
 
 class Fault(NamedTuple):
     """``where`` it is met: start, loader, step, after. ``expected`` is a function's name."""
@@ -36,23 +34,23 @@ class Fault(NamedTuple):
     everybody: bool = False
 
 
-def read_shard(job: "Job") -> None:
+def _read_shard(job: "Job") -> None:
     """The file system does not answer."""
     with open(job.fifo()) as file:
         file.read()
 
 
-def open_index(job: "Job") -> None:
+def _open_index(job: "Job") -> None:
     """Another process holds the lock of the index for ever."""
     with open(job.locked()) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def stop_worker(_job: "Job") -> None:
+def _stop_worker(_job: "Job") -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def next_batch(_job: "Job") -> None:
+def _next_batch(_job: "Job") -> None:
     """The producer of a prefetcher has gone and said nothing."""
     waiting: queue.Queue[int] = queue.Queue(2)
 
@@ -65,19 +63,19 @@ def next_batch(_job: "Job") -> None:
         waiting.get()
 
 
-def update_metrics(_job: "Job") -> None:
+def _update_metrics(_job: "Job") -> None:
     """A lock that is taken twice."""
     lock = threading.Lock()
     with lock, lock:
         pass
 
 
-def native_augment(_job: "Job") -> None:
+def _native_augment(_job: "Job") -> None:
     """A library in C that does not give the interpreter's lock back."""
     ctypes.PyDLL(None).usleep(2_000_000_000)
 
 
-def background_decode(_job: "Job") -> None:
+def _background_decode(_job: "Job") -> None:
     """Another thread holds the interpreter's lock in C; the main thread waits for it."""
 
     def decode_in_c() -> None:
@@ -87,14 +85,14 @@ def background_decode(_job: "Job") -> None:
     time.sleep(5)
 
 
-def pack_sequences(_job: "Job") -> None:
+def _pack_sequences(_job: "Job") -> None:
     """A loop that does not come to its end."""
     rest = 7
     while rest:
         rest = (rest * 3 + 1) % 5 or 7
 
 
-def collect_garbage(_job: "Job") -> None:
+def _collect_garbage(_job: "Job") -> None:
     """The garbage collector runs through what a callback makes anew."""
 
     def finalize_all(_phase: str, _info: dict[str, int]) -> None:
@@ -105,20 +103,20 @@ def collect_garbage(_job: "Job") -> None:
     gc.collect()
 
 
-def receive_signal(_job: "Job") -> None:
+def _receive_signal(_job: "Job") -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def end_at_once(_job: "Job") -> None:
+def _end_at_once(_job: "Job") -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def save_checkpoint(job: "Job") -> None:
+def _save_checkpoint(job: "Job") -> None:
     """The checkpoint's store takes nothing any more."""
     torch.save({"model": torch.ones(1 << 20)}, job.fifo())
 
 
-def wait_for_retry(_job: "Job") -> None:
+def _wait_for_retry(_job: "Job") -> None:
     """An exception was swallowed, and the rank waits to try again."""
     try:
         raise RuntimeError("CUDA out of memory")
@@ -127,34 +125,34 @@ def wait_for_retry(_job: "Job") -> None:
             time.sleep(30)
 
 
-def augment_slowly(_job: "Job") -> None:
+def _augment_slowly(_job: "Job") -> None:
     """Late in every step, and never stuck."""
     time.sleep(1.5)
 
 
-def wait_for_signal(_job: "Job") -> None:
+def _wait_for_signal(_job: "Job") -> None:
     """All wait for a key that nobody sets."""
     dist.distributed_c10d._get_default_store().wait(["go"])
 
 
-def maintenance_window(_job: "Job") -> None:
+def _maintenance_window(_job: "Job") -> None:
     """All sleep."""
     time.sleep(3600)
 
 
-def shutdown_writers(_job: "Job") -> None:
+def _shutdown_writers(_job: "Job") -> None:
     """The rank thinks that the job is over and waits for a thread that writes."""
     writer = threading.Thread(target=threading.Event().wait, name="writer", daemon=True)
     writer.start()
     writer.join()
 
 
-def prepare_data(_job: "Job") -> None:
+def _prepare_data(_job: "Job") -> None:
     """Never comes to the rendezvous."""
     time.sleep(3600)
 
 
-def log_metrics(_job: "Job") -> None:
+def _log_metrics(_job: "Job") -> None:
     """Whoever reads the log has stopped reading."""
     _, full = os.pipe()
     logger = logging.getLogger("metrics")
@@ -163,7 +161,7 @@ def log_metrics(_job: "Job") -> None:
         logger.error("x" * 4096)
 
 
-def load_plugin(job: "Job") -> None:
+def _load_plugin(job: "Job") -> None:
     """An import in another thread never ends; the main thread waits for its lock."""
     (job.folder / "slow_plugin.py").write_text(f"open({str(job.fifo())!r}).read()\n")
     sys.path.insert(0, str(job.folder))
@@ -176,33 +174,33 @@ def load_plugin(job: "Job") -> None:
     __import__("slow_plugin")
 
 
-def ask_user(_job: "Job") -> None:
+def _ask_user(_job: "Job") -> None:
     """A question that nobody sees."""
     reader, _ = os.pipe()
     sys.stdin = os.fdopen(reader)
     input("continue? ")
 
 
-def inspect_batch(_job: "Job") -> None:
+def _inspect_batch(_job: "Job") -> None:
     """A breakpoint that somebody forgot."""
     reader, _ = os.pipe()
     pdb.Pdb(stdin=os.fdopen(reader), stdout=sys.stdout).set_trace()
     time.sleep(0)
 
 
-def convert_shard(_job: "Job") -> None:
+def _convert_shard(_job: "Job") -> None:
     """A command that does not end."""
     subprocess.run(["sleep", "3600"], check=True)
 
 
-def download_tokenizer(_job: "Job") -> None:
+def _download_tokenizer(_job: "Job") -> None:
     """A server that takes the request and answers nothing."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     urllib.request.urlopen(f"http://127.0.0.1:{port}/tokenizer.json").read()
 
 
-def count_samples(_job: "Job") -> None:
+def _count_samples(_job: "Job") -> None:
     """A lock of several processes whose owner has died."""
     lock = multiprocessing.Lock()
     if os.fork() == 0:
@@ -213,7 +211,7 @@ def count_samples(_job: "Job") -> None:
         pass
 
 
-def sync_extra(_job: "Job") -> None:
+def _sync_extra(_job: "Job") -> None:
     """A collective that the others do not call."""
     dist.broadcast(torch.ones(128), src=(dist.get_rank() + 1) % dist.get_world_size())
 
@@ -251,7 +249,7 @@ FAULTS = {
     "symmetric_sleep": Fault("step", "maintenance_window", everybody=True),
 }
 # The rest is gone with its connections; peers that wait by the store stay.
-BY_STORE = ("sigkill",)
+_BY_STORE = ("sigkill",)
 
 
 class Job:
@@ -267,7 +265,7 @@ class Job:
     def meet(self, where: str) -> None:
         """The fault, where this is its place and this rank is its."""
         what = FAULTS[self.fault]
-        if self.fault in BY_STORE and where == "step":
+        if self.fault in _BY_STORE and where == "step":
             self.rendezvous_by_store()
         if where != what.where or not (what.everybody or self.rank == self.culprit):
             return

@@ -19,8 +19,6 @@ from itertools import pairwise
 from benchmarks.replay.operations import Kind, Planes, StageOp
 from triage.errors import UsageError
 
-__all__ = ["Graph", "Rendezvous", "graph_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
@@ -42,7 +40,7 @@ class Graph:
 
 def graph_of(planes: Planes) -> Graph:
     """The graph of one step. Raises :class:`UsageError` for a schedule that is not understood."""
-    builder = Builder(planes)
+    builder = _Builder(planes)
     for stage in range(planes.num_stages):
         builder.streams(stage)
         builder.transfers(stage)
@@ -54,10 +52,10 @@ def graph_of(planes: Planes) -> Graph:
         for node in meeting.nodes:
             meets[node] = number
     waits_for = [sorted(builder.waits_for[node]) for node in range(len(planes.nodes))]
-    return Graph(waits_for, builder.meetings, order_of(waits_for, meets))
+    return Graph(waits_for, builder.meetings, _order_of(waits_for, meets))
 
 
-class Builder:
+class _Builder:
     """Collects the edges, stage by stage."""
 
     def __init__(self, planes: Planes) -> None:
@@ -206,7 +204,7 @@ class Builder:
                 self.meetings.append(Rendezvous(tuple(nodes), of_all_replicas=everywhere))
 
 
-def order_of(waits_for: list[list[int]], meets: list[int]) -> list[int]:
+def _order_of(waits_for: list[list[int]], meets: list[int]) -> list[int]:
     """Nodes and meetings so that each comes behind all that it waits for.
 
     A meeting stands for all its nodes. Raises :class:`UsageError` where they wait in a circle.

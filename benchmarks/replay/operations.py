@@ -19,8 +19,6 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Kind", "OperationTable", "Planes", "StageOp", "planes_of"]
-
 OperationTable: TypeAlias = "Mapping[str, NDArray[Any]] | pd.DataFrame"
 
 COLUMNS: Final = ("dp_rank", "stage", "step", "optype", "start_ts", "duration", "seq_id", "gmc")
@@ -97,9 +95,9 @@ def planes_of(table: "OperationTable") -> Planes:
     if not len(table["optype"]):
         raise UsageError("a table with no operation in it")
     kinds, kind = np.unique(np.asarray(table["optype"]).astype(str), return_inverse=True)
-    steps, step = np.unique(whole(table["step"]), return_inverse=True)
-    replicas, replica = np.unique(whole(table["dp_rank"]), return_inverse=True)
-    key = np.stack([kind, whole(table["seq_id"]), whole(table["stage"])])
+    steps, step = np.unique(_whole(table["step"]), return_inverse=True)
+    replicas, replica = np.unique(_whole(table["dp_rank"]), return_inverse=True)
+    key = np.stack([kind, _whole(table["seq_id"]), _whole(table["stage"])])
     keys, node = np.unique(key, axis=1, return_inverse=True)
     node = node.reshape(-1)
     shape = keys.shape[1], len(steps), len(replicas)
@@ -116,12 +114,12 @@ def planes_of(table: "OperationTable") -> Planes:
         raise UsageError("a table of operations has times that are no times")
     start -= start.min(axis=(0, 2), keepdims=True)
     chunk = np.zeros(shape[0], np.int64)
-    chunk[node] = whole(table["gmc"])
+    chunk[node] = _whole(table["gmc"])
     nodes = [
         StageOp(str(kinds[k]), int(number), int(stage)) for k, number, stage in keys.T.tolist()
     ]
     return Planes(nodes, start, start + lasted, chunk, steps.astype(np.int64))
 
 
-def whole(values: object) -> NDArray[np.int64]:
+def _whole(values: object) -> NDArray[np.int64]:
     return np.asarray(values).astype(np.int64)

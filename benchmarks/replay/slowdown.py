@@ -14,10 +14,8 @@ from benchmarks.replay.graph import Graph, graph_of
 from benchmarks.replay.operations import Kind, OperationTable, Planes, planes_of
 from triage.domain.arrays import F64, Flags
 
-__all__ = ["WhatIf", "what_if"]
-
 # Clocks of workers agree this well, in seconds: what ends before it began by more took no time.
-CLOCKS_S: Final = 0.01
+_CLOCKS_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +40,18 @@ def what_if(table: OperationTable) -> WhatIf:
     """The slowdown of a table of operations (see :func:`planes_of` for columns and errors)."""
     planes = planes_of(table)
     graph = graph_of(planes)
-    own = own_times(planes, graph)
-    ideal = ideal_times(planes, own)
-    ideal_s = replay(planes, graph, ideal)
+    own = _own_times(planes, graph)
+    ideal = _ideal_times(planes, own)
+    ideal_s = _replay(planes, graph, ideal)
 
     def kept(where: Flags) -> float:
         """A step if ``where`` keeps its own times, over one in the ideal."""
-        return replay(planes, graph, np.where(where, own, ideal)) / ideal_s
+        return _replay(planes, graph, np.where(where, own, ideal)) / ideal_s
 
     stage = planes.stage_of()[:, None, None]
     replica = np.arange(planes.num_replicas)[None, None, :]
     kinds = np.array([node.kind for node in planes.nodes])[:, None, None]
-    step_s = replay(planes, graph, own)
+    step_s = _replay(planes, graph, own)
     stages, replicas = range(planes.num_stages), range(planes.num_replicas)
     return WhatIf(
         slowdown=step_s / ideal_s,
@@ -68,18 +66,18 @@ def what_if(table: OperationTable) -> WhatIf:
     )
 
 
-def own_times(planes: Planes, graph: Graph) -> F64:
+def _own_times(planes: Planes, graph: Graph) -> F64:
     """What each operation took itself: of a meeting, from the start of its last member on."""
     own = planes.end - planes.start
     for meeting in graph.meetings:
         nodes = list(meeting.nodes)
-        begun = latest(planes.start[nodes], everywhere=meeting.of_all_replicas)
+        begun = _latest(planes.start[nodes], everywhere=meeting.of_all_replicas)
         took = planes.end[nodes] - begun
-        own[nodes] = np.where(took <= -CLOCKS_S, 0.0, took)
+        own[nodes] = np.where(took <= -_CLOCKS_S, 0.0, took)
     return own
 
 
-def ideal_times(planes: Planes, own: F64) -> F64:
+def _ideal_times(planes: Planes, own: F64) -> F64:
     """The same time for all operations of a kind."""
     ideal = np.empty_like(own)
     kinds = np.array([node.kind for node in planes.nodes])
@@ -90,7 +88,7 @@ def ideal_times(planes: Planes, own: F64) -> F64:
     return ideal
 
 
-def replay(planes: Planes, graph: Graph, times: F64) -> float:
+def _replay(planes: Planes, graph: Graph, times: F64) -> float:
     """How long a step takes in the mean if operations take ``times`` [node, step, replica]."""
     end = np.zeros_like(times)
     begun = np.zeros(times.shape[1:])
@@ -104,13 +102,13 @@ def replay(planes: Planes, graph: Graph, times: F64) -> float:
             ]
         )
         if meeting is not None:
-            starts = latest(starts, everywhere=meeting.of_all_replicas)
+            starts = _latest(starts, everywhere=meeting.of_all_replicas)
         end[nodes] = starts + times[nodes]
     last = [k for k, node in enumerate(planes.nodes) if node.kind == Kind.OPTIMIZER]
     return float(end[last].max(axis=(0, 2)).mean())
 
 
-def latest(starts: F64, *, everywhere: bool) -> F64:
+def _latest(starts: F64, *, everywhere: bool) -> F64:
     """The latest of some starts [node, step, replica], of each replica or of all."""
     found: F64 = starts.max(axis=(0, 2) if everywhere else 0, keepdims=True)
     return found

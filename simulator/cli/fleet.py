@@ -12,8 +12,6 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     from simulator.fleet.wish import FleetWish
 
-__all__ = ["HELP", "SHORT_HELP", "FleetLikeness", "simulate", "simulated_files"]
-
 SHORT_HELP = "A fleet with a known truth, as files to import."
 HELP = """
 Write the record of a simulated fleet: runs, outages, inventory, parts, tickets.
@@ -28,9 +26,9 @@ Examples:
   triage fleet report --since 2025-01-01T00:00:00Z \\
       --until 2025-06-30T00:00:00Z
 """
-RFC3339 = "%Y-%m-%dT%H:%M:%SZ"
-MOST_NODE_DAYS = 2_000_000
-BEGIN = datetime(2025, 1, 1)  # noqa: DTZ001 - typer reads dates without a zone
+_RFC3339 = "%Y-%m-%dT%H:%M:%SZ"
+_MOST_NODE_DAYS = 2_000_000
+_BEGIN = datetime(2025, 1, 1)  # noqa: DTZ001 - typer reads dates without a zone
 
 
 class FleetLikeness(StrEnum):
@@ -60,7 +58,7 @@ def simulate(
     first_day: Annotated[
         datetime,
         typer.Option("--since", formats=["%Y-%m-%d"], help="The first day of the record, in UTC."),
-    ] = BEGIN,
+    ] = _BEGIN,
     again_times: Annotated[
         float,
         typer.Option(
@@ -98,10 +96,10 @@ def simulated_files(wish: "FleetWish", folder: Path, first_day: datetime | None 
     from simulator.fleet.files import truth_path, write_fleet
     from simulator.fleet.fleet import simulate_fleet
 
-    first_day = first_day or BEGIN.replace(tzinfo=UTC)
-    if wish.nodes * wish.days > MOST_NODE_DAYS:
+    first_day = first_day or _BEGIN.replace(tzinfo=UTC)
+    if wish.nodes * wish.days > _MOST_NODE_DAYS:
         raise UsageError(
-            f"{wish.nodes * wish.days:,.0f} node-days are more than {MOST_NODE_DAYS:,}"
+            f"{wish.nodes * wish.days:,.0f} node-days are more than {_MOST_NODE_DAYS:,}"
         )
     fleet = simulate_fleet(wish)
     written = write_fleet(fleet, wish, folder, first_day)
@@ -112,5 +110,5 @@ def simulated_files(wish: "FleetWish", folder: Path, first_day: datetime | None 
         f" {', '.join(file.name for file in written)}"
         f"\nthe truth is in {truth_path(folder)}"
         f"\ntriage fleet import {folder}/*.csv"
-        f"\ntriage fleet report --since {first_day:{RFC3339}} --until {last:{RFC3339}}"
+        f"\ntriage fleet report --since {first_day:{_RFC3339}} --until {last:{_RFC3339}}"
     )

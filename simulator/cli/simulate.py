@@ -13,8 +13,6 @@ from triage.errors import TriageError, UsageError
 if TYPE_CHECKING:
     from simulator import Truth
 
-__all__ = ["HELP", "simulate"]
-
 HELP = """
 Write a simulated job with a known fault, for drills.
 
@@ -32,8 +30,8 @@ Examples:
   triage simulate --campaign llama3 --count 20 --out drills/
 """
 
-WRONG_USAGE = 2
-WIDTH = 80
+_WRONG_USAGE = 2
+_WIDTH = 80
 
 
 def _option(metavar: str, sentence: str) -> Any:  # noqa: ANN401 - typer's own type
@@ -157,7 +155,7 @@ def simulate(
         out = Path(kind)
     if out is None or (kind is None and campaign is None):
         print("triage simulate: give what to simulate and --out DIR", file=sys.stderr)
-        raise typer.Exit(WRONG_USAGE)
+        raise typer.Exit(_WRONG_USAGE)
     try:
         if campaign is not None:
             if campaign != "llama3":
@@ -244,10 +242,10 @@ def simulate(
             )
     except TriageError as error:
         print(f"triage simulate: {error}", file=sys.stderr)
-        raise typer.Exit(WRONG_USAGE) from error
+        raise typer.Exit(_WRONG_USAGE) from error
     except OSError as error:
         print(f"triage simulate: cannot write {out}: {error.strerror}", file=sys.stderr)
-        raise typer.Exit(WRONG_USAGE) from error
+        raise typer.Exit(_WRONG_USAGE) from error
     print(_summary(truth, out, dumps=dumps))
 
 
@@ -294,8 +292,8 @@ def _list() -> None:
 
     print("kinds of fault, dumps alone:")
     for kind in KINDS.values():
-        print("\n".join(wrap(kind.about, WIDTH, first=f"  {kind.name:<18}")))
+        print("\n".join(wrap(kind.about, _WIDTH, first=f"  {kind.name:<18}")))
     print("scenarios, whole incidents (a category's name gives one of its scenarios):")
     for scenario in SCENARIOS.values():
         first = f"  {scenario.name:<18} {scenario.category:<18}"
-        print("\n".join(wrap(scenario.about, WIDTH, first=first)))
+        print("\n".join(wrap(scenario.about, _WIDTH, first=first)))

@@ -10,15 +10,13 @@ from simulator.fleet.places import NODES_OF_RACK, SimulatedPlaces
 from simulator.fleet.wish import FaultModel, FleetWish
 from triage.fleet.domain.cause import OutageCause
 
-__all__ = ["Burst", "bursts_of"]
-
-SMALLEST: Final = 3
-LARGEST: Final = 23
-MAINTENANCE_DAYS: Final = 0.4
+_SMALLEST: Final = 3
+_LARGEST: Final = 23
+_MAINTENANCE_DAYS: Final = 0.4
 # How often all nodes of a burst come back at one time: one part is waited for.
-TOGETHER: Final = 0.5
+_TOGETHER: Final = 0.5
 # (how often, its cause and how much of it, in one rack or anywhere)
-KINDS: Final = (
+_KINDS: Final = (
     (0.40, OutageCause.FAILED_TEST, 0.9, False),
     (0.20, OutageCause.POWER, 0.5, True),
     (0.10, OutageCause.COOLING, 0.9, True),
@@ -62,38 +60,38 @@ def bursts_of(
         if day >= wish.days:
             return
         if chance.random() * both < repairs:
-            maintained = group_of(ordinary, 2 * NODES_OF_RACK, chance, together=True)
-            yield Burst(day, day + MAINTENANCE_DAYS, 0.0, None, (), (), maintained)
+            maintained = _group_of(ordinary, 2 * NODES_OF_RACK, chance, together=True)
+            yield Burst(day, day + _MAINTENANCE_DAYS, 0.0, None, (), (), maintained)
         elif accepted(day):
-            yield burst_at(day, ordinary, size, largest, chance)
+            yield _burst_at(day, ordinary, size, largest, chance)
 
 
-def burst_at(
+def _burst_at(
     day: float,
     ordinary: "np.ndarray[tuple[int], np.dtype[np.int64]]",
     mean: float,
     largest: int,
     chance: np.random.Generator,
 ) -> Burst:
-    shares = np.array([share for share, _, _, _ in KINDS])
-    kind = int(chance.choice(len(KINDS), p=shares / shares.sum()))
-    _, cause, part, of_rack = KINDS[kind]
-    rest = max(mean - SMALLEST, 0.0)
-    size = SMALLEST + int(chance.geometric(1 / (1 + rest))) - 1
-    size = min(size, LARGEST, largest)
+    shares = np.array([share for share, _, _, _ in _KINDS])
+    kind = int(chance.choice(len(_KINDS), p=shares / shares.sum()))
+    _, cause, part, of_rack = _KINDS[kind]
+    rest = max(mean - _SMALLEST, 0.0)
+    size = _SMALLEST + int(chance.geometric(1 / (1 + rest))) - 1
+    size = min(size, _LARGEST, largest)
     after = cause is OutageCause.FAILED_TEST
-    maintained = group_of(ordinary, 2 * NODES_OF_RACK, chance, together=True) if after else ()
+    maintained = _group_of(ordinary, 2 * NODES_OF_RACK, chance, together=True) if after else ()
     among = np.array(maintained) if after else ordinary
-    nodes = group_of(among, size, chance, together=of_rack)
-    begins = day + MAINTENANCE_DAYS if after else day
+    nodes = _group_of(among, size, chance, together=of_rack)
+    begins = day + _MAINTENANCE_DAYS if after else day
     spread = 0.02 if after else 0.4
     waits = 2.5 * float(chance.weibull(0.6))
-    end = begins + spread + waits if chance.random() < TOGETHER else None
+    end = begins + spread + waits if chance.random() < _TOGETHER else None
     causes = tuple(cause if chance.random() < part else None for _ in nodes)
     return Burst(day, begins, spread, end, nodes, causes, maintained)
 
 
-def group_of(
+def _group_of(
     nodes: "np.ndarray[tuple[int], np.dtype[np.int64]]",
     size: int,
     chance: np.random.Generator,

@@ -10,11 +10,9 @@ from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import Accusation, Accusations, Interruptions, Outages, Runs
 
-__all__ = ["DAY_NS", "Columns", "OutageRow"]
-
 DAY_NS: Final = 86_400 * 10**9
-GPUS_PER_NODE: Final = 8
-Ints = npt.NDArray[np.int64]
+_GPUS_PER_NODE: Final = 8
+_Ints = npt.NDArray[np.int64]
 
 
 class OutageRow(NamedTuple):
@@ -35,14 +33,14 @@ class Columns:
     def __init__(self) -> None:
         self.start: list[float] = []
         self.end: list[float] = []
-        self.nodes: list[Ints] = []
+        self.nodes: list[_Ints] = []
         self.interrupted: list[bool] = []
         self.stops: list[tuple[float, int, Category, int | None]] = []
         self.accused: list[Accusation] = []
         self.outages: list[OutageRow] = []
         self.planned: set[int] = set()
 
-    def add_run(self, start: float, end: float, nodes: Ints, *, interrupted: bool) -> int:
+    def add_run(self, start: float, end: float, nodes: _Ints, *, interrupted: bool) -> int:
         """A run; its number."""
         self.start.append(start)
         self.end.append(end)
@@ -68,7 +66,7 @@ class Columns:
         stop = len(self.stops) - 1
         self.accused.append(Accusation(stop, node, position, score, convicted, category, part))
 
-    def accuse_all(self, nodes: Ints, score: float, category: Category) -> None:
+    def accuse_all(self, nodes: _Ints, score: float, category: Category) -> None:
         """A tie, in the order given."""
         for position, node in enumerate(nodes.tolist(), start=1):
             self.accuse(node, position, score, category)
@@ -82,7 +80,7 @@ class Columns:
     ) -> tuple[Runs, Interruptions, Accusations, Outages, list[int | None]]:
         """The columns by time, and the culprit of each interruption."""
 
-        def ns(values: list[float]) -> Ints:
+        def ns(values: list[float]) -> _Ints:
             clipped = np.minimum(np.array(values, dtype=np.float64), days)
             return since_ns + np.round(clipped * DAY_NS).astype(np.int64)
 
@@ -96,7 +94,7 @@ class Columns:
             start_ns=ns(self.start)[by_start],
             end_ns=ns(self.end)[by_start],
             num_nodes=num_nodes,
-            num_gpus=num_nodes * GPUS_PER_NODE,
+            num_gpus=num_nodes * _GPUS_PER_NODE,
             interrupted=interrupted,
             planned=np.array([run in self.planned for run in by_start.tolist()], dtype=bool),
             node_at=np.concatenate(([0], np.cumsum(num_nodes, dtype=np.int64))),

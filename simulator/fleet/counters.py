@@ -11,8 +11,6 @@ from simulator.fleet.wish import FaultModel, FleetWish
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.columns import CounterDays, Floats
 
-__all__ = ["COUNTERS", "counters_of"]
-
 COUNTERS: Final = {
     "ecc_corrected_growth": frozenset({OutageCause.GPU}),
     "link_recovery_growth": frozenset({OutageCause.CABLE, OutageCause.NIC}),
@@ -20,10 +18,10 @@ COUNTERS: Final = {
 """Each counter, and the causes that it announces."""
 
 # A healthy node counts something on one day of so many.
-QUIET_DAYS: Final = 50
+_QUIET_DAYS: Final = 50
 # How often a counter grows though nothing follows, over how often it announces a fault.
-FALSE_GROWTH: Final = 0.25
-GROWS_DAYS: Final = (3, 10)
+_FALSE_GROWTH: Final = 0.25
+_GROWS_DAYS: Final = (3, 10)
 
 
 def counters_of(
@@ -45,7 +43,7 @@ def counters_of(
     shape = (len(names), days)
     growth: dict[str, Floats] = {}
     for name, causes in COUNTERS.items():
-        noise = chance.random(shape) < 1 / QUIET_DAYS
+        noise = chance.random(shape) < 1 / _QUIET_DAYS
         growth[name] = np.where(noise, chance.poisson(3.0, shape), 0).astype(np.float64)
         own = [
             (number[fault.node], fault.start_day + begins)
@@ -55,10 +53,10 @@ def counters_of(
         announced = [pair for pair in own if chance.random() < model.announced]
         in_vain = [
             (int(chance.integers(len(names))), float(chance.uniform(0, days)))
-            for _ in range(round(FALSE_GROWTH * len(announced)))
+            for _ in range(round(_FALSE_GROWTH * len(announced)))
         ]
         for node, day in (*announced, *in_vain):
-            grow(growth[name][node], day, chance)
+            _grow(growth[name][node], day, chance)
     rows, day_of = np.nonzero(np.any([*growth.values()], axis=0))
     every = np.arange(len(names), dtype=np.int32)
     return CounterDays(
@@ -71,9 +69,9 @@ def counters_of(
     )
 
 
-def grow(counts: Floats, day: float, chance: np.random.Generator) -> None:
+def _grow(counts: Floats, day: float, chance: np.random.Generator) -> None:
     """More errors each day until ``day``."""
-    length = int(chance.integers(*GROWS_DAYS, endpoint=True))
+    length = int(chance.integers(*_GROWS_DAYS, endpoint=True))
     last = min(int(day), len(counts) - 1)
     for before in range(length):
         if last - before >= 0:

@@ -24,20 +24,18 @@ from simulator.fleet.wish import FaultModel, FleetWish
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 
-__all__ = ["FaultHistory", "fault_history"]
-
-WARM_UP_DAYS: Final = 60.0
+_WARM_UP_DAYS: Final = 60.0
 # Measured of 400 servers: half of the failures within a week come within half a day.
-AGAIN_SHAPE: Final = 0.35
-AGAIN_SCALE_DAYS: Final = 2.3
-SAME_CAUSE: Final = 0.64
+_AGAIN_SHAPE: Final = 0.35
+_AGAIN_SCALE_DAYS: Final = 2.3
+_SAME_CAUSE: Final = 0.64
 # Part of all faults that follow a repair that did not take, where ``again_times`` is 1.
-AGAIN_SHARE: Final = 0.36
-OF_CAUSE: Final = {kind.cause: kind for kind in KINDS}
+_AGAIN_SHARE: Final = 0.36
+_OF_CAUSE: Final = {kind.cause: kind for kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class _Planned:
     """A node in a maintenance, by its number."""
 
     node: int
@@ -50,7 +48,7 @@ class FaultHistory:
     """Faults by start, and what else befell the nodes; names are numbers as text until the end."""
 
     faults: list[TrueFault] = field(default_factory=list)
-    planned: list[Planned] = field(default_factory=list)
+    planned: list[_Planned] = field(default_factory=list)
     moves: list[PartMove] = field(default_factory=list)
     stays: list[TrueStay] = field(default_factory=list)
     renamed: list[tuple[float, str, str]] = field(default_factory=list)
@@ -58,7 +56,7 @@ class FaultHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class _Next:
     """A fault to come."""
 
     source: FaultSource
@@ -71,17 +69,17 @@ class Next:
 
 def fault_history(wish: FleetWish, model: FaultModel, places: SimulatedPlaces) -> FaultHistory:
     """All faults from two months before the record until its end."""
-    return FaultProcess(wish, model, places).lived()
+    return _FaultProcess(wish, model, places).lived()
 
 
-class FaultProcess:
+class _FaultProcess:
     """The fleet while it fails. A ``node`` here is the machine; ``name`` is what it is called."""
 
     def __init__(self, wish: FleetWish, model: FaultModel, places: SimulatedPlaces) -> None:
         self.wish, self.model, self.places = wish, model, places
         self.chance = np.random.default_rng([wish.seed, wish.nodes, 2])
         self.history = FaultHistory()
-        self.repairs = RepairModel(wish, model, self.chance, -WARM_UP_DAYS)
+        self.repairs = RepairModel(wish, model, self.chance, -_WARM_UP_DAYS)
         self.events: list[tuple[float, int, Callable[[float], None]]] = []
         self.num_events = 0
         self.name = [*range(wish.nodes)]
@@ -90,7 +88,7 @@ class FaultProcess:
         self.version = [0] * wish.nodes
         self.attempts = [0] * wish.nodes
         self.parts = PartStock(wish.nodes, model.moved_share, self.chance)
-        own = max(1 - model.burst_share - AGAIN_SHARE * model.again_times, 0.05)
+        own = max(1 - model.burst_share - _AGAIN_SHARE * model.again_times, 0.05)
         self.rate = wish.rate * own * places.relative
         self.peak = max(self.drift(0.0), self.drift(wish.days))
         weights = np.array([kind.weight for kind in KINDS])
@@ -115,9 +113,9 @@ class FaultProcess:
     def lived(self) -> FaultHistory:
         """Until the end of the record."""
         for node in range(self.wish.nodes):
-            self.plan_own(node, -WARM_UP_DAYS)
+            self.plan_own(node, -_WARM_UP_DAYS)
         events = bursts_of(
-            self.wish, self.model, self.places, self.chance, -WARM_UP_DAYS, self.accepted
+            self.wish, self.model, self.places, self.chance, -_WARM_UP_DAYS, self.accepted
         )
         for number, burst in enumerate(events):
             self.at(burst.day, partial(self.befall, burst, number))
@@ -136,10 +134,10 @@ class FaultProcess:
         while rate and day < self.wish.days:
             day += float(self.chance.exponential(1 / rate))
             if self.accepted(day):
-                self.plan(node, day, Next(FaultSource.OWN))
+                self.plan(node, day, _Next(FaultSource.OWN))
                 return
 
-    def plan(self, node: int, day: float, coming: Next) -> None:
+    def plan(self, node: int, day: float, coming: _Next) -> None:
         """A fault that comes unless another one comes before it."""
         version = self.version[node]
 
@@ -160,17 +158,17 @@ class FaultProcess:
             if day >= self.out_until[node]:
                 end = burst.nodes_day - float(self.chance.uniform(0, 0.05))
                 self.out_until[node] = end
-                self.history.planned.append(Planned(self.name[node], day, end))
+                self.history.planned.append(_Planned(self.name[node], day, end))
         for node, cause in zip(burst.nodes, burst.causes, strict=True):
             start = burst.nodes_day + float(self.chance.uniform(0, burst.spread_days))
             self.plan(
-                node, start, Next(FaultSource.BURST, cause, burst=number, end_day=burst.end_day)
+                node, start, _Next(FaultSource.BURST, cause, burst=number, end_day=burst.end_day)
             )
 
-    def fail(self, node: int, day: float, coming: Next) -> None:
+    def fail(self, node: int, day: float, coming: _Next) -> None:
         """A fault, its repair, and what follows from that."""
         cause = self.drawn_cause(node) if coming.cause is None else coming.cause
-        kind = OF_CAUSE[cause]
+        kind = _OF_CAUSE[cause]
         again = coming.source in (FaultSource.AGAIN, FaultSource.MOVED)
         self.version[node] += 1
         self.attempts[node] = self.attempts[node] + 1 if again else 0
@@ -200,8 +198,8 @@ class FaultProcess:
             moved = self.parts.swap(node, self.name[node], spare, took=took)
         self.plan_own(node, back)
         if not took:
-            same = self.chance.random() < SAME_CAUSE
-            follows = Next(
+            same = self.chance.random() < _SAME_CAUSE
+            follows = _Next(
                 FaultSource.AGAIN, cause if same else None, number, slot if same else None
             )
             self.plan(node, back + self.until_again(), follows)
@@ -209,11 +207,11 @@ class FaultProcess:
             self.plan(
                 node,
                 back + self.until_again(),
-                Next(FaultSource.MOVED, OutageCause.GPU, moved, slot),
+                _Next(FaultSource.MOVED, OutageCause.GPU, moved, slot),
             )
 
     def until_again(self) -> float:
-        return AGAIN_SCALE_DAYS * float(self.chance.weibull(AGAIN_SHAPE))
+        return _AGAIN_SCALE_DAYS * float(self.chance.weibull(_AGAIN_SHAPE))
 
     def drawn_cause(self, node: int) -> OutageCause:
         if self.places.special[node]:

@@ -7,9 +7,7 @@ import numpy as np
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.faults import faults_of
 
-__all__ = ["Figures", "figures_of"]
-
-STEP_DAYS = 0.25
+_STEP_DAYS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def figures_of(record: FleetRecord) -> Figures:
     gap = np.full(len(order), np.inf)
     gap[:-1][same] = (start[order][1:] - end[order][:-1])[same]
     back = faults.back[order]
-    times = np.arange(0, faults.days, STEP_DAYS)
+    times = np.arange(0, faults.days, _STEP_DAYS)
     away = np.searchsorted(np.sort(start), times, "right")
     away = away - np.searchsorted(np.sort(end), times, "right")
 
@@ -58,9 +56,9 @@ def figures_of(record: FleetRecord) -> Figures:
     length = end - start
     return Figures(
         rate_per_1000=1000 * len(begins) / (faults.num_nodes * faults.days),
-        daily_dispersion=dispersion(daily),
+        daily_dispersion=_dispersion(daily),
         most_in_a_day=float(daily.max(initial=0)),
-        node_dispersion=dispersion(by_node),
+        node_dispersion=_dispersion(by_node),
         failed_nodes=float((by_node > 0).mean()),
         repair_median_days=float(np.median(length)) if len(length) else np.nan,
         repair_mean_days=float(length.mean()) if len(length) else np.nan,
@@ -68,10 +66,10 @@ def figures_of(record: FleetRecord) -> Figures:
         again_in_7=again(7.0),
         again_in_30=again(30.0),
         away_mean=float(away.mean()),
-        away_dispersion=dispersion(away),
+        away_dispersion=_dispersion(away),
     )
 
 
-def dispersion(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> float:
+def _dispersion(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> float:
     """Variance over mean: 1 of a Poisson count."""
     return float(counts.var() / counts.mean()) if counts.any() else np.nan

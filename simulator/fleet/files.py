@@ -19,16 +19,14 @@ from triage.errors import UsageError
 from triage.fleet.domain.exposure import FACTS
 from triage.fleet.record.columns import FleetRecord
 
-__all__ = ["FILES", "FIRST_DAY", "truth_path", "write_fleet"]
-
 FIRST_DAY: Final = datetime(2025, 1, 1, tzinfo=UTC)
 FILES: Final = ("runs.csv", "outages.csv", "inventory.csv", "parts.csv", "tickets.csv")
 # Words of a class and a detail are joined in a record's reason.
-BETWEEN: Final = "; "
+_BETWEEN: Final = "; "
 # A tracker's ticket is opened a little after the node went out.
-TICKET_DELAY: Final = timedelta(minutes=10)
+_TICKET_DELAY: Final = timedelta(minutes=10)
 
-Row = Sequence[object]
+_Row = Sequence[object]
 
 
 def write_fleet(
@@ -41,18 +39,18 @@ def write_fleet(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not empty")
     folder.mkdir(parents=True, exist_ok=True)
-    tables = FleetTables(fleet, first_day)
+    tables = _FleetTables(fleet, first_day)
     written = [
-        write(folder / name, head, rows)
+        _write(folder / name, head, rows)
         for name, head, rows in (
-            (FILES[0], RUN_COLUMNS, tables.runs()),
-            (FILES[1], OUTAGE_COLUMNS, tables.outages()),
+            (FILES[0], _RUN_COLUMNS, tables.runs()),
+            (FILES[1], _OUTAGE_COLUMNS, tables.outages()),
             (FILES[2], ("node", *FACTS), tables.inventory()),
-            (FILES[3], PART_COLUMNS, tables.parts()),
-            (FILES[4], TICKET_COLUMNS, tables.tickets()),
+            (FILES[3], _PART_COLUMNS, tables.parts()),
+            (FILES[4], _TICKET_COLUMNS, tables.tickets()),
         )
     ]
-    truth = json.dumps(truth_of(fleet, wish, first_day), indent=1) + "\n"
+    truth = json.dumps(_truth_of(fleet, wish, first_day), indent=1) + "\n"
     truth_path(folder).write_text(truth, encoding="utf-8")
     return written
 
@@ -62,15 +60,15 @@ def truth_path(folder: Path) -> Path:
     return folder.with_name(folder.name + ".truth.json")
 
 
-RUN_COLUMNS: Final = (
+_RUN_COLUMNS: Final = (
     "job_id", "started_at", "ended_at", "ending", "num_nodes", "num_gpus", "nodes",
 )  # fmt: skip
-OUTAGE_COLUMNS: Final = ("node", "from", "to", "cause", "detail", "action", "planned")
-PART_COLUMNS: Final = ("node", "kind", "identity", "slot", "from", "to")
-TICKET_COLUMNS: Final = ("number", "node", "from", "to", "summary", "action")
+_OUTAGE_COLUMNS: Final = ("node", "from", "to", "cause", "detail", "action", "planned")
+_PART_COLUMNS: Final = ("node", "kind", "identity", "slot", "from", "to")
+_TICKET_COLUMNS: Final = ("number", "node", "from", "to", "summary", "action")
 
 
-class FleetTables:
+class _FleetTables:
     """The rows of each file."""
 
     def __init__(self, fleet: SimulatedFleet, first_day: datetime) -> None:
@@ -79,7 +77,7 @@ class FleetTables:
 
     def at(self, time_ns: int) -> str:
         """A time of the record, moved to where it begins."""
-        return text_of(
+        return _text_of(
             self.first_day + timedelta(microseconds=(time_ns - self.record.since_ns) // 1000)
         )
 
@@ -92,9 +90,9 @@ class FleetTables:
         length = (self.record.until_ns - self.record.since_ns) / 86_400e9
         if day is None or not 0 <= day < length:
             return ""
-        return text_of(self.first_day + timedelta(days=day))
+        return _text_of(self.first_day + timedelta(days=day))
 
-    def runs(self) -> Iterator[Row]:
+    def runs(self) -> Iterator[_Row]:
         """One row per run; a run that a node ended is said to have failed with it."""
         runs, record = self.record.runs, self.record
         stops = dict(zip(record.interruptions.run.tolist(), self.fleet.culprits, strict=True))
@@ -113,32 +111,32 @@ class FleetTables:
             number = (len(nodes), int(runs.num_gpus[run]))
             yield (run + 1, self.at(start), self.end(end), ending, *number, names)
 
-    def outages(self) -> Iterator[Row]:
+    def outages(self) -> Iterator[_Row]:
         """One row per outage, with what the record says of it."""
         outages = self.record.outages
         for row, reason in enumerate(outages.reason):
-            cause, _, detail = reason.partition(BETWEEN)
+            cause, _, detail = reason.partition(_BETWEEN)
             yield (
                 self.record.nodes[outages.node[row]], self.at(int(outages.start_ns[row])),
                 self.end(int(outages.end_ns[row])), cause, detail, outages.action[row] or "",
                 "yes" if outages.planned[row] else "no",
             )  # fmt: skip
 
-    def inventory(self) -> Iterator[Row]:
+    def inventory(self) -> Iterator[_Row]:
         """One row per node."""
         columns = [getattr(self.record, name) for name in FACTS]
         for place, node in enumerate(self.record.nodes):
             yield (node, *((column[place] or "") if column else "" for column in columns))
 
-    def parts(self) -> Iterator[Row]:
+    def parts(self) -> Iterator[_Row]:
         """One row per stay of a GPU in a node, its slot as a bus address."""
         for stay in self.fleet.stays:
             start, end = self.on_day(stay.from_day), self.on_day(stay.to_day)
             if not start:
-                start = text_of(self.first_day)
-            yield (stay.node, "gpu_serial", stay.part, bus_address(stay.slot), start, end)
+                start = _text_of(self.first_day)
+            yield (stay.node, "gpu_serial", stay.part, _bus_address(stay.slot), start, end)
 
-    def tickets(self) -> Iterator[Row]:
+    def tickets(self) -> Iterator[_Row]:
         """One row per repair of which somebody wrote down what was done."""
         outages = self.record.outages
         for row, action in enumerate(outages.action):
@@ -151,19 +149,19 @@ class FleetTables:
 
     def opened(self, row: int) -> str:
         start = int(self.record.outages.start_ns[row])
-        return self.at(start + round(TICKET_DELAY.total_seconds() * 1e9))
+        return self.at(start + round(_TICKET_DELAY.total_seconds() * 1e9))
 
 
-def bus_address(slot: int) -> str:
+def _bus_address(slot: int) -> str:
     """Of the GPU in a slot of a node, as accusations name it."""
     return f"0000:{0x1B + 0x10 * slot:02x}:00"
 
 
-def text_of(time: datetime) -> str:
+def _text_of(time: datetime) -> str:
     return time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def write(path: Path, head: Row, rows: Iterable[Row]) -> Path:
+def _write(path: Path, head: _Row, rows: Iterable[_Row]) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
@@ -171,10 +169,10 @@ def write(path: Path, head: Row, rows: Iterable[Row]) -> Path:
     return path
 
 
-def truth_of(fleet: SimulatedFleet, wish: FleetWish, first_day: datetime) -> dict[str, Any]:
+def _truth_of(fleet: SimulatedFleet, wish: FleetWish, first_day: datetime) -> dict[str, Any]:
     """What is known of the fleet beside its files; outages are rows of ``outages.csv``, from 0."""
     return {
-        "first_day": text_of(first_day),
+        "first_day": _text_of(first_day),
         "wish": asdict(wish),
         "lemons": sorted(fleet.lemons),
         "special": sorted(fleet.special),

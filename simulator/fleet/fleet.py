@@ -18,11 +18,6 @@ from simulator.fleet.wish import (
     FleetWish,
 )
 
-__all__ = [
-    "simulate_fleet",
-    "simulated_outages",
-]
-
 
 def simulate_fleet(wish: FleetWish | None = None) -> SimulatedFleet:
     """The record of a fleet; the same wish gives the same record."""

@@ -7,10 +7,8 @@ import numpy as np
 
 from simulator.fleet.truth import PartMove, TrueStay
 
-__all__ = ["GPUS", "PartStock", "Spare"]
-
 GPUS: Final = 8
-STOCK_DAYS: Final = 14.0
+_STOCK_DAYS: Final = 14.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Spare:
     fault: int
 
 
-def serial(number: int) -> str:
+def _serial(number: int) -> str:
     """A serial as NVIDIA's boards have them."""
     return f"165{number:010d}"
 
@@ -44,7 +42,7 @@ class PartStock:
 
     def part_at(self, node: int, slot: int) -> tuple[str, float | None]:
         """The serial of the GPU there, and since when."""
-        return self.parts.get((node, slot), (serial(node * GPUS + slot), None))
+        return self.parts.get((node, slot), (_serial(node * GPUS + slot), None))
 
     def swap(self, node: int, name_now: int, out: Spare, *, took: bool) -> int | None:
         """Another GPU comes in; the number of the fault that it had elsewhere, if it had any.
@@ -60,11 +58,11 @@ class PartStock:
             if spare.ready_day <= day and spare.node not in (name, out.node)
         ]
         if took and self.chance.random() < self.moved_share:
-            wait = float(self.chance.exponential(STOCK_DAYS))
+            wait = float(self.chance.exponential(_STOCK_DAYS))
             self.stock.append(replace(out, ready_day=day + wait))
         if not ready:
             self.num_parts += 1
-            self.parts[node, slot] = (serial(self.num_parts - 1), day)
+            self.parts[node, slot] = (_serial(self.num_parts - 1), day)
             return None
         spare = ready[0]
         self.stock.remove(spare)

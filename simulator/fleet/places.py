@@ -8,13 +8,11 @@ import numpy.typing as npt
 
 from simulator.fleet.wish import FaultModel, FleetWish
 
-__all__ = ["NODES_OF_RACK", "SimulatedPlaces", "places_of"]
-
 NODES_OF_RACK: Final = 12
-CAGES: Final = ("bottom", "middle", "top")
-SLOTS: Final = NODES_OF_RACK // len(CAGES)
+_CAGES: Final = ("bottom", "middle", "top")
+_SLOTS: Final = NODES_OF_RACK // len(_CAGES)
 # A lemon fails so many times as often as the mean lemon: measured 3.6 to 7.6 times a normal node.
-LEMONS_DIFFER: Final = (0.65, 1.35)
+_LEMONS_DIFFER: Final = (0.65, 1.35)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +40,11 @@ def places_of(wish: FleetWish, model: FaultModel, names: tuple[str, ...]) -> Sim
     number = np.arange(wish.nodes)
     special = number < min(model.front_ends, wish.nodes - 1)
     rack = number // NODES_OF_RACK
-    batch = batches(model, rack)
+    batch = _batches(model, rack)
     times = {name: factor for name, _, factor in model.batches}
-    level = number // SLOTS % len(CAGES)
+    level = number // _SLOTS % len(_CAGES)
     of_gpu = np.array([times.get(name or "", 1.0) for name in batch])
-    of_gpu = of_gpu * (1 + (model.cage_times - 1) * level / (len(CAGES) - 1))
+    of_gpu = of_gpu * (1 + (model.cage_times - 1) * level / (len(_CAGES) - 1))
     lemon = np.zeros(wish.nodes, dtype=bool)
     ordinary = np.flatnonzero(~special)
     lemons = max(round(wish.lemon_share * len(ordinary)), 1) if wish.lemon_share else 0
@@ -54,7 +52,7 @@ def places_of(wish: FleetWish, model: FaultModel, names: tuple[str, ...]) -> Sim
     relative = np.ones(wish.nodes)
     if wish.healthy_shape is not None:
         relative = chance.gamma(wish.healthy_shape, 1 / wish.healthy_shape, wish.nodes)
-    low, high = LEMONS_DIFFER
+    low, high = _LEMONS_DIFFER
     relative[lemon] *= wish.lemon_factor * chance.uniform(low, high, int(lemon.sum()))
     relative[special] = model.front_end_times
     return SimulatedPlaces(
@@ -62,8 +60,8 @@ def places_of(wish: FleetWish, model: FaultModel, names: tuple[str, ...]) -> Sim
         rack=tuple(f"r{place:03d}" for place in rack.tolist()),
         leaf=number // wish.leaf_size,
         batch=batch,
-        cage=tuple(CAGES[place] for place in level.tolist()),
-        slot=tuple(str(place % SLOTS) for place in number.tolist()),
+        cage=tuple(_CAGES[place] for place in level.tolist()),
+        slot=tuple(str(place % _SLOTS) for place in number.tolist()),
         special=special,
         lemon=lemon,
         relative=relative / relative.mean(),
@@ -71,7 +69,7 @@ def places_of(wish: FleetWish, model: FaultModel, names: tuple[str, ...]) -> Sim
     )
 
 
-def batches(model: FaultModel, rack: npt.NDArray[np.int64]) -> tuple[str | None, ...]:
+def _batches(model: FaultModel, rack: npt.NDArray[np.int64]) -> tuple[str | None, ...]:
     """The batch of each node: racks came in deliveries, block after block."""
     if not model.batches:
         return (None,) * len(rack)

@@ -26,9 +26,7 @@ from simulator.fleet.workload import (
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.fleet.record.columns import FleetRecord
 
-__all__ = ["PoissonFleet"]
-
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 
 
 class PoissonFleet:
@@ -44,7 +42,7 @@ class PoissonFleet:
         num_leaves = int(self.leaf[-1]) + 1
         bad = min(wish.bad_leaves, num_leaves)
         self.bad_leaves = np.sort(self.chance.choice(num_leaves, bad, replace=False))
-        self.generation = generations_of(wish)
+        self.generation = _generations_of(wish)
         times = {name: factor for name, _, factor in wish.generations}
         relative = np.array([times.get(one or "", 1.0) for one in self.generation])
         if wish.healthy_shape is not None:
@@ -60,7 +58,7 @@ class PoissonFleet:
         self.free = np.ones(wish.nodes, dtype=bool)
         self.broken_part = self.chance.integers(0, 8, wish.nodes)
         # (when, a number that tells equal times apart, what it was: nodes that come free)
-        self.ends: list[tuple[float, int, Ints]] = []
+        self.ends: list[tuple[float, int, _Ints]] = []
 
     def lived(self) -> SimulatedFleet:
         """All days, then the record of them."""
@@ -110,7 +108,7 @@ class PoissonFleet:
         number = 0 if again else len(self.columns.start) + 1
         heapq.heappush(self.ends, (end, number, free))
 
-    def stop(self, at: float, run: int, nodes: Ints, cause: int) -> Ints:
+    def stop(self, at: float, run: int, nodes: _Ints, cause: int) -> _Ints:
         """An interruption, and what triage says of it; the nodes that come free at once."""
         if cause == 0:
             weights = self.node_rate[nodes]
@@ -128,19 +126,19 @@ class PoissonFleet:
         accuse_of_software(self.wish, self.chance, self.columns, at, run, nodes)
         return nodes
 
-    def accuse(self, nodes: Ints, culprit: int, category: Category) -> int | None:
+    def accuse(self, nodes: _Ints, culprit: int, category: Category) -> int | None:
         """What triage says of a culprit: right, wrong, or a tie. The node it convicts."""
         part = f"GPU 0000:{0x1B + 0x10 * int(self.broken_part[culprit]):02x}:00"
         return accuse(self.wish, self.chance, self.columns, nodes, culprit, category, part)
 
-    def drain(self, at: float, nodes: Ints, first: int | None) -> Ints:
+    def drain(self, at: float, nodes: _Ints, first: int | None) -> _Ints:
         """The convicted node may be taken out for a while; it comes back as it was."""
         if first is None or self.chance.random() > self.wish.drained:
             return nodes
         back = at + self.wish.drained_days
         self.columns.add_outage(first, at, min(back, self.wish.days))
         heapq.heappush(self.ends, (back, len(self.columns.start) + 2, np.array([first])))
-        left: Ints = nodes[nodes != first]
+        left: _Ints = nodes[nodes != first]
         return left
 
     def truth(self) -> SimulatedFleet:
@@ -169,7 +167,7 @@ class PoissonFleet:
         )
 
 
-def generations_of(wish: FleetWish) -> tuple[str | None, ...]:
+def _generations_of(wish: FleetWish) -> tuple[str | None, ...]:
     """The generation of each node: a block for each, the last one takes what is left."""
     if not wish.generations:
         return (None,) * wish.nodes

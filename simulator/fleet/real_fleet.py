@@ -30,13 +30,11 @@ from simulator.fleet.workload import (
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.columns import FleetRecord
 
-__all__ = ["RealFleet"]
+_Ints = npt.NDArray[np.int64]
 
-Ints = npt.NDArray[np.int64]
-
-OF_CAUSE: Final = {kind.cause: kind for kind in KINDS}
+_OF_CAUSE: Final = {kind.cause: kind for kind in KINDS}
 # What happens at one time happens in this order: who comes back, who goes, what stops.
-BACK, OUT, ENDS, SOFTWARE, LEAF = range(5)
+_BACK, _OUT, _ENDS, _SOFTWARE, _LEAF = range(5)
 
 
 class RealFleet:
@@ -52,7 +50,7 @@ class RealFleet:
         self.columns = Columns()
         self.run_of = np.full(wish.nodes, -1)
         self.away = self.places.special.copy()
-        self.members: dict[int, Ints] = {}
+        self.members: dict[int, _Ints] = {}
         self.flagship: int | None = None
         self.events: list[tuple[float, int, int, int]] = []
         leaves = int(self.places.leaf[-1]) + 1
@@ -68,15 +66,15 @@ class RealFleet:
             self.fill(0.0)
         while self.events:
             day, kind, _, what = heapq.heappop(self.events)
-            if kind == BACK:
+            if kind == _BACK:
                 node = self.columns.outages[what].node
                 self.away[node] = self.places.special[node]
-            elif kind == OUT:
+            elif kind == _OUT:
                 self.take_out(day, what)
-            elif kind == ENDS:
+            elif kind == _ENDS:
                 if what in self.members:
                     self.end(what, day)
-            elif kind == SOFTWARE:
+            elif kind == _SOFTWARE:
                 self.stop_by_software(day, what)
             else:
                 self.stop_by_leaf(day, what)
@@ -89,7 +87,7 @@ class RealFleet:
         words_chance = np.random.default_rng([self.wish.seed, self.wish.nodes, 5])
         rows: list[tuple[OutageRow, TrueFault | None]] = []
         for fault in self.history.faults:
-            words = OF_CAUSE[fault.cause].words
+            words = _OF_CAUSE[fault.cause].words
             reason = "; ".join(words[int(words_chance.integers(len(words)))])
             known = (
                 words_chance.random() < self.model.action_share and fault.end_day < self.wish.days
@@ -113,15 +111,15 @@ class RealFleet:
         self.fault_of = {fault.outage: fault for fault in self.history.faults}
         self.columns.outages = [row for row, _ in rows]
         for number, row in enumerate(self.columns.outages):
-            self.events.append((row.start, OUT, number, number))
-            self.events.append((row.end, BACK, number, number))
+            self.events.append((row.start, _OUT, number, number))
+            self.events.append((row.end, _BACK, number, number))
 
     def plan_stops(self) -> None:
         """Stops that no node causes: drawn of all nodes, they befall those that are in a run."""
         rate = LLAMA3_PER_NODE_DAY * (1 - HARDWARE_SHARE) * self.wish.nodes
         for kind, per_day, among in (
-            (SOFTWARE, rate, np.arange(self.wish.nodes)),
-            *((LEAF, self.wish.leaf_per_day, np.array([leaf])) for leaf in self.bad_leaves),
+            (_SOFTWARE, rate, np.arange(self.wish.nodes)),
+            *((_LEAF, self.wish.leaf_per_day, np.array([leaf])) for leaf in self.bad_leaves),
         ):
             number = int(self.chance.poisson(per_day * self.wish.days))
             days = np.sort(self.chance.uniform(0, self.wish.days, number))
@@ -148,7 +146,7 @@ class RealFleet:
             self.start(now, min(size, len(free)), free, MEAN_DAYS)
             free = free[self.run_of[free] < 0]
 
-    def start(self, now: float, size: int, free: Ints, mean_days: float) -> int:
+    def start(self, now: float, size: int, free: _Ints, mean_days: float) -> int:
         """Start a run on free nodes; its number."""
         nodes = np.sort(self.chance.choice(free, size, replace=False))
         run = self.columns.add_run(now, self.wish.days, nodes, interrupted=False)
@@ -156,10 +154,10 @@ class RealFleet:
         self.members[run] = nodes
         end = now + float(self.chance.exponential(mean_days))
         if end < self.wish.days:
-            heapq.heappush(self.events, (end, ENDS, run, run))
+            heapq.heappush(self.events, (end, _ENDS, run, run))
         return run
 
-    def end(self, run: int, day: float, *, interrupted: bool = False) -> Ints:
+    def end(self, run: int, day: float, *, interrupted: bool = False) -> _Ints:
         """A run ends, and its nodes come free; they are what comes back."""
         nodes = self.members.pop(run)
         self.run_of[nodes] = -1
@@ -181,7 +179,7 @@ class RealFleet:
             self.columns.planned.add(run)
             return
         fault = self.fault_of[outage]
-        category = OF_CAUSE[fault.cause].category
+        category = _OF_CAUSE[fault.cause].category
         part = None if fault.slot is None else f"GPU 0000:{0x1B + 0x10 * fault.slot:02x}:00"
         self.columns.add_stop(day, run, category, row.node)
         accuse(self.wish, self.chance, self.columns, nodes, row.node, category, part)

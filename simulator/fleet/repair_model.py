@@ -12,15 +12,13 @@ from simulator.fleet.fault_kinds import FaultKind
 from simulator.fleet.wish import FaultModel, FleetWish
 from triage.fleet.domain.repair import RepairAction
 
-__all__ = ["RepairModel"]
-
-SHAPE: Final = 0.46
-LONGEST_DAYS: Final = 135.0
-SHORTAGE_DAYS: Final = (20.0, 120.0)
-NODES_OF_HALL: Final = 400  # which wait for a delivery of their own
-WORST: Final = 0.97
-SWAPS: Final = frozenset(action for action in RepairAction if action.startswith("swap_"))
-SWAP_GROWS: Final = 1.5
+_SHAPE: Final = 0.46
+_LONGEST_DAYS: Final = 135.0
+_SHORTAGE_DAYS: Final = (20.0, 120.0)
+_NODES_OF_HALL: Final = 400  # which wait for a delivery of their own
+_WORST: Final = 0.97
+_SWAPS: Final = frozenset(action for action in RepairAction if action.startswith("swap_"))
+_SWAP_GROWS: Final = 1.5
 
 
 class RepairModel:
@@ -30,22 +28,22 @@ class RepairModel:
         self, wish: FleetWish, model: FaultModel, chance: np.random.Generator, since_day: float
     ) -> None:
         self.model, self.chance = model, chance
-        halls = (wish.nodes - 1) // NODES_OF_HALL + 1
+        halls = (wish.nodes - 1) // _NODES_OF_HALL + 1
         days = wish.days - since_day
         self.shortages: list[list[tuple[float, float]]] = []
         for _ in range(halls):
             number = int(chance.poisson(model.shortages * days / 365))
             begins = np.sort(chance.uniform(since_day, wish.days, number))
-            lengths = chance.uniform(*SHORTAGE_DAYS, number)
+            lengths = chance.uniform(*_SHORTAGE_DAYS, number)
             self.shortages.append([*zip(begins.tolist(), (begins + lengths).tolist(), strict=True)])
 
     def back(self, kind: FaultKind, node: int, day: float) -> float:
         """When a node that failed on this day is back."""
-        for begin, delivery in self.shortages[node // NODES_OF_HALL]:
+        for begin, delivery in self.shortages[node // _NODES_OF_HALL]:
             if begin <= day < delivery and self.chance.random() < self.model.waiting_share:
                 return delivery + float(self.chance.uniform(0, 0.05))
-        drawn = float(self.chance.weibull(SHAPE))
-        return day + min(kind.scale_days * drawn, LONGEST_DAYS)
+        drawn = float(self.chance.weibull(_SHAPE))
+        return day + min(kind.scale_days * drawn, _LONGEST_DAYS)
 
     def outcome(self, kind: FaultKind, attempts: int) -> tuple[RepairAction, bool]:
         """What is done, and whether it takes; the more was done before, the rather a swap."""
@@ -53,8 +51,8 @@ class RepairModel:
         often = np.array([share for share, _ in kind.actions.values()])
         fails = np.array([times for _, times in kind.actions.values()])
         fails = fails / ((often / often.sum()) * fails).sum()
-        swaps = np.array([action in SWAPS for action in actions])
-        often = often * np.where(swaps, SWAP_GROWS ** min(attempts, 3), 1.0)
+        swaps = np.array([action in _SWAPS for action in actions])
+        often = often * np.where(swaps, _SWAP_GROWS ** min(attempts, 3), 1.0)
         chosen = int(self.chance.choice(len(actions), p=often / often.sum()))
-        again = min(kind.again * float(fails[chosen]) * self.model.again_times, WORST)
+        again = min(kind.again * float(fails[chosen]) * self.model.again_times, _WORST)
         return actions[chosen], bool(self.chance.random() >= again)

@@ -9,13 +9,11 @@ from simulator.fleet.columns import Columns
 from simulator.fleet.wish import FleetWish
 from triage.domain.category import Category
 
-__all__ = ["OTHERS", "accuse", "accuse_behind_leaf", "accuse_of_software"]
+_Ints = npt.NDArray[np.int64]
 
-Ints = npt.NDArray[np.int64]
-
-SCORE_FIRST: Final = 0.97
-SCORE_WRONG: Final = 0.75
-SCORE_SECOND: Final = 0.1
+_SCORE_FIRST: Final = 0.97
+_SCORE_WRONG: Final = 0.75
+_SCORE_SECOND: Final = 0.1
 OTHERS: Final = (
     (Category.SOFTWARE_USER, 54),
     (Category.HOST_MAINTENANCE, 32),
@@ -29,7 +27,7 @@ def accuse(
     wish: FleetWish,
     chance: np.random.Generator,
     columns: Columns,
-    nodes: Ints,
+    nodes: _Ints,
     culprit: int,
     category: Category,
     part: str | None,
@@ -39,23 +37,28 @@ def accuse(
     drawn = chance.random()
     if drawn < wish.wrong_first and len(others):
         innocent = int(chance.choice(others))
-        columns.accuse(innocent, 1, SCORE_WRONG, category, convicted=True)
+        columns.accuse(innocent, 1, _SCORE_WRONG, category, convicted=True)
         if chance.random() < 0.5:
-            columns.accuse(culprit, 2, SCORE_SECOND, category, part=part)
+            columns.accuse(culprit, 2, _SCORE_SECOND, category, part=part)
         return innocent
     if drawn < wish.wrong_first + wish.tie and len(others):
         size = min(int(chance.integers(1, 3)), len(others))
         tied = [culprit, *chance.choice(others, size, replace=False).tolist()]
         columns.accuse_all(np.sort(tied), 0.9 / len(tied), category)
         return None
-    columns.accuse(culprit, 1, SCORE_FIRST, category, convicted=True, part=part)
+    columns.accuse(culprit, 1, _SCORE_FIRST, category, convicted=True, part=part)
     if len(others) and chance.random() < 0.15:
-        columns.accuse(int(chance.choice(others)), 2, SCORE_SECOND, category)
+        columns.accuse(int(chance.choice(others)), 2, _SCORE_SECOND, category)
     return culprit
 
 
 def accuse_of_software(
-    wish: FleetWish, chance: np.random.Generator, columns: Columns, at: float, run: int, nodes: Ints
+    wish: FleetWish,
+    chance: np.random.Generator,
+    columns: Columns,
+    at: float,
+    run: int,
+    nodes: _Ints,
 ) -> None:
     """An interruption that no node caused; now and then a node is accused of it."""
     categories = [category for category, _ in OTHERS]
@@ -63,13 +66,13 @@ def accuse_of_software(
     category = categories[int(chance.choice(len(OTHERS), p=counts / counts.sum()))]
     if chance.random() < wish.blames_for_software:
         columns.add_stop(at, run, Category.GPU, None)
-        columns.accuse_all(chance.choice(nodes, 1), SCORE_WRONG, Category.GPU)
+        columns.accuse_all(chance.choice(nodes, 1), _SCORE_WRONG, Category.GPU)
     else:
         columns.add_stop(at, run, category, None)
 
 
 def accuse_behind_leaf(
-    chance: np.random.Generator, columns: Columns, at: float, run: int, behind: Ints
+    chance: np.random.Generator, columns: Columns, at: float, run: int, behind: _Ints
 ) -> None:
     """An interruption by a leaf switch; every second time nodes behind it are accused."""
     columns.add_stop(at, run, Category.NETWORK, None)

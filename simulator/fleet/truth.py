@@ -8,8 +8,6 @@ from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import FleetRecord
 
-__all__ = ["FaultSource", "PartMove", "SimulatedFleet", "TrueFault", "TrueStay"]
-
 
 class FaultSource(StrEnum):
     """Why a fault came when it did."""

@@ -6,14 +6,6 @@ from typing import Final, Self
 
 from triage.domain.llama3 import LLAMA3_HOURS, LLAMA3_NODES, LLAMA3_UNEXPECTED
 
-__all__ = [
-    "LLAMA3_PER_NODE_DAY",
-    "LLM_FAULTS_PER_NODE_DAY",
-    "FaultModel",
-    "FleetWish",
-    "lemon_factor",
-]
-
 LLAMA3_PER_NODE_DAY: Final = LLAMA3_UNEXPECTED / (LLAMA3_NODES * LLAMA3_HOURS / 24)
 """Unexpected interruptions per node-day of the Llama 3 run, of all causes: 0.003789."""
 

@@ -5,16 +5,6 @@ from typing import Final
 from triage.domain.category import HARDWARE, LLAMA3_ROW
 from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_UNEXPECTED
 
-__all__ = [
-    "FLAGSHIP_DAYS",
-    "HARDWARE_SHARE",
-    "MEAN_DAYS",
-    "OF_HARDWARE",
-    "SINCE_NS",
-    "SIZES",
-    "node_names",
-]
-
 SIZES: Final = ((1, 30), (2, 16), (4, 14), (8, 12), (16, 10), (32, 8), (64, 6), (128, 3), (256, 1))
 """Nodes of a run beside the flagship, and how many of such runs there are to one another."""
 

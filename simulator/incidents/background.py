@@ -7,10 +7,8 @@ from simulator.incidents.host_lines import edac_storm, link_down
 from simulator.incidents.story import Story
 from simulator.incidents.world import SECOND, Node
 
-__all__ = ["stray"]
-
-HOUR = 3600.0
-DAY = 86_400.0
+_HOUR = 3600.0
+_DAY = 86_400.0
 
 
 def stray(story: Story) -> None:
@@ -20,7 +18,7 @@ def stray(story: Story) -> None:
     innocent = [node for node in world.nodes if node.index not in guilty]
     for _ in range(min(len(innocent), chance.choice((0, 1, 1, 2, 3)))):
         node = chance.choice(innocent)
-        _one_stray(story, node, chance.randrange(len(WAYS)))
+        _one_stray(story, node, chance.randrange(len(_WAYS)))
     if chance.random() < 0.3 and story.node.index not in story.silent_nodes:
         _one_stray(story, story.node, chance.choice((2, 3, 4)))
     if chance.random() < 0.25:
@@ -38,7 +36,7 @@ def stray(story: Story) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stray:
+class _Stray:
     """Trouble on ``node``; ``old_s`` and ``recent_s`` are days and hours before the fault, < 0."""
 
     story: Story
@@ -52,12 +50,12 @@ class Stray:
 def _one_stray(story: Story, node: Node, way: int) -> None:
     chance = story.chance
     uptime_s = (story.fault_ns - node.boot_ns) / SECOND
-    old_s = -min(chance.uniform(2 * DAY, 8 * DAY), 0.9 * uptime_s)
-    recent_s = -min(chance.uniform(2 * HOUR, 20 * HOUR), 0.8 * uptime_s)
-    WAYS[way](Stray(story, node, uptime_s, old_s, recent_s, chance.choice(node.buses)))
+    old_s = -min(chance.uniform(2 * _DAY, 8 * _DAY), 0.9 * uptime_s)
+    recent_s = -min(chance.uniform(2 * _HOUR, 20 * _HOUR), 0.8 * uptime_s)
+    _WAYS[way](_Stray(story, node, uptime_s, old_s, recent_s, chance.choice(node.buses)))
 
 
-def old_xid(stray: Stray) -> None:
+def _old_xid(stray: _Stray) -> None:
     """A GPU failed days ago and was reset."""
     story, node, old_s = stray.story, stray.node, stray.old_s
     story.log_kernel(old_s, *banner(story, stray.bus), node=node, level=5)
@@ -71,7 +69,7 @@ def old_xid(stray: Stray) -> None:
         story.log_kernel(old_s + 3600, text, node=node, level=5)
 
 
-def another_program(stray: Stray) -> None:
+def _another_program(stray: _Stray) -> None:
     """Another job's kernel wrote out of range."""
     story, node, bus = stray.story, stray.node, stray.bus
     for turn in range(story.chance.randrange(3, 12)):
@@ -84,12 +82,12 @@ def another_program(stray: Stray) -> None:
     story.log_kernel(stray.recent_s + 2.0, line, node=node)
 
 
-def corrected_memory(stray: Stray) -> None:
+def _corrected_memory(stray: _Stray) -> None:
     """Errors of a memory module, all corrected."""
     edac_storm(stray.story, stray.recent_s, corrected=True, node=stray.node)
 
 
-def corrected_pcie(stray: Stray) -> None:
+def _corrected_pcie(stray: _Stray) -> None:
     """Errors of a PCIe link, all corrected."""
     story, since_s = stray.story, stray.recent_s
     port = f"0000:{story.chance.randrange(16, 200):02x}:01.0"
@@ -106,13 +104,13 @@ def corrected_pcie(stray: Stray) -> None:
         )
 
 
-def link_came_back(stray: Stray) -> None:
+def _link_came_back(stray: _Stray) -> None:
     """A link was down for seconds."""
     back_s = stray.story.chance.uniform(2, 40)
     link_down(stray.story, stray.recent_s, stray.node, back_s=back_s, root=False)
 
 
-def another_fault(stray: Stray) -> None:
+def _another_fault(stray: _Stray) -> None:
     """Another job's kernel touched memory that is not mapped."""
     story, node, bus = stray.story, stray.node, stray.bus
     text = (
@@ -124,7 +122,7 @@ def another_fault(stray: Stray) -> None:
     story.log_kernel(stray.recent_s + 0.2, line, node=node)
 
 
-def warm_processor(stray: Stray) -> None:
+def _warm_processor(stray: _Stray) -> None:
     """A processor was throttled for a second."""
     chance = stray.story.chance
     stray.story.log_kernel(
@@ -138,20 +136,20 @@ def warm_processor(stray: Stray) -> None:
     )
 
 
-def slow_server(stray: Stray) -> None:
+def _slow_server(stray: _Stray) -> None:
     """A file server was slow, days ago."""
     for seconds, text in ((0.0, "not responding, still trying"), (9.0, "OK")):
         line = f"nfs: server filer01 {text}"
         stray.story.log_kernel(stray.old_s + seconds, line, node=stray.node, level=5)
 
 
-WAYS = (
-    old_xid,
-    another_program,
-    corrected_memory,
-    corrected_pcie,
-    link_came_back,
-    another_fault,
-    warm_processor,
-    slow_server,
+_WAYS = (
+    _old_xid,
+    _another_program,
+    _corrected_memory,
+    _corrected_pcie,
+    _link_came_back,
+    _another_fault,
+    _warm_processor,
+    _slow_server,
 )

@@ -7,16 +7,14 @@ from typing import Final
 
 from simulator.incidents.story import Story, Voice
 
-__all__ = ["STARTS", "job_start"]
-
-OMP: Final = (
+_OMP: Final = (
     "*****************************************",
     "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid "
     "your system being overloaded, please further tune the variable for optimal performance in "
     "your application as needed. ",
     "*****************************************",
 )
-LIGHTNING: Final = (
+_LIGHTNING: Final = (
     "GPU available: True (cuda), used: True",
     "TPU available: False, using: 0 TPU cores",
     "HPU available: False, using: 0 HPUs",
@@ -55,13 +53,13 @@ STARTS: Final[dict[str, tuple[str, ...]]] = {
         "[NeMo I {at} nemo_logging:393] Experiments will be logged at /results/pretrain",
         "[NeMo W {at} nemo_logging:405] \"update_logger_directory\" is True. Overwriting "
         "tensorboard logger \"save_dir\" to /results",
-        *LIGHTNING,
+        *_LIGHTNING,
         "[NeMo I {at} nemo_logging:393] Setting up optimizers with config OptimizerConfig",
         "[NeMo W {at} nemo_logging:405] There were no checkpoints found in checkpoint_dir or no "
         "checkpoint folder at checkpoint_dir :/results/checkpoints. Training from scratch.",
     ),
     "lightning": (
-        *LIGHTNING,
+        *_LIGHTNING,
         "/usr/lib/python3/dist-packages/lightning/pytorch/trainer/connectors/data_connector.py:424:"
         " The 'train_dataloader' does not have many workers which may be a bottleneck. Consider "
         "increasing the value of the `num_workers` argument` to `num_workers=23` in the "
@@ -162,7 +160,7 @@ def job_start(story: Story, seconds: float) -> None:
     framework = world.software.framework
     own = next(lines for name, lines in STARTS.items() if framework.startswith(name))
     if chance.random() < 0.8:
-        story.log_rank(seconds, 0, *OMP)
+        story.log_rank(seconds, 0, *_OMP)
     for place, text in enumerate(own):
         at = seconds + 1.0 + 2.0 * place
         stamp = f"{story.wall(at, 0):%Y-%m-%d %H:%M:%S}"

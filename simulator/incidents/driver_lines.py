@@ -2,14 +2,7 @@
 
 from simulator.incidents.story import Story
 
-__all__ = [
-    "banner", "channel_errors", "dbe", "fell_off", "gsp_exception", "gsp_timeout", "hung",
-    "nvlink_fatal", "nvlink_five", "recovery", "remap_failure", "sram", "switch_error",
-    "uncontained", "xid",
-]  # fmt: skip
-
-
-DOUBLE_BIT = "An uncorrectable double bit error (DBE) has been detected on GPU"
+_DOUBLE_BIT = "An uncorrectable double bit error (DBE) has been detected on GPU"
 
 
 def xid(story: Story, code: int, text: str, *, rank: int | None = None, bus: str = "") -> str:
@@ -31,7 +24,7 @@ def banner(story: Story, bus: str) -> list[str]:
     return [f"NVRM: GPU at PCI:{bus}: GPU-{uuid}", f"NVRM: GPU Board Serial Number: {serial}"]
 
 
-def channel(story: Story) -> str:
+def _channel(story: Story) -> str:
     """A channel as this generation writes it."""
     number = story.chance.randrange(2, 90)
     return f"channel 0x{number:08x}" if story.world.driver >= 580 else f"Ch {number:08x}"
@@ -55,7 +48,7 @@ def channel_errors(
     count = story.chance.randrange(2, most)
     cause = f" caused by previous Xid {parent}" if parent and story.world.driver >= 570 else ""
     lines = [
-        xid(story, code, channel(story) + cause, rank=rank, bus=story.world.bus_of(rank))
+        xid(story, code, _channel(story) + cause, rank=rank, bus=story.world.bus_of(rank))
         for _ in range(count)
     ]
     story.log_kernel(seconds, *lines, node=story.world.node_of(rank), step_s=0.0003)
@@ -92,12 +85,12 @@ def fell_off(
         )
         story.log_kernel(seconds + 0.9, line)
     if more > 0.6:
-        story.log_kernel(seconds + 45.0, gsp_text(story, bus))
+        story.log_kernel(seconds + 45.0, _gsp_text(story, bus))
     if story.chance.random() < 0.4:
         story.log_kernel(seconds + 121.0, *hung(story, "nvidia-smi"))
 
 
-def gsp_text(story: Story, bus: str) -> str:
+def _gsp_text(story: Story, bus: str) -> str:
     """The line of an Xid 119."""
     number, name = story.chance.choice(
         ((76, "GSP_RM_CONTROL"), (103, "GSP_RM_ALLOC"), (10, "FREE"), (78, "DUMP_PROTOBUF"))
@@ -124,7 +117,7 @@ def gsp_timeout(story: Story) -> None:
     repeats = story.chance.randrange(1, 6)
     for turn in range(repeats):
         at = 45.0 * turn
-        story.log_kernel(at, gsp_text(story, bus), root=turn == 0)
+        story.log_kernel(at, _gsp_text(story, bus), root=turn == 0)
         if turn == 0:
             story.log_kernel(
                 0.001,
@@ -183,7 +176,7 @@ def gsp_exception(story: Story) -> None:
             ),
             root=True,
         )
-    story.log_kernel(46.0, gsp_text(story, story.bus))
+    story.log_kernel(46.0, _gsp_text(story, story.bus))
 
 
 def hung(story: Story, task: str, frame: str = "nvidia") -> list[str]:
@@ -223,13 +216,13 @@ def dbe(story: Story, unit: str = "DRAM") -> None:
     if unit == "SRAM":
         place = story.pick("L2 cache", "SM L1", "GPCCS")
         where = story.pick("SRAM", place)
-        event = xid(story, 48, f"{DOUBLE_BIT} ({where}).")
+        event = xid(story, 48, f"{_DOUBLE_BIT} ({where}).")
     tail = []
     if story.world.driver >= 570:
         code, name = (171, "DRAM") if unit == "DRAM" else (172, "SRAM")
         tail.append(xid(story, code, f"Uncorrectable {name} error, XidCount 1"))
     if unit == "DRAM":
-        tail.append(xid(story, 63, new_row(story)))
+        tail.append(xid(story, 63, _new_row(story)))
     reach = 94 if story.chance.random() < 0.75 else 95
     if reach == 94:
         block = "LTC" if unit == "SRAM" else "FBHUB"
@@ -254,10 +247,10 @@ def _dbe_in_memory(story: Story, part: int, sub: int) -> str:
     address = f"0x{story.hexa(9)}"
     where = f"{story.pick(f'physAddr {address} ', '')}partition {part}, subpartition {sub}."
     rank = story.culprit if story.chance.random() < 0.5 else None
-    return xid(story, 48, f"{DOUBLE_BIT} in the framebuffer at {where}", rank=rank)
+    return xid(story, 48, f"{_DOUBLE_BIT} in the framebuffer at {where}", rank=rank)
 
 
-def new_row(story: Story) -> str:
+def _new_row(story: Story) -> str:
     """The booking of a row that replaces a bad one."""
     row = story.hexa(16)
     return f"Row Remapper: New row (0x{row}) marked for remapping, reset gpu to activate."
@@ -273,7 +266,7 @@ def uncontained(story: Story, code: int = 95) -> None:
         0.0, xid(story, code, text, rank=story.culprit if code == 94 else None), root=True
     )
     if story.chance.random() < 0.6:
-        story.log_kernel(0.4, xid(story, 63, new_row(story)))
+        story.log_kernel(0.4, xid(story, 63, _new_row(story)))
     recovery(story, 0.6)
     channel_errors(story, 0.9, story.culprit, parent=code)
 
@@ -283,7 +276,7 @@ def remap_failure(story: Story) -> None:
     text = f"Row Remapper Error: (0x{story.hexa(16)}) - All reserved rows for bank are remapped"
     story.log_kernel(0.0, xid(story, 64, text), root=True)
     if story.chance.random() < 0.5:
-        text = f"{DOUBLE_BIT} in the framebuffer at partition 3, subpartition 1."
+        text = f"{_DOUBLE_BIT} in the framebuffer at partition 3, subpartition 1."
         story.log_kernel(-0.1, xid(story, 48, text), root=True)
     recovery(story, 0.3)
     channel_errors(story, 0.6, story.culprit, parent=64)

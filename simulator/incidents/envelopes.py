@@ -8,12 +8,10 @@ from datetime import UTC, datetime
 from simulator.incidents.story import KernelLine
 from simulator.incidents.world import SECOND, Node
 
-__all__ = ["FORMS", "iso", "kernel_log", "syslog", "wall"]
-
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-LEVELS = ("emerg", "alert", "crit", "err", "warn", "notice", "info", "debug")
-Form = Callable[[Node, Sequence[KernelLine]], list[str]]
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_LEVELS = ("emerg", "alert", "crit", "err", "warn", "notice", "info", "debug")
+_Form = Callable[[Node, Sequence[KernelLine]], list[str]]
 
 
 def wall(node: Node, at_ns: int) -> datetime:
@@ -21,18 +19,18 @@ def wall(node: Node, at_ns: int) -> datetime:
     return datetime.fromtimestamp((at_ns + node.skew_ns) // SECOND + node.zone_s, UTC)
 
 
-def micro(node: Node, at_ns: int) -> int:
+def _micro(node: Node, at_ns: int) -> int:
     """Microseconds of the second."""
     return (at_ns + node.skew_ns) % SECOND // 1000
 
 
-def zone(node: Node) -> str:
+def _zone(node: Node) -> str:
     """The zone as +hh:mm."""
     minutes = abs(node.zone_s) // 60
     return f"{'-' if node.zone_s < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def uptime(node: Node, at_ns: int) -> str:
+def _uptime(node: Node, at_ns: int) -> str:
     """``[  123.456789]``."""
     since = max(at_ns - node.boot_ns, 0) // 1000
     return f"[{since // 1_000_000:5d}.{since % 1_000_000:06d}]"
@@ -41,57 +39,59 @@ def uptime(node: Node, at_ns: int) -> str:
 def syslog(node: Node, at_ns: int) -> str:
     """``Sep 19 16:18:02``."""
     at = wall(node, at_ns)
-    return f"{MONTHS[at.month - 1]} {at.day:2d} {at:%H:%M:%S}"
+    return f"{_MONTHS[at.month - 1]} {at.day:2d} {at:%H:%M:%S}"
 
 
-def ctime(node: Node, at_ns: int) -> str:
+def _ctime(node: Node, at_ns: int) -> str:
     """``[Fri Mar  3 04:27:08 2023]``: reckoned from the uptime, so it drifts."""
     at = wall(node, at_ns + node.drift_ns)
-    return f"[{DAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.day:2d} {at:%H:%M:%S} {at.year}]"
+    return f"[{_DAYS[at.weekday()]} {_MONTHS[at.month - 1]} {at.day:2d} {at:%H:%M:%S} {at.year}]"
 
 
 def iso(node: Node, at_ns: int, point: str = ".") -> str:
     """Full date, fraction and zone."""
-    return f"{wall(node, at_ns):%Y-%m-%dT%H:%M:%S}{point}{micro(node, at_ns):06d}{zone(node)}"
+    return f"{wall(node, at_ns):%Y-%m-%dT%H:%M:%S}{point}{_micro(node, at_ns):06d}{_zone(node)}"
 
 
-def utc(node: Node, at_ns: int) -> str:
+def _utc(node: Node, at_ns: int) -> str:
     """Full date in UTC with nine digits."""
     shown = at_ns + node.skew_ns
     return f"{datetime.fromtimestamp(shown // SECOND, UTC):%Y-%m-%dT%H:%M:%S}.{shown % SECOND:09d}Z"
 
 
-def raw(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _raw(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Dmesg."""
-    return [f"{uptime(node, one.at_ns)} {one.text}" for one in lines]
+    return [f"{_uptime(node, one.at_ns)} {one.text}" for one in lines]
 
 
-def raw_thread(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _raw_thread(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Dmesg of newer kernels."""
-    return [f"{uptime(node, one.at_ns)} [ T{1000 + node.index}] {one.text}" for one in lines]
+    return [f"{_uptime(node, one.at_ns)} [ T{1000 + node.index}] {one.text}" for one in lines]
 
 
-def human(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _human(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Dmesg -T."""
-    return [f"{ctime(node, one.at_ns)} {one.text}" for one in lines]
+    return [f"{_ctime(node, one.at_ns)} {one.text}" for one in lines]
 
 
-def levelled(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _levelled(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Dmesg -x -T."""
-    return [f"kern  :{LEVELS[one.level]:<6}: {ctime(node, one.at_ns)} {one.text}" for one in lines]
+    return [
+        f"kern  :{_LEVELS[one.level]:<6}: {_ctime(node, one.at_ns)} {one.text}" for one in lines
+    ]
 
 
-def iso_comma(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _iso_comma(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Dmesg --time-format iso."""
     return [f"{iso(node, one.at_ns, ',')} {one.text}" for one in lines]
 
 
-def relative(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _relative(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Dmesg -e: a minute now and then, and what passed since the line before."""
     shown, minute, before = [], "", 0
     for one in lines:
         at = wall(node, one.at_ns + node.drift_ns)
-        now = f"[{MONTHS[at.month - 1]}{at.day:2d} {at:%H:%M}]"
+        now = f"[{_MONTHS[at.month - 1]}{at.day:2d} {at:%H:%M}]"
         if now != minute:
             shown.append(f"{now} {one.text}")
         else:
@@ -101,7 +101,7 @@ def relative(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     return shown
 
 
-def kmsg(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _kmsg(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """/dev/kmsg."""
     return [
         f"{one.level},{4000 + place},{max(one.at_ns - node.boot_ns, 0) // 1000},-;{one.text}"
@@ -109,18 +109,18 @@ def kmsg(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     ]
 
 
-def journal(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _journal(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Journalctl -k."""
     head = "-- Journal begins at Mon 2026-03-02 09:11:20 UTC. --"
     return [head, *(f"{syslog(node, one.at_ns)} {node.fqdn} kernel: {one.text}" for one in lines)]
 
 
-def journal_nameless(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _journal_nameless(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Journalctl -k --no-hostname."""
     return [f"{syslog(node, one.at_ns)} kernel: {one.text}" for one in lines]
 
 
-def journal_json(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _journal_json(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Journalctl -k -o json; a message may be an array of bytes."""
     boot = f"{random.Random(node.name).getrandbits(128):032x}"
     return [
@@ -139,53 +139,53 @@ def journal_json(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     ]
 
 
-def rsyslog(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _rsyslog(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """/var/log/kern.log, with both clocks."""
     return [
-        f"{syslog(node, one.at_ns)} {node.name} kernel: {uptime(node, one.at_ns)} {one.text}"
+        f"{syslog(node, one.at_ns)} {node.name} kernel: {_uptime(node, one.at_ns)} {one.text}"
         for one in lines
     ]
 
 
-def rsyslog_iso(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _rsyslog_iso(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """/var/log/kern.log with full dates."""
     return [
-        f"{iso(node, one.at_ns)} {node.fqdn} kernel: {uptime(node, one.at_ns)} {one.text}"
+        f"{iso(node, one.at_ns)} {node.fqdn} kernel: {_uptime(node, one.at_ns)} {one.text}"
         for one in lines
     ]
 
 
-def year_first(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _year_first(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """A network operating system's syslog."""
     shown = []
     for one in lines:
         at = wall(node, one.at_ns)
         shown.append(
-            f"{at.year} {MONTHS[at.month - 1]} {at.day:2d} {at:%H:%M:%S}."
-            f"{micro(node, one.at_ns):06d} {node.name} {LEVELS[one.level].upper()} kernel: "
-            f"{uptime(node, one.at_ns)} {one.text}"
+            f"{at.year} {_MONTHS[at.month - 1]} {at.day:2d} {at:%H:%M:%S}."
+            f"{_micro(node, one.at_ns):06d} {node.name} {_LEVELS[one.level].upper()} kernel: "
+            f"{_uptime(node, one.at_ns)} {one.text}"
         )
     return shown
 
 
-def grepped(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _grepped(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """Grep over files."""
-    return [f"/var/log/messages:{line}" for line in journal(node, lines)[1:]]
+    return [f"/var/log/messages:{line}" for line in _journal(node, lines)[1:]]
 
 
-def talos(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _talos(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """A machine without a shell."""
     return [
-        f"{node.ip}: kern: {LEVELS[one.level]:>7}: [{utc(node, one.at_ns)}]: {one.text}"
+        f"{node.ip}: kern: {_LEVELS[one.level]:>7}: [{_utc(node, one.at_ns)}]: {one.text}"
         for one in lines
     ]
 
 
-def container(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _container(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """A container that follows the kernel log, as its runtime writes it; long lines come in two."""
     shown = []
     for one in lines:
-        at, text = utc(node, one.at_ns), f"{uptime(node, one.at_ns)} {one.text}"
+        at, text = _utc(node, one.at_ns), f"{_uptime(node, one.at_ns)} {one.text}"
         if len(text) > 220:
             shown.append(f"{at} stdout P {text[:180]}")
             text = text[180:]
@@ -193,26 +193,26 @@ def container(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     return shown
 
 
-def docker(node: Node, lines: Sequence[KernelLine]) -> list[str]:
+def _docker(node: Node, lines: Sequence[KernelLine]) -> list[str]:
     """The same, as Docker writes it."""
     return [
         json.dumps(
             {
-                "log": f"{uptime(node, one.at_ns)} {one.text}\n",
+                "log": f"{_uptime(node, one.at_ns)} {one.text}\n",
                 "stream": "stdout",
-                "time": utc(node, one.at_ns),
+                "time": _utc(node, one.at_ns),
             }
         )
         for one in lines
     ]
 
 
-FORMS: dict[str, Form] = {
-    "raw": raw, "raw_thread": raw_thread, "human": human, "levelled": levelled,
-    "iso_comma": iso_comma, "relative": relative, "kmsg": kmsg, "journal": journal,
-    "journal_nameless": journal_nameless, "journal_json": journal_json, "rsyslog": rsyslog,
-    "rsyslog_iso": rsyslog_iso, "year_first": year_first, "grepped": grepped, "talos": talos,
-    "container": container, "docker": docker,
+FORMS: dict[str, _Form] = {
+    "raw": _raw, "raw_thread": _raw_thread, "human": _human, "levelled": _levelled,
+    "iso_comma": _iso_comma, "relative": _relative, "kmsg": _kmsg, "journal": _journal,
+    "journal_nameless": _journal_nameless, "journal_json": _journal_json, "rsyslog": _rsyslog,
+    "rsyslog_iso": _rsyslog_iso, "year_first": _year_first, "grepped": _grepped, "talos": _talos,
+    "container": _container, "docker": _docker,
 }  # fmt: skip
 
 

@@ -10,10 +10,8 @@ from simulator.incidents.driver_lines import channel_errors
 from simulator.incidents.story import KernelLine, Story
 from simulator.incidents.world import SECOND, Node
 
-__all__ = ["boot", "quiet_kernel", "teardown"]
-
-DAY = 86_400.0
-NICS: Final = tuple(f"0000:{0x0C + 0x12 * place:02x}:00.0" for place in range(8))
+_DAY = 86_400.0
+_NICS: Final = tuple(f"0000:{0x0C + 0x12 * place:02x}:00.0" for place in range(8))
 
 QUIET: Final = (
     'audit: type=1400 audit({t}.123:{n}): apparmor="STATUS" operation="profile_load" '
@@ -235,18 +233,18 @@ def boot(story: Story, node: Node) -> None:
         if chance.random() < dry:
             continue
         at += int(chance.expovariate(3.0) * SECOND)
-        into.append(KernelLine(at, 6, filled(story, node, text)))
+        into.append(KernelLine(at, 6, _filled(story, node, text)))
     at = node.boot_ns + 4 * SECOND + chance.randrange(SECOND)
     stamp = (at + node.skew_ns) // SECOND
     into.append(
-        KernelLine(at, 6, f"rtc_cmos 00:02: setting system clock to {clock(stamp)} UTC ({stamp})")
+        KernelLine(at, 6, f"rtc_cmos 00:02: setting system clock to {_clock(stamp)} UTC ({stamp})")
     )
 
 
 def quiet_kernel(story: Story, node: Node, lines: int) -> None:
     """``lines`` benign lines over the last days and through the incident."""
     chance = story.chance
-    span = max(min(5 * DAY * SECOND, story.fault_ns - node.boot_ns - 60 * SECOND), SECOND)
+    span = max(min(5 * _DAY * SECOND, story.fault_ns - node.boot_ns - 60 * SECOND), SECOND)
     into = story.kernel.setdefault(node.index, [])
     after = story.end_ns - story.fault_ns if node.index not in story.silent_nodes else 0
     uniform, choice, gpu = chance.random, chance.choice, node.buses[0]
@@ -260,7 +258,7 @@ def quiet_kernel(story: Story, node: Node, lines: int) -> None:
         text = choice(QUIET).format(
             n=int(some * 90_000),
             m=int(some * 8),
-            nic=NICS[int(some * 64) % 8],
+            nic=_NICS[int(some * 64) % 8],
             gpu=gpu,
             t=(at + node.skew_ns) // SECOND,
         )
@@ -279,7 +277,7 @@ def teardown(story: Story, seconds: float) -> None:
             after = seconds + chance.uniform(0.2, 5.0) + chance.choice((0.0, 0.0, 20.0, 240.0))
             few = chance.sample(TEARDOWN, chance.randrange(1, 4))
             story.log_kernel(
-                after, *[filled(story, node, text) for text in few], node=node, level=4, step_s=0.7
+                after, *[_filled(story, node, text) for text in few], node=node, level=4, step_s=0.7
             )
     if chance.random() < 0.5:
         for rank in chance.sample(range(world.ranks), min(12, world.ranks)):
@@ -288,7 +286,7 @@ def teardown(story: Story, seconds: float) -> None:
                 channel_errors(story, seconds + chance.uniform(0, 4), rank, code, most=6)
 
 
-def filled(story: Story, node: Node, text: str) -> str:
+def _filled(story: Story, node: Node, text: str) -> str:
     """A line with this node's parts in it."""
     chance, software = story.chance, story.world.software
     module = (
@@ -301,7 +299,7 @@ def filled(story: Story, node: Node, text: str) -> str:
     return text.format(
         n=chance.randrange(90_000),
         m=chance.randrange(8),
-        nic=chance.choice(NICS),
+        nic=chance.choice(_NICS),
         gpu=chance.choice(node.buses),
         driver=software.driver,
         kernel=software.kernel,
@@ -310,7 +308,7 @@ def filled(story: Story, node: Node, text: str) -> str:
     )
 
 
-def clock(stamp: int) -> str:
+def _clock(stamp: int) -> str:
     from datetime import UTC, datetime
 
     return f"{datetime.fromtimestamp(stamp, UTC):%Y-%m-%dT%H:%M:%S}"

@@ -16,8 +16,6 @@ from simulator.run import Run, steps_counted
 from simulator.topology import Ints
 from triage.errors import UsageError
 
-__all__ = ["run_into_fault"]
-
 
 def run_into_fault(
     story: Story, kind_name: str, *, seed: int, entries: int, frames: int

@@ -5,16 +5,8 @@ from simulator.incidents import host_lines as host
 from simulator.incidents.job_voice import traceback
 from simulator.incidents.story import Story, Voice
 
-__all__ = [
-    "chassis_down", "cpu_check", "gpu_bus_quiet", "gpu_fell_off", "gpu_init", "gpu_mmu",
-    "gpu_silent", "gsp_dies", "gsp_waits", "hbm_dbe", "hbm_job_only", "hbm_remap",
-    "hbm_uncontained", "hot_gpu", "io_aer", "io_dpc", "memory_bad", "network_flap", "network_leaf",
-    "network_pair", "nic_firmware", "nic_port", "nvlink_dead", "nvlink_job", "power_lost",
-    "sdc_grad", "sdc_rerun", "shared", "sram_bad", "ssd_dead",
-]  # fmt: skip
 
-
-def cuda_dies(story: Story, text: str = "", *, chance: float = 0.7, root: bool = False) -> None:
+def _cuda_dies(story: Story, text: str = "", *, chance: float = 0.7, root: bool = False) -> None:
     """The culprit's program notices that its GPU is gone."""
     if story.chance.random() > chance:
         return
@@ -38,13 +30,13 @@ def cuda_dies(story: Story, text: str = "", *, chance: float = 0.7, root: bool =
 def gpu_fell_off(story: Story) -> None:
     """A GPU falls off the bus (Xid 79)."""
     driver.fell_off(story)
-    cuda_dies(story)
+    _cuda_dies(story)
 
 
 def gpu_bus_quiet(story: Story) -> None:
     """A GPU falls off the bus and no Xid says so."""
     driver.fell_off(story, numbered=False)
-    cuda_dies(story, "RuntimeError: No CUDA GPUs are available")
+    _cuda_dies(story, "RuntimeError: No CUDA GPUs are available")
 
 
 def gpu_mmu(story: Story) -> None:
@@ -63,7 +55,7 @@ def gpu_mmu(story: Story) -> None:
     if story.chance.random() < 0.5:
         line = f"Ch {story.hexa()}, errorString CTX SWITCH TIMEOUT, Info 0x{story.hexa(5)}"
         story.log_kernel(4.0, driver.xid(story, 109, line, rank=story.culprit))
-    cuda_dies(story)
+    _cuda_dies(story)
 
 
 def gpu_init(story: Story) -> None:
@@ -89,24 +81,24 @@ def gpu_silent(story: Story) -> None:
 def hbm_dbe(story: Story) -> None:
     """A double-bit error in memory, with its five companions."""
     driver.dbe(story)
-    cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.6)
+    _cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.6)
 
 
 def hbm_uncontained(story: Story) -> None:
     """An uncorrectable memory error, contained or not, without Xid 48."""
     driver.uncontained(story, story.chance.choice((94, 95)))
-    cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.6)
+    _cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.6)
 
 
 def hbm_remap(story: Story) -> None:
     """The row remapper has no spare left."""
     driver.remap_failure(story)
-    cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.5)
+    _cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.5)
 
 
 def hbm_job_only(story: Story) -> None:
     """The job sees the ECC error; the kernel log of the node is lost."""
-    cuda_dies(
+    _cuda_dies(
         story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=1, root=True
     )
     story.lost_kernel_logs.add(story.node.index)
@@ -116,7 +108,7 @@ def hbm_job_only(story: Story) -> None:
 def sram_bad(story: Story) -> None:
     """An uncorrectable error in a cache or a register file."""
     driver.sram(story)
-    cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.5)
+    _cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=0.5)
 
 
 def gsp_waits(story: Story) -> None:
@@ -127,7 +119,7 @@ def gsp_waits(story: Story) -> None:
 def gsp_dies(story: Story) -> None:
     """The GPU system processor's program dies (Xid 120, heartbeat)."""
     driver.gsp_exception(story)
-    cuda_dies(story, chance=0.4)
+    _cuda_dies(story, chance=0.4)
 
 
 def hot_gpu(story: Story) -> None:
@@ -185,13 +177,13 @@ def nvlink_dead(story: Story) -> None:
         driver.switch_error(story, 0.0, code, text, root=True)
         driver.channel_errors(story, 0.8, story.culprit, parent=0)
     text = "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution"
-    cuda_dies(story, text, chance=0.5)
+    _cuda_dies(story, text, chance=0.5)
 
 
 def nvlink_job(story: Story) -> None:
     """Only the job's log says that a link failed."""
     text = "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution"
-    cuda_dies(story, text, chance=1, root=True)
+    _cuda_dies(story, text, chance=1, root=True)
     story.accepted += ["gpu"]
 
 
@@ -236,19 +228,19 @@ def sdc_grad(story: Story) -> None:
 def nic_firmware(story: Story) -> None:
     """A network card's firmware dies."""
     host.nic_health(story)
-    nccl_async(story, chance=0.6)
+    _nccl_async(story, chance=0.6)
 
 
 def nic_port(story: Story) -> None:
     """A network card's queues stop, or its verbs device is gone."""
     if story.chance.random() < 0.6:
         host.nic_timeout(story)
-        nccl_async(story, chance=0.4)
+        _nccl_async(story, chance=0.4)
     else:
-        nccl_async(story, chance=1.0, root=True)
+        _nccl_async(story, chance=1.0, root=True)
 
 
-def nccl_async(story: Story, *, chance: float, root: bool = False) -> None:
+def _nccl_async(story: Story, *, chance: float, root: bool = False) -> None:
     """NCCL hears of the dead card."""
     if story.chance.random() < chance:
         line = story.chance.randrange(60, 1400)
@@ -266,10 +258,10 @@ def nccl_async(story: Story, *, chance: float, root: bool = False) -> None:
             severity="W",
             root=root,
         )
-    retry_errors(story, most=3)
+    _retry_errors(story, most=3)
 
 
-def retry_errors(story: Story, most: int, *, root: bool = False) -> None:
+def _retry_errors(story: Story, most: int, *, root: bool = False) -> None:
     """Others cannot reach the culprit's card."""
     others = [r for r in range(story.world.ranks) if story.world.node_of(r) is not story.node]
     for rank in story.chance.sample(others, min(most, len(others))):
@@ -305,21 +297,21 @@ def network_leaf(story: Story) -> None:
             )
     story.affected = [node.index for node in behind]
     shared(story)
-    retry_errors(story, most=4)
+    _retry_errors(story, most=4)
 
 
 def network_flap(story: Story) -> None:
     """One link flaps again and again: cable or port of one node."""
     for turn in range(story.chance.randrange(3, 9)):
         host.link_down(story, 11.0 * turn, story.node, back_s=story.chance.uniform(1, 8))
-    retry_errors(story, most=4)
+    _retry_errors(story, most=4)
     story.culprit_ranks = []  # which of the node's ranks used the link, nothing says
     story.accepted += ["nic"]
 
 
 def network_pair(story: Story) -> None:
     """Only NCCL's retries tell: several peers cannot reach one node."""
-    retry_errors(story, most=8, root=True)
+    _retry_errors(story, most=8, root=True)
     story.culprit_ranks = []
     story.accepted += ["nic"]
 
@@ -356,10 +348,10 @@ def power_lost(story: Story) -> None:
         story.log_board(-0.4, "power", story.chance.randrange(1, 7))
     for place, rank in enumerate(story.world.ranks_on(story.node)):
         driver.fell_off(story, 0.02 * place, bus=story.world.bus_of(rank), root=False)
-    node_dies(story)
+    _node_dies(story)
 
 
-def node_dies(story: Story) -> None:
+def _node_dies(story: Story) -> None:
     """Nothing more comes from the node: no dumps, no lines."""
     mates = story.world.ranks_on(story.node)
     story.without_dump |= set(mates)
@@ -386,14 +378,14 @@ def chassis_down(story: Story) -> None:
     for place, rank in enumerate(story.world.ranks_on(story.node)):
         driver.fell_off(story, 0.01 * place, bus=story.world.bus_of(rank))
     story.accepted += ["power", "io_board"]
-    node_dies(story)
+    _node_dies(story)
 
 
 def io_aer(story: Story) -> None:
     """A fatal PCIe error on the GPU's port comes before the GPU is gone."""
     host.aer_fatal(story, -story.chance.uniform(0.05, 0.4))
     driver.fell_off(story, root=False)
-    cuda_dies(story, chance=0.5)
+    _cuda_dies(story, chance=0.5)
 
 
 def io_dpc(story: Story) -> None:
@@ -408,7 +400,7 @@ def io_dpc(story: Story) -> None:
 def cpu_check(story: Story) -> None:
     """A fatal machine check takes the node."""
     host.machine_check(story)
-    node_dies(story)
+    _node_dies(story)
 
 
 def memory_bad(story: Story) -> None:

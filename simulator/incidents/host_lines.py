@@ -4,11 +4,6 @@ from simulator.incidents.driver_lines import hung
 from simulator.incidents.story import Story
 from simulator.incidents.world import Node
 
-__all__ = [
-    "aer_fatal", "disk_fails", "dpc", "edac_storm", "link_down", "lustre", "machine_check",
-    "memory_poison", "nfs", "nic_health", "nic_timeout", "oom_kill", "root_port", "slot_power",
-]  # fmt: skip
-
 
 def root_port(bus: str) -> str:
     """The port in front of the GPU on ``bus``."""
@@ -68,20 +63,20 @@ def slot_power(story: Story, seconds: float) -> None:
     """A card gets less power than it needs."""
     watts = story.chance.choice((25, 26, 27, 75))
     text = (
-        f"mlx5_core {nic_bus(story)}: mlx5_pcie_event:30{story.chance.randrange(9)}:"
+        f"mlx5_core {_nic_bus(story)}: mlx5_pcie_event:30{story.chance.randrange(9)}:"
         f"(pid {story.chance.randrange(99999)}): Detected insufficient power on the PCIe slot "
         f"({watts}W)."
     )
     story.log_kernel(seconds, text, level=4)
 
 
-def nic_bus(story: Story) -> str:
+def _nic_bus(story: Story) -> str:
     """The address of the network card beside the culprit's GPU."""
     at = story.world.local(story.culprit)
     return f"0000:{0x0C + 0x12 * at:02x}:00.{story.chance.choice((0, 0, 0, 1))}"
 
 
-def interface(story: Story) -> str:
+def _interface(story: Story) -> str:
     """A network interface's name."""
     at = story.world.local(story.culprit)
     return story.pick(f"ens{at + 3}np0", f"enp{12 + 18 * at}s0np0", f"ib{at}", f"rdma{at}")
@@ -89,7 +84,7 @@ def interface(story: Story) -> str:
 
 def nic_health(story: Story) -> None:
     """The card's firmware dies."""
-    bus = nic_bus(story)
+    bus = _nic_bus(story)
     pid = story.chance.randrange(100_000)
     story.log_kernel(
         0.0,
@@ -124,7 +119,7 @@ def nic_health(story: Story) -> None:
 
 def nic_timeout(story: Story) -> None:
     """The card's queues stop."""
-    bus, name = nic_bus(story), interface(story)
+    bus, name = _nic_bus(story), _interface(story)
     queue = story.chance.randrange(60)
     if story.chance.random() < 0.5:
         text = f"NETDEV WATCHDOG: {name} (mlx5_core): transmit queue {queue} timed out"
@@ -147,7 +142,7 @@ def link_down(
 ) -> None:
     """A port loses its link, and gets it back after ``back_s``."""
     bus = f"0000:{0x0C + 0x12 * story.chance.randrange(8):02x}:00.0"
-    name = interface(story)
+    name = _interface(story)
     way = story.chance.randrange(4)
     down, up = {
         0: (f"mlx5_core {bus} {name}: Link down", f"mlx5_core {bus} {name}: Link up"),
@@ -310,12 +305,12 @@ def memory_poison(story: Story) -> None:
 
 
 # Whose limit was met: constraint, scope, and the head of the kernel's sentence.
-OF_THE_CONTAINER = (
+_OF_THE_CONTAINER = (
     "CONSTRAINT_MEMCG",
     "oom_memcg=/kubepods/burstable/pod1,task_memcg=/kubepods/burstable/pod1",
     "Memory cgroup out of memory",
 )
-OF_THE_NODE = (
+_OF_THE_NODE = (
     "CONSTRAINT_NONE",
     "global_oom,task_memcg=/slurm/uid_1000/job_1/step_0",
     "Out of memory",
@@ -342,7 +337,7 @@ def oom_kill(story: Story, *, container: bool) -> None:
         lines.append(
             f"[{other:7d}]  1000 {other:7d} 52814236 {pages} 190144512        0     0 {task}"
         )
-    kind, scope, head = OF_THE_CONTAINER if container else OF_THE_NODE
+    kind, scope, head = _OF_THE_CONTAINER if container else _OF_THE_NODE
     lines.append(
         f"oom-kill:constraint={kind},nodemask=(null),cpuset=/,mems_allowed=0-1,{scope},"
         f"task={task},pid={pid},uid=1000"

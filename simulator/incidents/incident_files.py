@@ -19,8 +19,6 @@ from simulator.live.files import write_live
 from simulator.play import Played
 from simulator.run import Run
 
-__all__ = ["DAY", "IncidentFiles"]
-
 DAY = 86_400 * SECOND
 
 

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from simulator.incidents.story import JobLine, Story, Voice
 from simulator.incidents.world import SECOND, Node, World
 
-__all__ = ["JobStyle", "job_files", "style_of"]
-
-OLD = ("2.0", "2.1", "2.2")
+_OLD = ("2.0", "2.1", "2.2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ def style_of(world: World) -> JobStyle:
     """The style of this job, by chance."""
     chance = world.chance("job style")
     split = chance.choice(("rank", "rank", "node", "node", "merged", "merged"))
-    new = world.torch not in OLD
+    new = world.torch not in _OLD
     prefix = {
         "rank": ("", "", "rank"),
         "node": ("rank", "rank", "local", "slurm"),
@@ -101,7 +99,7 @@ class _Printer:
         at = datetime.fromtimestamp(shown // SECOND + zone, UTC)
         nanos = shown % SECOND
         if line.voice == Voice.CPP:
-            if self.world.torch in OLD:
+            if self.world.torch in _OLD:
                 return f"[{line.severity} {line.source}] {line.text}"
             label = f"[rank{line.rank}]:"
             return (

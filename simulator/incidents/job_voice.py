@@ -6,22 +6,17 @@ from datetime import UTC, datetime
 from simulator.incidents.story import Story, StuckOperation, Voice
 from simulator.incidents.world import SECOND, Node
 
-__all__ = [
-    "agents_give_up", "exit_table", "flood", "ncclinit", "peers_closed",
-    "printed_bus", "sigterm", "traceback", "watchdog",
-]  # fmt: skip
-
-MS = 1_000_000
-UNSURE = (
+_MS = 1_000_000
+_UNSURE = (
     "Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA "
     "kernels, subsequent GPU operations might run on corrupted/incomplete data."
 )
-TAKEN_DOWN = "To avoid data inconsistency, we are taking the entire process down."
-OLD = ("2.0", "2.1")
+_TAKEN_DOWN = "To avoid data inconsistency, we are taking the entire process down."
+_OLD = ("2.0", "2.1")
 # Of a large job, so many agents get to say that they give up.
-MOST_AGENTS = 12
+_MOST_AGENTS = 12
 # What the dump calls an operation, and what the watchdog calls it.
-OP_TYPE = {
+_OP_TYPE = {
     "all_reduce": "ALLREDUCE",
     "all_gather": "_ALLGATHER_BASE",
     "_all_gather_base": "_ALLGATHER_BASE",
@@ -36,10 +31,10 @@ OP_TYPE = {
 }
 
 
-def who(story: Story, rank: int, wait: StuckOperation | None) -> str:
+def _who(story: Story, rank: int, wait: StuckOperation | None) -> str:
     """The bracket in front of c10d's text; its rank is the rank inside the group."""
     torch = story.world.torch
-    if torch in (*OLD, "2.2"):
+    if torch in (*_OLD, "2.2"):
         return f"[Rank {rank}]"
     if wait is None:
         wait = StuckOperation("0", "default_pg", rank, 0, "", 0, 0, 0, 0, 0)
@@ -74,11 +69,11 @@ def watchdog(story: Story, most: int = 1_000_000) -> None:
         wait = story.waits[rank]
         late_ms = chance.randrange(3, 99)
         # All react to the first report within the second: their own timers are not asked again.
-        own = wait.since_ns + (story.timeout_ms + late_ms) * MS
-        at = min(own, first + (story.timeout_ms + chance.randrange(300, 1400)) * MS)
+        own = wait.since_ns + (story.timeout_ms + late_ms) * _MS
+        at = min(own, first + (story.timeout_ms + chance.randrange(300, 1400)) * _MS)
         end = max(end, at)
-        ran_ms = max((at - wait.since_ns) // MS, story.timeout_ms if own == at else 0)
-        own_timer = own <= first + (story.timeout_ms + 1000) * MS
+        ran_ms = max((at - wait.since_ns) // _MS, story.timeout_ms if own == at else 0)
+        own_timer = own <= first + (story.timeout_ms + 1000) * _MS
         _report(story, _Report(rank, reporter, at, ran_ms, own_timer))
     story.end_ns = max(story.end_ns, end + 2 * SECOND)
 
@@ -86,10 +81,10 @@ def watchdog(story: Story, most: int = 1_000_000) -> None:
 def _report(story: Story, report: _Report) -> None:
     rank, wait, torch = report.rank, story.waits[report.rank], story.world.torch
     seconds = (report.at_ns - story.fault_ns) / SECOND
-    name = OP_TYPE.get(wait.op.split(":")[-1], wait.op.upper())
+    name = _OP_TYPE.get(wait.op.split(":")[-1], wait.op.upper())
     numel = "" if torch == "2.0" else f"NumelIn={wait.numel_in}, NumelOut={wait.numel_out}, "
     work = f"WorkNCCL(SeqNum={wait.seq}, OpType={name}, {numel}Timeout(ms)={story.timeout_ms})"
-    head = who(story, rank, wait)
+    head = _who(story, rank, wait)
     timeout = (
         f"{head} Watchdog caught collective operation timeout: {work} ran for {report.ran_ms} "
         "milliseconds before timing out."
@@ -97,14 +92,14 @@ def _report(story: Story, report: _Report) -> None:
     ended = f"{head} Process group watchdog thread terminated with exception: {timeout}"
     if report.own_timer:
         _c10d(story, seconds, rank, timeout, 607)
-        if torch not in (*OLD, "2.2"):
+        if torch not in (*_OLD, "2.2"):
             _c10d(story, seconds, rank, _counters(story, head, wait), 1664)
-    if torch not in OLD:
+    if torch not in _OLD:
         _c10d(story, seconds + 0.05, rank, _dump_signal(story, rank, report.reporter, wait), 1400)
-    if torch not in (*OLD, "2.2", "2.4") and story.chance.random() < 0.7:
+    if torch not in (*_OLD, "2.2", "2.4") and story.chance.random() < 0.7:
         text = f"{head} ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1"
         _c10d(story, seconds + 0.06, rank, text, 1484)
-    _c10d(story, seconds + 1.0, rank, f"{head} {story.pick(UNSURE, TAKEN_DOWN)}", 630)
+    _c10d(story, seconds + 1.0, rank, f"{head} {story.pick(_UNSURE, _TAKEN_DOWN)}", 630)
     _c10d(story, seconds + 1.1, rank, ended, 1595)
     if rank == report.reporter or story.chance.random() < 0.3:
         story.log_rank(
@@ -141,7 +136,7 @@ def _counters(story: Story, head: str, wait: StuckOperation) -> str:
 
 
 def _dump_signal(story: Story, rank: int, reporter: int, wait: StuckOperation) -> str:
-    head = who(story, rank, None)
+    head = _who(story, rank, None)
     origin = "this local rank" if rank == reporter else f" rank {reporter}"
     if rank != reporter and story.world.torch in ("2.4", "2.5", "2.6") and rank % 2:
         return f"{head} Observed flight recorder dump signal from another rank via TCPStore."
@@ -313,7 +308,7 @@ def agents_give_up(story: Story, seconds: float, first: list[tuple[int, int]]) -
             sigterm(story, seconds + 0.5, node, {rank for rank, _ in mine})
             exit_table(story, seconds + 3.0, node, mine)
     others = {node.index for node in world.nodes} - origin - story.silent_nodes
-    chosen = chance.sample(sorted(others), min(MOST_AGENTS, len(others)))
+    chosen = chance.sample(sorted(others), min(_MOST_AGENTS, len(others)))
     for place, node in enumerate(sorted(chosen)):
         _agent_gives_up(story, seconds + chance.uniform(2.0, 25.0), node, place)
     story.end_ns = max(story.end_ns, story.at(seconds + 28.0))
@@ -388,7 +383,7 @@ def flood(story: Story, lines: int) -> None:
             story.log_rank(
                 stop + at / stop,
                 rank,
-                f"{who(story, rank, None)} {texts[turn]}",
+                f"{_who(story, rank, None)} {texts[turn]}",
                 voice=Voice.CPP,
                 severity="E",
                 source="ProcessGroupNCCL.cpp:632",

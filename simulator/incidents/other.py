@@ -6,13 +6,6 @@ from simulator.incidents.hardware import shared
 from simulator.incidents.job_voice import traceback
 from simulator.incidents.story import Story, Voice
 
-__all__ = [
-    "bus_error", "check_differs", "data_stall", "dependency_broken", "disk_full", "drained",
-    "file_server", "gpu_memory", "healthy_end", "host_killed", "illegal_access", "mismatch",
-    "nan_loss", "nobody_knows", "preempted", "segfault", "slow_rank", "tokenizer", "user_error",
-    "user_error_all",
-]  # fmt: skip
-
 
 def user_error(story: Story) -> None:
     """One rank's data makes the program raise."""
@@ -278,7 +271,7 @@ def disk_full(story: Story) -> None:
 def preempted(story: Story) -> None:
     """The scheduler takes the job down."""
     if story.world.software.scheduler == "kubernetes":
-        evicted(story)
+        _evicted(story)
         return
     from datetime import UTC, datetime
 
@@ -301,7 +294,7 @@ def preempted(story: Story) -> None:
     shared(story)
 
 
-def evicted(story: Story) -> None:
+def _evicted(story: Story) -> None:
     """Kubernetes makes room for a pod of a higher class."""
     job = f"train-{story.world.job_id}"
     by = story.pick("a pod", f"pod {story.hexa(8)}-{story.hexa(4)}-{story.hexa(4)}", "prod/serve-0")

@@ -6,13 +6,11 @@ from typing import Final
 
 from simulator.incidents.story import Story, Voice
 
-__all__ = ["STYLES", "chatter", "iterations"]
-
-TOTAL = 500_000
+_TOTAL = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class _Step:
     """One step of training, as a progress line tells it; ``loss`` is text, as it may be nan."""
 
     number: int
@@ -32,7 +30,7 @@ class Step:
         return "nan" if self.loss is None else f"{self.norm:.3f}"
 
 
-Style = Callable[[Story, Step], None]
+_Style = Callable[[Story, _Step], None]
 
 
 def iterations(story: Story, until_s: float, count: int, *, nan: bool = False) -> None:
@@ -43,7 +41,7 @@ def iterations(story: Story, until_s: float, count: int, *, nan: bool = False) -
     loss = chance.uniform(1.8, 3.0)
     tell = STYLES[world.software.framework]
     for back in range(count, 0, -1):
-        step = Step(
+        step = _Step(
             story.iteration - back,
             pace * chance.uniform(0.98, 1.02),
             None if nan and back <= 3 else loss + chance.uniform(-0.05, 0.05),
@@ -54,23 +52,23 @@ def iterations(story: Story, until_s: float, count: int, *, nan: bool = False) -
         tell(story, step)
 
 
-def megatron(story: Story, step: Step) -> None:
+def _megatron(story: Story, step: _Step) -> None:
     """Megatron-LM as of old."""
-    story.log_rank(step.at_s, story.world.ranks - 1, megatron_line(step))
+    story.log_rank(step.at_s, story.world.ranks - 1, _megatron_line(step))
 
 
-def megatron_core(story: Story, step: Step) -> None:
+def _megatron_core(story: Story, step: _Step) -> None:
     """Megatron-LM with a clock of its own and the throughput."""
     last = story.world.ranks - 1
     tflops = f"throughput per GPU (TFLOP/s/GPU): {3100 / step.took_s:.1f} | "
-    text = megatron_line(step, tflops).lstrip()
+    text = _megatron_line(step, tflops).lstrip()
     stamp = story.wall(step.at_s, last).strftime("%Y-%m-%d %H:%M:%S.%f")
     story.log_rank(step.at_s, last, f" [{stamp}] {text}")
 
 
-def megatron_line(step: Step, more: str = "") -> str:
+def _megatron_line(step: _Step, more: str = "") -> str:
     return (
-        f" iteration {step.number:8d}/  {TOTAL} | consumed samples: {step.number * 1024:12d} | "
+        f" iteration {step.number:8d}/  {_TOTAL} | consumed samples: {step.number * 1024:12d} | "
         f"elapsed time per iteration (ms): {step.took_s * 1000:.1f} | {more}learning rate: "
         f"3.000000E-04 | global batch size:  1024 | lm loss: {step.shown('.6E')} | loss scale: "
         f"1.0 | grad norm: {step.norm_shown} | number of skipped iterations:   0 | number of nan "
@@ -78,40 +76,40 @@ def megatron_line(step: Step, more: str = "") -> str:
     )
 
 
-def nemo(story: Story, step: Step) -> None:
+def _nemo(story: Story, step: _Step) -> None:
     """NeMo 2."""
     text = (
-        f"Training epoch 0, iteration {step.number}/{TOTAL - 1} | lr: 0.0003 | global_batch_size: "
+        f"Training epoch 0, iteration {step.number}/{_TOTAL - 1} | lr: 0.0003 | global_batch_size: "
         f"1024 | global_step: {step.number} | reduced_train_loss: {step.shown('.4g')} | "
         f"train_step_timing in s: {step.took_s:.4g} | consumed_samples: {step.number * 1024}"
     )
     story.log_rank(step.at_s, story.world.ranks - 1, (text))
 
 
-def nemo_lightning(story: Story, step: Step) -> None:
+def _nemo_lightning(story: Story, step: _Step) -> None:
     """NeMo 1: Lightning's bar with NeMo's own figures."""
-    done = f"{step.number}/{TOTAL}"
+    done = f"{step.number}/{_TOTAL}"
     text = (
-        f"\rEpoch 0: :   {100 * step.number / TOTAL:.0f}%|{'':<10}| {done} [{clock(step)}<"
-        f"{clock(step, TOTAL - step.number)}, v_num=0, reduced_train_loss="
+        f"\rEpoch 0: :   {100 * step.number / _TOTAL:.0f}%|{'':<10}| {done} [{_clock(step)}<"
+        f"{_clock(step, _TOTAL - step.number)}, v_num=0, reduced_train_loss="
         f"{step.shown('.3f')}, global_step={float(step.number)}, consumed_samples="
         f"{float(step.number * 1024)}, train_step_timing in s={step.took_s:.3f}]"
     )
     story.log_rank(step.at_s, 0, (text))
 
 
-def lightning(story: Story, step: Step) -> None:
+def _lightning(story: Story, step: _Step) -> None:
     """PyTorch Lightning's bar."""
     rate = f"{1 / step.took_s:.2f}it/s"
     text = (
         f"\rEpoch 0:  {step.number % 100:2d}%|{'#' * (step.number % 10):<10}| "
-        f"{step.number}/{TOTAL} [{clock(step)}<{clock(step, TOTAL - step.number)}, {rate}, "
+        f"{step.number}/{_TOTAL} [{_clock(step)}<{_clock(step, _TOTAL - step.number)}, {rate}, "
         f"v_num={story.world.job_id[-2:]}, train_loss={step.shown('.3f')}]"
     )
     story.log_rank(step.at_s, 0, (text))
 
 
-def torchtitan(story: Story, step: Step) -> None:
+def _torchtitan(story: Story, step: _Step) -> None:
     """TorchTitan."""
     stamp = story.wall(step.at_s, 0)
     text = (
@@ -123,7 +121,7 @@ def torchtitan(story: Story, step: Step) -> None:
     story.log_rank(step.at_s, 0, (text))
 
 
-def deepspeed(story: Story, step: Step) -> None:
+def _deepspeed(story: Story, step: _Step) -> None:
     """DeepSpeed, and the line of Megatron-DeepSpeed beside it."""
     text = (
         f"[logging.py:{story.world.chance('line').choice((68, 96, 128))}:log_dist] [Rank 0] "
@@ -138,34 +136,34 @@ def deepspeed(story: Story, step: Step) -> None:
     story.log_rank(step.at_s, 0, (text))
 
 
-def transformers(story: Story, step: Step) -> None:
+def _transformers(story: Story, step: _Step) -> None:
     """Hugging Face's Trainer: a bar, and a dictionary now and then."""
-    part = 100 * step.number // TOTAL
+    part = 100 * step.number // _TOTAL
     text = (
-        f"\r {part:2d}%|{'█' * (part // 10):<10}| {step.number}/{TOTAL} [{clock(step)}<"
-        f"{clock(step, TOTAL - step.number)}, {step.took_s:5.2f}s/it]"
+        f"\r {part:2d}%|{'█' * (part // 10):<10}| {step.number}/{_TOTAL} [{_clock(step)}<"
+        f"{_clock(step, _TOTAL - step.number)}, {step.took_s:5.2f}s/it]"
     )
     story.log_rank(step.at_s, 0, (text))
     text = (
         f"{{'loss': {step.shown('.4f')}, 'grad_norm': {step.norm_shown}, 'learning_rate': "
-        f"2.9e-05, 'epoch': {step.number / TOTAL:.2f}}}"
+        f"2.9e-05, 'epoch': {step.number / _TOTAL:.2f}}}"
     )
     story.log_rank(step.at_s, 0, (text))
 
 
-def composer(story: Story, step: Step) -> None:
+def _composer(story: Story, step: _Step) -> None:
     """Composer: some lines a batch."""
     story.log_rank(
         step.at_s,
         0,
-        f"[batch={step.number}/{TOTAL}]:",
+        f"[batch={step.number}/{_TOTAL}]:",
         f"\t Train time/batch: {step.number - 1}",
         f"\t Train throughput/batches_per_sec: {1 / step.took_s:.4f}",
         f"\t Train loss/train/total: {step.shown('.4f')}",
     )
 
 
-def plain(story: Story, step: Step) -> None:
+def _plain(story: Story, step: _Step) -> None:
     """A loop that somebody wrote."""
     text = (
         f"step: {step.number}  loss: {step.shown('.6E')}  memory: 61.2GiB(77%)  tps: "
@@ -174,17 +172,17 @@ def plain(story: Story, step: Step) -> None:
     story.log_rank(step.at_s, 0, (text), voice=Voice.LOGGING, source="root")
 
 
-def clock(step: Step, steps: int = 0) -> str:
+def _clock(step: _Step, steps: int = 0) -> str:
     """Hours, minutes and seconds of so many steps, as a bar shows them."""
     seconds = int((steps or step.number % 4000) * step.took_s)
     hours, minutes = seconds // 3600, seconds // 60 % 60
     return (f"{hours}:" if hours else "") + f"{minutes:02d}:{seconds % 60:02d}"
 
 
-STYLES: Final[dict[str, Style]] = {
-    "megatron": megatron, "megatron-core": megatron_core, "nemo": nemo,
-    "nemo-lightning": nemo_lightning, "lightning": lightning, "torchtitan": torchtitan,
-    "deepspeed": deepspeed, "transformers": transformers, "composer": composer, "plain": plain,
+STYLES: Final[dict[str, _Style]] = {
+    "megatron": _megatron, "megatron-core": _megatron_core, "nemo": _nemo,
+    "nemo-lightning": _nemo_lightning, "lightning": _lightning, "torchtitan": _torchtitan,
+    "deepspeed": _deepspeed, "transformers": _transformers, "composer": _composer, "plain": _plain,
 }  # fmt: skip
 # What a job says beside its steps; all of it is harmless.
 CHATTER: Final = {

@@ -7,8 +7,6 @@ its driver was released for it.
 import random
 from dataclasses import dataclass
 
-__all__ = ["FLEETS", "FRAMEWORKS", "Fleet", "Software", "draw_software"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
@@ -110,7 +108,7 @@ FRAMEWORKS = (
     "plain",
 )
 # Who starts the job, and what its processes run in.
-STARTED_BY = (
+_STARTED_BY = (
     ("slurm", "enroot"),
     ("slurm", "enroot"),
     ("slurm", "singularity"),
@@ -120,17 +118,17 @@ STARTED_BY = (
     ("kubernetes", "crio"),
     ("torchrun", "docker"),
 )
-AGENTS = ("dcgm", "dcgm", "npd", "nhc", "nvsm", "gpud", "none")
-CONTROLLERS = ("ipmitool", "ipmitool", "racadm", "ilo", "supermicro", "redfish")
-FIRMWARE = ("20.39.3004", "28.39.1002", "28.41.1000", "28.43.2026", "40.44.1036")
-STORAGE = ("nfs", "nfs", "lustre", "weka", "gpfs", "beegfs", "s3")
+_AGENTS = ("dcgm", "dcgm", "npd", "nhc", "nvsm", "gpud", "none")
+_CONTROLLERS = ("ipmitool", "ipmitool", "racadm", "ilo", "supermicro", "redfish")
+_FIRMWARE = ("20.39.3004", "28.39.1002", "28.41.1000", "28.43.2026", "40.44.1036")
+_STORAGE = ("nfs", "nfs", "lustre", "weka", "gpfs", "beegfs", "s3")
 
 
 def draw_software(chance: random.Random) -> Software:
     """What one job's machines run; fleets keep one system."""
     fleet = chance.choice(FLEETS)
     driver = chance.choice(fleet.drivers)
-    scheduler, runtime = chance.choice(STARTED_BY)
+    scheduler, runtime = chance.choice(_STARTED_BY)
     return Software(
         fleet.system,
         chance.choice(fleet.kernels),
@@ -140,8 +138,8 @@ def draw_software(chance: random.Random) -> Software:
         chance.choice(FRAMEWORKS),
         scheduler,
         runtime,
-        chance.choice(AGENTS),
-        chance.choice(CONTROLLERS),
-        chance.choice(STORAGE),
-        chance.choice(FIRMWARE),
+        chance.choice(_AGENTS),
+        chance.choice(_CONTROLLERS),
+        chance.choice(_STORAGE),
+        chance.choice(_FIRMWARE),
     )

@@ -14,12 +14,10 @@ from simulator.incidents.envelopes import iso, syslog, wall
 from simulator.incidents.story import ClusterEvent, Story
 from simulator.incidents.world import SECOND, Node
 
-__all__ = ["BOARD_FORMS", "source_files"]
+_DAY: Final = 86_400 * SECOND
 
-DAY: Final = 86_400 * SECOND
-
-Words = tuple[tuple[str, str], ...]
-DAEMONS: Final[dict[str, Words]] = {
+_Words = tuple[tuple[str, str], ...]
+DAEMONS: Final[dict[str, _Words]] = {
     "": (
         ("sshd", "Connection closed by authenticating user root 10.20.{m}.7 port {n} [preauth]"),
         ("sshd", "error: kex_exchange_identification: Connection closed by remote host"),
@@ -124,17 +122,17 @@ def source_files(story: Story) -> Iterator[tuple[str, str, bool]]:
         full = chance.random() < 0.4
         name = chance.choice(("syslog", "messages", "system.log"))
         for node in story.world.nodes[:64]:
-            yield f"nodes/{node.name}/{name}", daemons(story, node, chance, full=full), False
+            yield f"nodes/{node.name}/{name}", _daemons(story, node, chance, full=full), False
     if story.board or chance.random() < 0.15:
-        yield from boards(story, chance)
+        yield from _boards(story, chance)
     scheduler = story.world.software.scheduler
     if scheduler == "kubernetes" and (story.events or chance.random() < 0.3):
-        yield cluster(story, chance)
+        yield _cluster(story, chance)
     if scheduler == "slurm" and (story.controller or chance.random() < 0.15):
-        yield controller(story, chance)
+        yield _controller(story, chance)
 
 
-def daemons(story: Story, node: Node, chance: random.Random, *, full: bool) -> str:
+def _daemons(story: Story, node: Node, chance: random.Random, *, full: bool) -> str:
     """What a node's daemons wrote over the last two days; a dead node says no more."""
     software = story.world.software
     words = [
@@ -143,7 +141,7 @@ def daemons(story: Story, node: Node, chance: random.Random, *, full: bool) -> s
         for line in DAEMONS.get(key, ())
     ]
     end = story.fault_ns if node.index in story.silent_nodes else story.end_ns
-    since = max(node.boot_ns, end - 2 * DAY)
+    since = max(node.boot_ns, end - 2 * _DAY)
     pids = {who: chance.randrange(800, 9000) for who, _ in words}
     pids["systemd"] = 1
     rows = []
@@ -154,7 +152,7 @@ def daemons(story: Story, node: Node, chance: random.Random, *, full: bool) -> s
             n=chance.randrange(90_000),
             m=chance.randrange(1, 60),
             g=f"{wall(node, at):%m%d %H:%M:%S}.123456",
-            z=utc(at + node.skew_ns, "%Y-%m-%dT%H:%M:%SZ"),
+            z=_utc(at + node.skew_ns, "%Y-%m-%dT%H:%M:%SZ"),
         )
         rows.append(f"{stamp} {node.name} {who}[{pids[who]}]: {said}")
     return "\n".join(rows) + "\n"
@@ -204,7 +202,7 @@ BOARD_WORDS: Final[dict[str, dict[str, tuple[tuple[str, str], ...]]]] = {
 }  # fmt: skip
 
 
-def boards(story: Story, chance: random.Random) -> Iterator[tuple[str, str, bool]]:
+def _boards(story: Story, chance: random.Random) -> Iterator[tuple[str, str, bool]]:
     """The event lists of some boards: that of each node that has something to say, and others."""
     form, name = BOARD_FORMS[story.world.software.controller]
     quiet = BOARD_WORDS["quiet"][story.world.software.controller]
@@ -214,7 +212,7 @@ def boards(story: Story, chance: random.Random) -> Iterator[tuple[str, str, bool
             continue
         own = [event for event in story.board if event.node == node.index]
         rows = [
-            (story.fault_ns - int(DAY * chance.uniform(2, 200)), *chance.choice(quiet), "Ok")
+            (story.fault_ns - int(_DAY * chance.uniform(2, 200)), *chance.choice(quiet), "Ok")
             for _ in range(chance.randrange(1, 5))
         ]
         for event in own:
@@ -224,58 +222,59 @@ def boards(story: Story, chance: random.Random) -> Iterator[tuple[str, str, bool
         yield f"nodes/{node.name}/{name}", form(sorted(rows)), any(one.root for one in own)
 
 
-Rows = Sequence[tuple[int, str, str, str]]
+_Rows = Sequence[tuple[int, str, str, str]]
 
 
-def utc(at_ns: int, form: str) -> str:
+def _utc(at_ns: int, form: str) -> str:
     return datetime.fromtimestamp(at_ns // SECOND, UTC).strftime(form)
 
 
-def ipmitool(rows: Rows) -> str:
-    """``ipmitool sel elist``."""
+def _ipmitool(rows: _Rows) -> str:
+    """``_ipmitool sel elist``."""
     return "".join(
-        f"{place:4x} | {utc(at, '%m/%d/%Y')} | {utc(at, '%H:%M:%S')} UTC | {sensor} | {text} | "
+        f"{place:4x} | {_utc(at, '%m/%d/%Y')} | {_utc(at, '%H:%M:%S')} UTC | {sensor} | {text} | "
         "Asserted\n"
         for place, (at, sensor, text, _) in enumerate(rows, 1)
     )
 
 
-def racadm(rows: Rows) -> str:
-    """``racadm getsel``."""
+def _racadm(rows: _Rows) -> str:
+    """``_racadm getsel``."""
     return "".join(
-        f"Record:      {place}\nDate/Time:   {utc(at, '%m/%d/%Y %H:%M:%S')}\nSource:      system\n"
+        f"Record:      {place}\nDate/Time:   {_utc(at, '%m/%d/%Y %H:%M:%S')}\nSource:      system\n"
         f"Severity:    {severity}\nDescription: {text}\n{'-' * 79}\n"
         for place, (at, _, text, severity) in enumerate(rows, 1)
     )
 
 
-def ilo(rows: Rows) -> str:
+def _ilo(rows: _Rows) -> str:
     """An integrated management log."""
     head = "Severity,Class,Last Update,Initial Update,Count,Description\n"
     return head + "".join(
         f"{'Informational' if severity == 'Ok' else severity},{sensor},"
-        f'{utc(at, "%m/%d/%Y %H:%M")},{utc(at, "%m/%d/%Y %H:%M")},1,"{text}"\n'
+        f'{_utc(at, "%m/%d/%Y %H:%M")},{_utc(at, "%m/%d/%Y %H:%M")},1,"{text}"\n'
         for at, sensor, text, severity in rows
     )
 
 
-def supermicro(rows: Rows) -> str:
+def _supermicro(rows: _Rows) -> str:
     """A health event log."""
     head = "Event ID,Time Stamp,Sensor Name,Sensor Type,Description\n"
     return head + "".join(
-        f"{place},{utc(at, '%Y/%m/%d %H:%M:%S')},{sensor},{sensor.split()[0].rstrip('0123456789')},"
+        f"{place},{_utc(at, '%Y/%m/%d %H:%M:%S')},{sensor},"
+        f"{sensor.split()[0].rstrip('0123456789')},"
         f"{text} - Assertion\n"
         for place, (at, sensor, text, _) in enumerate(rows, 1)
     )
 
 
-def redfish(rows: Rows) -> str:
+def _redfish(rows: _Rows) -> str:
     """A log service's entries."""
     members = [
         {
             "@odata.id": f"/redfish/v1/Systems/system/LogServices/EventLog/Entries/{place}",
             "Id": str(place),
-            "Created": utc(at, "%Y-%m-%dT%H:%M:%S+00:00"),
+            "Created": _utc(at, "%Y-%m-%dT%H:%M:%S+00:00"),
             "EntryType": "Event",
             "Severity": "OK" if severity == "Ok" else severity,
             "Message": text,
@@ -289,17 +288,17 @@ def redfish(rows: Rows) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-BOARD_FORMS: Final[dict[str, tuple[Callable[[Rows], str], str]]] = {
-    "ipmitool": (ipmitool, "sel.txt"),
-    "racadm": (racadm, "racadm_getsel.txt"),
-    "ilo": (ilo, "iml.csv"),
-    "supermicro": (supermicro, "health-event-log.csv"),
-    "redfish": (redfish, "redfish-log.json"),
+BOARD_FORMS: Final[dict[str, tuple[Callable[[_Rows], str], str]]] = {
+    "ipmitool": (_ipmitool, "sel.txt"),
+    "racadm": (_racadm, "racadm_getsel.txt"),
+    "ilo": (_ilo, "iml.csv"),
+    "supermicro": (_supermicro, "health-event-log.csv"),
+    "redfish": (_redfish, "redfish-log.json"),
 }
 
 
 # Kubernetes on any day: seconds after the fault, kind, object, reason, text.
-ANY_DAY: Final = (
+_ANY_DAY: Final = (
     (-2990, "Normal", "pod/{job}-worker-0", "Pulled",
      'Container image "registry.local/train:26.02" already present on machine'),
     (-2400, "Warning", "pod/log-shipper-8xk2p", "BackOff",
@@ -313,14 +312,14 @@ ANY_DAY: Final = (
 )  # fmt: skip
 
 
-def cluster(story: Story, chance: random.Random) -> tuple[str, str, bool]:
+def _cluster(story: Story, chance: random.Random) -> tuple[str, str, bool]:
     """``kubectl get events`` of the job and its cluster, as JSON."""
     names = {"job": f"train-{story.world.job_id}", "node": story.world.nodes[0].name}
     rows = [
         ClusterEvent(
             story.at(at), kind, reason, about.format(**names), text.format(**names), root=False
         )
-        for at, kind, about, reason, text in ANY_DAY
+        for at, kind, about, reason, text in _ANY_DAY
         if chance.random() < 0.7
     ]
     events = sorted([*rows, *story.events], key=lambda event: event.at_ns)
@@ -331,7 +330,7 @@ def cluster(story: Story, chance: random.Random) -> tuple[str, str, bool]:
 
 def _as_json(event: ClusterEvent) -> dict[str, object]:
     sort, _, name = event.about.partition("/")
-    stamp = utc(event.at_ns, "%Y-%m-%dT%H:%M:%SZ")
+    stamp = _utc(event.at_ns, "%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -347,7 +346,7 @@ def _as_json(event: ClusterEvent) -> dict[str, object]:
 
 
 # slurmctld on any day: seconds after the fault, text; ``{n}`` and ``{m}`` are ids of other jobs.
-ANY_DAY_OF_SLURM: Final = (
+_ANY_DAY_OF_SLURM: Final = (
     (-9000, "sched: Allocate JobId={job} NodeList={nodes} #CPUs=1536 Partition=gpu"),
     (-5200, "_job_complete: JobId={n} WEXITSTATUS 0"),
     (-4100, "error: Node cn-0911 has low real_memory size (1031000 < 2063000)"),
@@ -359,7 +358,7 @@ ANY_DAY_OF_SLURM: Final = (
 )  # fmt: skip
 
 
-def controller(story: Story, chance: random.Random) -> tuple[str, str, bool]:
+def _controller(story: Story, chance: random.Random) -> tuple[str, str, bool]:
     """slurmctld.log: lines of any day, and what it says of this job."""
     world = story.world
     names = {
@@ -370,13 +369,13 @@ def controller(story: Story, chance: random.Random) -> tuple[str, str, bool]:
     }
     rows = [
         (story.at(at), text.format(**names))
-        for at, text in ANY_DAY_OF_SLURM
+        for at, text in _ANY_DAY_OF_SLURM
         if chance.random() < 0.8
     ]
     rows += [(at, text) for at, text, _ in story.controller]
     zone_s = world.nodes[0].zone_s
     lines = [
-        f"[{utc(at + zone_s * SECOND, '%Y-%m-%dT%H:%M:%S')}.{at % SECOND // 1_000_000:03d}] {text}"
+        f"[{_utc(at + zone_s * SECOND, '%Y-%m-%dT%H:%M:%S')}.{at % SECOND // 1_000_000:03d}] {text}"
         for at, text in sorted(rows)
     ]
     return "slurmctld.log", "\n".join(lines) + "\n", any(root for *_, root in story.controller)

@@ -10,16 +10,6 @@ from datetime import UTC, datetime
 
 from simulator.incidents.world import SECOND, Node, World
 
-__all__ = [
-    "BoardEvent",
-    "ClusterEvent",
-    "JobLine",
-    "KernelLine",
-    "Story",
-    "StuckOperation",
-    "Voice",
-]
-
 
 class Voice:
     """Who prints a job line, and so which stamp it carries."""

@@ -9,10 +9,8 @@ from simulator.incidents.story import Story
 from simulator.incidents.telemetry import Sensors, rack_of
 from simulator.incidents.world import SECOND, Node
 
-__all__ = ["FORMS", "telemetry_files"]
-
 FORMS: Final = ("dcgm", "prometheus", "nvidia-smi", "csv")
-NAMES: Final = (
+_NAMES: Final = (
     ("DCGM_FI_DEV_GPU_TEMP", "temp_c"),
     ("DCGM_FI_DEV_MEMORY_TEMP", "memory_temp_c"),
     ("DCGM_FI_DEV_POWER_USAGE", "power_w"),
@@ -26,18 +24,18 @@ def telemetry_files(story: Story, sensors: Sensors) -> Iterator[tuple[str, str]]
     """(name, text) of the files that hold the readings."""
     form = story.world.chance("telemetry form").choice(FORMS)
     if form == "dcgm":
-        yield "telemetry/scrapes.prom", "".join(scrapes(story, sensors))
+        yield "telemetry/scrapes.prom", "".join(_scrapes(story, sensors))
     elif form == "prometheus":
-        yield "telemetry/query_range.json", answer(story, sensors)
+        yield "telemetry/query_range.json", _answer(story, sensors)
     elif form == "csv":
-        yield "telemetry/gpus.csv", "".join(long_table(story, sensors))
+        yield "telemetry/gpus.csv", "".join(_long_table(story, sensors))
     else:
         for node in story.world.nodes:
-            yield f"nodes/{node.name}/nvidia-smi.csv", "".join(smi(story, sensors, node))
-        yield "telemetry/inlet.csv", "".join(inlets(story, sensors))
+            yield f"nodes/{node.name}/nvidia-smi.csv", "".join(_smi(story, sensors, node))
+        yield "telemetry/inlet.csv", "".join(_inlets(story, sensors))
 
 
-def labels_of(story: Story, rank: int) -> dict[str, str]:
+def _labels_of(story: Story, rank: int) -> dict[str, str]:
     world = story.world
     node, local = world.node_of(rank), world.local(rank)
     domain, bus, device = node.buses[local].split(":")
@@ -51,26 +49,26 @@ def labels_of(story: Story, rank: int) -> dict[str, str]:
     }
 
 
-def series_of(story: Story, sensors: Sensors) -> Iterator[tuple[str, dict[str, str], list[float]]]:
+def _series_of(story: Story, sensors: Sensors) -> Iterator[tuple[str, dict[str, str], list[float]]]:
     """(metric, labels, readings) of every GPU, then of every inlet."""
-    for metric, field in NAMES:
+    for metric, field in _NAMES:
         table = getattr(sensors, field)
         for rank in range(story.world.ranks):
-            yield metric, labels_of(story, rank), table[rank].round(1).tolist()
+            yield metric, _labels_of(story, rank), table[rank].round(1).tolist()
     for node in story.world.nodes:
         rack = f"r{rack_of(story, node.index):02d}"
         labels = {"name": "Inlet Temp", "instance": f"{node.fqdn}:9290", "rack": rack}
         yield "ipmi_temperature_celsius", labels, sensors.inlet_c[node.index].round(1).tolist()
 
 
-def scrapes(story: Story, sensors: Sensors) -> Iterator[str]:
+def _scrapes(story: Story, sensors: Sensors) -> Iterator[str]:
     """What a loop of curl over the exporters appends."""
     rows = [
         (metric, metric + "{" + ",".join(f'{k}="{v}"' for k, v in labels.items()) + "}", values)
-        for metric, labels, values in series_of(story, sensors)
+        for metric, labels, values in _series_of(story, sensors)
     ]
     for place, at_ns in enumerate(sensors.at_ns.tolist()):
-        yield f"# at {utc_text(at_ns)}\n"
+        yield f"# at {_utc_text(at_ns)}\n"
         known = ""
         for metric, head, values in rows:
             if metric != known:
@@ -79,7 +77,7 @@ def scrapes(story: Story, sensors: Sensors) -> Iterator[str]:
             yield f"{head} {values[place]:g}\n"
 
 
-def answer(story: Story, sensors: Sensors) -> str:
+def _answer(story: Story, sensors: Sensors) -> str:
     """What Prometheus answers to a range query."""
     times = (sensors.at_ns // SECOND).tolist()
     result: list[dict[str, object]] = [
@@ -87,17 +85,17 @@ def answer(story: Story, sensors: Sensors) -> str:
             "metric": {**labels, "__name__": metric, "job": "dcgm"},
             "values": [[at, f"{value:g}"] for at, value in zip(times, values, strict=True)],
         }
-        for metric, labels, values in series_of(story, sensors)
+        for metric, labels, values in _series_of(story, sensors)
     ]
     body = {"status": "success", "data": {"resultType": "matrix", "result": result}}
     return json.dumps(body, separators=(",", ":"))
 
 
-def long_table(story: Story, sensors: Sensors) -> Iterator[str]:
+def _long_table(story: Story, sensors: Sensors) -> Iterator[str]:
     """An export with one sample a row."""
     yield "at,node,gpu,rack,metric,value\n"
-    times = [utc_text(at) for at in sensors.at_ns.tolist()]
-    for metric, labels, values in series_of(story, sensors):
+    times = [_utc_text(at) for at in sensors.at_ns.tolist()]
+    for metric, labels, values in _series_of(story, sensors):
         name = "inlet_temp_c" if metric.startswith("ipmi") else metric
         node = labels.get("Hostname") or labels["instance"].split(":")[0]
         head = f"{node},{labels.get('pci_bus_id', '')},{labels.get('rack', '')},{name}"
@@ -105,14 +103,14 @@ def long_table(story: Story, sensors: Sensors) -> Iterator[str]:
             yield f"{at},{head},{value:g}\n"
 
 
-def inlets(story: Story, sensors: Sensors) -> Iterator[str]:
+def _inlets(story: Story, sensors: Sensors) -> Iterator[str]:
     yield "at,node,rack,inlet_temp_c\n"
     for node in story.world.nodes:
         for at, value in zip(sensors.at_ns.tolist(), sensors.inlet_c[node.index], strict=True):
             yield f"{at // SECOND},{node.name},r{rack_of(story, node.index):02d},{value:.1f}\n"
 
 
-def smi(story: Story, sensors: Sensors, node: Node) -> Iterator[str]:
+def _smi(story: Story, sensors: Sensors, node: Node) -> Iterator[str]:
     """``nvidia-smi --query-gpu=... --format=csv -l 30`` on one node, by its own clock and zone."""
     yield (
         "timestamp, index, pci.bus_id, temperature.gpu, temperature.memory, power.draw [W],"
@@ -123,7 +121,7 @@ def smi(story: Story, sensors: Sensors, node: Node) -> Iterator[str]:
         when = datetime.fromtimestamp((at_ns + ahead) // SECOND, UTC)
         stamp = when.strftime("%Y/%m/%d %H:%M:%S.") + f"{at_ns // 1_000_000 % 1000:03d}"
         for rank in story.world.ranks_on(node):
-            bus = labels_of(story, rank)["pci_bus_id"]
+            bus = _labels_of(story, rank)["pci_bus_id"]
             yield (
                 f"{stamp}, {story.world.local(rank)}, {bus}, {sensors.temp_c[rank, place]:.0f},"
                 f" {sensors.memory_temp_c[rank, place]:.0f}, {sensors.power_w[rank, place]:.2f} W,"
@@ -133,5 +131,5 @@ def smi(story: Story, sensors: Sensors, node: Node) -> Iterator[str]:
             )
 
 
-def utc_text(at_ns: int) -> str:
+def _utc_text(at_ns: int) -> str:
     return datetime.fromtimestamp(at_ns // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["IncidentTruth"]
-
 
 @dataclass(frozen=True, slots=True)
 class IncidentTruth:

@@ -22,10 +22,8 @@ from simulator.request import EPOCH_NS, ranks_in
 from simulator.truth import truth_path
 from triage.domain.category import HARDWARE, LLAMA3_ROW, Category
 
-__all__ = ["Wish", "simulate_incident"]
-
 # Parts of a node whose fault is at none of its GPUs.
-BESIDE_THE_GPUS = frozenset(
+_BESIDE_THE_GPUS = frozenset(
     {
         Category.NIC,
         Category.NETWORK,
@@ -110,7 +108,7 @@ def _story(scenario: Scenario, wish: Wish, seed: str, chance: random.Random) -> 
     story = Story(world, chance, culprit, start, base, base)
     story.iteration = chance.randrange(200, 90_000)
     story.culprit_nodes, story.culprit_ranks = [story.node.index], [culprit]
-    if Category(scenario.category) in HARDWARE - BESIDE_THE_GPUS:
+    if Category(scenario.category) in HARDWARE - _BESIDE_THE_GPUS:
         story.gpus = [story.bus]
     return story
 

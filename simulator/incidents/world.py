@@ -6,8 +6,6 @@ from functools import partial
 
 from simulator.incidents.software import Software, draw_software
 
-__all__ = ["SECOND", "Node", "World", "build_world"]
-
 SECOND = 1_000_000_000
 # Bus ids of eight-GPU boards as vendors wire them; ARM boards put every GPU into its own domain.
 BOARDS = (
@@ -22,9 +20,9 @@ BOARDS = (
     ("0008:01:00", "0009:01:00", "0018:01:00", "0019:01:00",
      "0028:01:00", "0029:01:00", "0038:01:00", "0039:01:00"),
 )  # fmt: skip
-ZONES_S = (0, 0, 0, 0, -8 * 3600, -5 * 3600, 3600, 8 * 3600, 5 * 3600 + 1800)
+_ZONES_S = (0, 0, 0, 0, -8 * 3600, -5 * 3600, 3600, 8 * 3600, 5 * 3600 + 1800)
 # GPUs, and the driver that first knew them.
-GPUS = (
+_GPUS = (
     ("NVIDIA A100-SXM4-80GB", 450),
     ("NVIDIA A100-SXM4-40GB", 450),
     ("NVIDIA H100 80GB HBM3", 525),
@@ -35,7 +33,7 @@ GPUS = (
     ("NVIDIA B300 SXM6 AC", 580),
 )
 # Generations of c10d print differently: see job_voice.
-TORCHES = ("2.0", "2.1", "2.2", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9")
+_TORCHES = ("2.0", "2.1", "2.2", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9")
 
 
 @dataclass(slots=True)
@@ -125,8 +123,8 @@ def build_world(seed: str, ranks: int, gpus_per_node: int, now_ns: int, skew_s: 
     names, domain = _names(chance, count)
     board = chance.choice(BOARDS)
     # Fleets keep one time zone; now and then a few nodes were set up otherwise.
-    zone = chance.choice(ZONES_S)
-    torch = chance.choice(TORCHES)
+    zone = chance.choice(_ZONES_S)
+    torch = chance.choice(_TORCHES)
     per_leaf = chance.choice((2, 4, 8)) if count <= 64 else 32
     node_of_fleet = partial(Node, domain=domain, buses=board, zone_s=zone)
     nodes = []
@@ -153,7 +151,7 @@ def build_world(seed: str, ranks: int, gpus_per_node: int, now_ns: int, skew_s: 
         torch,
         chance.choice(("2.18.5", "2.20.5", "2.21.5", "2.25.1", "2.27.3")),
         chance.choice(("3.10", "3.11", "3.12")),
-        chance.choice([gpu for gpu, since in GPUS if since <= software.branch]),
+        chance.choice([gpu for gpu, since in _GPUS if since <= software.branch]),
         str(chance.randrange(1_000, 9_900_000)),
         seed,
         software,

@@ -12,8 +12,6 @@ from simulator.live.stacks import pid_of, py_spy_text
 from simulator.live.standing import Stands, standing_of
 from simulator.play import Played
 
-__all__ = ["APART_S", "LIVE_SOURCES", "write_live"]
-
 LIVE_SOURCES = ("stacks", "ras", "gpus")
 APART_S = 30
 

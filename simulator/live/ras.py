@@ -9,10 +9,8 @@ from simulator.live.stacks import pid_of
 from simulator.live.standing import Stands, launched_of, standing_of
 from simulator.play import Played
 
-__all__ = ["address_of", "ras_json"]
-
 FUNCTIONS = ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce")
-RUNNING = {
+_RUNNING = {
     "init_state": 0,
     "async_error": 0,
     "finalize_called": False,
@@ -65,7 +63,7 @@ def ras_json(
                 "ranks": [
                     {
                         **peer(rank, place),
-                        "status": RUNNING,
+                        "status": _RUNNING,
                         "collective_counts": {
                             name: launched[rank].get(slot, {}).get(name, 0) for name in FUNCTIONS
                         },

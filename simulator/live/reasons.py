@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from simulator.callsites import SITE_PACKAGES, TRAIN, Frame
 
-__all__ = ["MAIN", "STDLIB", "HostStop", "reason_of"]
-
 STDLIB = "/usr/local/lib/python3.11"
-TORCH = f"{SITE_PACKAGES}/torch"
+_TORCH = f"{SITE_PACKAGES}/torch"
 MAIN = (
     Frame("main", f"{TRAIN}/train.py", 182),
     Frame("<module>", f"{TRAIN}/train.py", 192),
@@ -34,52 +32,52 @@ class HostStop:
     state: str = "S"
 
 
-LOADER_WAIT = (
+_LOADER_WAIT = (
     Frame("select", f"{STDLIB}/selectors.py", 415),
     Frame("wait", f"{STDLIB}/multiprocessing/connection.py", 947),
     Frame("_poll", f"{STDLIB}/multiprocessing/connection.py", 440),
     Frame("poll", f"{STDLIB}/multiprocessing/connection.py", 257),
     Frame("get", f"{STDLIB}/multiprocessing/queues.py", 113),
-    Frame("_try_get_data", f"{TORCH}/utils/data/dataloader.py", 1133),
-    Frame("_get_data", f"{TORCH}/utils/data/dataloader.py", 1295),
-    Frame("_next_data", f"{TORCH}/utils/data/dataloader.py", 1329),
-    Frame("__next__", f"{TORCH}/utils/data/dataloader.py", 631),
+    Frame("_try_get_data", f"{_TORCH}/utils/data/dataloader.py", 1133),
+    Frame("_get_data", f"{_TORCH}/utils/data/dataloader.py", 1295),
+    Frame("_next_data", f"{_TORCH}/utils/data/dataloader.py", 1329),
+    Frame("__next__", f"{_TORCH}/utils/data/dataloader.py", 631),
     Frame("next_batch", f"{TRAIN}/data/pipeline.py", 74),
     *MAIN,
 )
-WORKER_TAIL = (
-    Frame("fetch", f"{TORCH}/utils/data/_utils/fetch.py", 51),
-    Frame("_worker_loop", f"{TORCH}/utils/data/_utils/worker.py", 308),
+_WORKER_TAIL = (
+    Frame("fetch", f"{_TORCH}/utils/data/_utils/fetch.py", 51),
+    Frame("_worker_loop", f"{_TORCH}/utils/data/_utils/worker.py", 308),
     Frame("run", f"{STDLIB}/multiprocessing/process.py", 108),
     Frame("_bootstrap", f"{STDLIB}/multiprocessing/process.py", 314),
 )
-REASONS = (
+_REASONS = (
     HostStop(
         "loader_read",
-        LOADER_WAIT,
+        _LOADER_WAIT,
         worker=(
             Frame("read_block", f"{TRAIN}/data/shards.py", 58),
             Frame("__getitem__", f"{TRAIN}/data/shards.py", 33),
-            *WORKER_TAIL,
+            *_WORKER_TAIL,
         ),
     ),
     HostStop(
         "loader_http",
-        LOADER_WAIT,
+        _LOADER_WAIT,
         worker=(
             Frame("readinto", f"{STDLIB}/socket.py", 706),
             Frame("_read_status", f"{STDLIB}/http/client.py", 279),
             Frame("getresponse", f"{STDLIB}/http/client.py", 1374),
             Frame("fetch_object", f"{TRAIN}/data/objects.py", 41),
             Frame("__getitem__", f"{TRAIN}/data/objects.py", 22),
-            *WORKER_TAIL,
+            *_WORKER_TAIL,
         ),
     ),
     HostStop(
         "checkpoint_write",
         (
             Frame("fsync", f"{TRAIN}/checkpoint/writer.py", 61),
-            Frame("_write_item", f"{TORCH}/distributed/checkpoint/filesystem.py", 301),
+            Frame("_write_item", f"{_TORCH}/distributed/checkpoint/filesystem.py", 301),
             Frame("save_shard", f"{TRAIN}/checkpoint/writer.py", 118),
             *MAIN,
         ),
@@ -121,5 +119,5 @@ REASONS = (
 
 def reason_of(chance: random.Random, category: str) -> HostStop:
     """Why a host of an incident of ``category`` stands where it stands, by chance."""
-    fits = [one for one in REASONS if category != "storage" or one.state == "D"]
+    fits = [one for one in _REASONS if category != "storage" or one.state == "D"]
     return chance.choice(fits)

@@ -9,10 +9,8 @@ from simulator.play import Played
 from simulator.scene import Dumped
 from simulator.slots import Slot
 
-__all__ = ["Standing", "Stands", "launched_of", "standing_of"]
-
 # Functions whose calls RAS counts, by the name that c10d records.
-COUNTED = {
+_COUNTED = {
     "all_reduce": "AllReduce",
     "broadcast": "Broadcast",
     "_all_gather_base": "AllGather",
@@ -38,17 +36,17 @@ class Standing:
     op: Op | None
 
 
-def runs_on(played: Played) -> bool:
+def _runs_on(played: Played) -> bool:
     """Whether the job moves between one look and the next."""
     return played.fault.dumped is not Dumped.TIMEOUT
 
 
-def issued_by(played: Played, rank: int, look: int) -> int:
+def _issued_by(played: Played, rank: int, look: int) -> int:
     """How many operations of the last section the rank has issued when it is looked at.
 
     A job that runs is met somewhere in a step, its ranks a few operations apart.
     """
-    if runs_on(played):
+    if _runs_on(played):
         length = len(played.fault.plan.of(rank))
         at = played.request.chance(f"moves/{look}").random() * length
         apart = played.request.chance(f"moves/{look}/{rank}").randrange(4)
@@ -62,9 +60,9 @@ def issued_by(played: Played, rank: int, look: int) -> int:
 def standing_of(played: Played, rank: int, look: int = 0) -> Standing:
     """Where the rank stands at its ``dump_at``; of a job that runs, at the n-th ``look``."""
     program, fault = played.fault.plan.of(rank), played.fault
-    issued = issued_by(played, rank, look)
+    issued = _issued_by(played, rank, look)
     op = program[issued - 1] if issued else None
-    if runs_on(played):
+    if _runs_on(played):
         late = rank in fault.culprits
         return Standing(Stands.STOPPED if late and not look else Stands.WORKS, op)
     if rank in fault.without_dump:
@@ -81,7 +79,7 @@ def standing_of(played: Played, rank: int, look: int = 0) -> Standing:
 
 
 # Between two looks at a job that runs it takes so many steps.
-STEPS_BETWEEN = 23
+_STEPS_BETWEEN = 23
 
 
 def launched_of(played: Played, rank: int, look: int = 0) -> dict[int, dict[str, int]]:
@@ -91,12 +89,12 @@ def launched_of(played: Played, rank: int, look: int = 0) -> dict[int, dict[str,
 
     def add(ops: tuple[Op, ...], times: int) -> None:
         for op in ops:
-            function = COUNTED.get(op.name)
+            function = _COUNTED.get(op.name)
             if function is not None and op.part is Part.ALONE:
                 own = found.setdefault(int(op.slot), {})
                 own[function] = own.get(function, 0) + times
 
-    further = look * STEPS_BETWEEN if runs_on(played) else 0
+    further = look * _STEPS_BETWEEN if _runs_on(played) else 0
     add(played.normal.of(rank), played.pace.steps + further)
-    add(program[: issued_by(played, rank, look)], 1)
+    add(program[: _issued_by(played, rank, look)], 1)
     return found

@@ -12,12 +12,10 @@ from simulator.perturb.placing import Line, Placed
 from simulator.perturb.stamps import SECOND_NS
 from simulator.perturb.transformation import EVERYTHING, Keep
 
-__all__ = ["BootLines", "OldFaults", "OldLinks"]
-
-HOUR_NS: Final = 3600 * SECOND_NS
+_HOUR_NS: Final = 3600 * SECOND_NS
 
 # Of days ago; the node has been repaired or mended itself, and has run jobs since.
-FAULTS: Final[tuple[Sentence, ...]] = (
+_FAULTS: Final[tuple[Sentence, ...]] = (
     (None, "NVRM: Xid (PCI:0000:{bus}:00): 79, pid={pid}, name={app}, GPU has fallen off the bus."),
     (None, "NVRM: Xid (PCI:0000:{bus}:00): 48, pid={pid}, name={app}, DBE (double bit error) "
            "ECC Error"),
@@ -28,7 +26,7 @@ FAULTS: Final[tuple[Sentence, ...]] = (
     (None, "nvme nvme{d}: I/O {d} QID {d} timeout, aborting"),
     (None, "EDAC MC{d}: 1 UE memory read error on CPU_SrcID#{d}_MC#{d}_Chan#{d}_DIMM#{d}"),
 )  # fmt: skip
-LINKS: Final[tuple[Sentence, ...]] = (
+_LINKS: Final[tuple[Sentence, ...]] = (
     (None, "mlx5_core 0000:{bus}:00.0 ens{d}np0: Link down"),
     (None, "mlx5_core 0000:{bus}:00.0: Port module event[error]: module 0, Cable error, "
            "Power budget exceeded"),
@@ -36,7 +34,7 @@ LINKS: Final[tuple[Sentence, ...]] = (
     (None, "infiniband mlx5_{d}: port 1 state changed from ACTIVE to DOWN"),
 )  # fmt: skip
 # The first minute: what the machine is, empty slots, links that train.
-BOOT: Final = (
+_BOOT: Final = (
     "pci 0000:{bus}:00.0: BAR 13: failed to assign [io  size 0x1000]",
     "pcieport 0000:{bus}:01.0: pciehp: Slot({d}): No link",
     "pci 0000:{bus}:00.0: 126.016 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x8 "
@@ -64,7 +62,7 @@ class OldFaults:
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """Two to six lines, two days before the stop and earlier."""
         logs = kernel_logs(incident, rng, innocent=True)
-        return before(incident, logs, FAULTS, (48, 480), rng)
+        return _before(incident, logs, _FAULTS, (48, 480), rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class OldLinks:
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """Two to six lines, three hours before the stop and earlier, each with its end."""
         logs = kernel_logs(incident, rng, innocent=True)
-        return before(incident, logs, LINKS, (3, 480), rng, ended="ens{d}np0: Link up")
+        return _before(incident, logs, _LINKS, (3, 480), rng, ended="ens{d}np0: Link up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +96,14 @@ class BootLines:
             at_ns = log.boot_ns
             if at_ns is None:
                 at_ns = min(log.times[0], anchor(incident, log) - 2 * DAY_NS) - 90 * SECOND_NS
-            texts = rng.sample(BOOT, rng.randrange(4, len(BOOT)))
+            texts = rng.sample(_BOOT, rng.randrange(4, len(_BOOT)))
             lines[name] = [Line(at_ns, "Linux version 5.15.0-105-generic (buildd@lcy02) #1 SMP")]
             for place, text in enumerate(texts, start=1):
                 lines[name].append(Line(at_ns + place * 3 * SECOND_NS, filled(text, rng)))
         return with_lines(incident, logs, lines)
 
 
-def before(
+def _before(
     incident: Incident,
     logs: dict[str, Placed],
     kind: Sequence[Sentence],
@@ -118,7 +116,7 @@ def before(
     for _ in range(rng.randrange(2, 7) if logs else 0):
         name = rng.choice(sorted(logs))
         stop = anchor(incident, logs[name])
-        at_ns = stop - rng.randrange(*hours) * HOUR_NS
+        at_ns = stop - rng.randrange(*hours) * _HOUR_NS
         if logs[name].boot_ns is not None and at_ns < (logs[name].boot_ns or 0):
             continue
         lines.setdefault(name, []).append(said(kind, at_ns, rng))

@@ -10,15 +10,13 @@ from simulator.perturb.incident import Incident
 from simulator.perturb.stamps import ISO, SECOND_NS, moved_wall
 from simulator.perturb.transformation import Keep
 
-__all__ = ["ClocksOff", "OtherZone", "dump_moved", "log_moved"]
-
-MINUTE_NS: Final = 60 * SECOND_NS
+_MINUTE_NS: Final = 60 * SECOND_NS
 # An int of eight bytes in a pickle; a number of nineteen digits in JSON.
-LONG: Final = re.compile(rb"\x8a\x08(.{8})", re.DOTALL)
-DIGITS: Final = re.compile(rb"(?<=[ :])(\d{19})(?=[,}\s])")
+_LONG: Final = re.compile(rb"\x8a\x08(.{8})", re.DOTALL)
+_DIGITS: Final = re.compile(rb"(?<=[ :])(\d{19})(?=[,}\s])")
 # A dump holds times of some days; ids of communicators lie elsewhere.
-NEAR_NS: Final = 40 * 86_400 * SECOND_NS
-ZONED: Final = re.compile(rf"{ISO.pattern}(Z|[+-]\d\d:?\d\d)")
+_NEAR_NS: Final = 40 * 86_400 * SECOND_NS
+_ZONED: Final = re.compile(rf"{ISO.pattern}(Z|[+-]\d\d:?\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +56,17 @@ class OtherZone:
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """Epochs and times since boot stay."""
         hours = rng.choice((-8, -5, 1, 2, 8, 9))
-        year = year_of(incident.end_ns)
+        year = _year_of(incident.end_ns)
         made = {}
         for name in incident.texts():
             text = incident.files[name].decode("utf-8", "surrogateescape")
             text = moved_wall(text, hours * 3600 * SECOND_NS, year=year, epochs=False)
-            text = ZONED.sub(lambda match: rezoned(match, hours), text)
+            text = _ZONED.sub(lambda match: _rezoned(match, hours), text)
             made[name] = text.encode("utf-8", "surrogateescape")
         return incident.with_files(made) if made else None
 
 
-def rezoned(match: "re.Match[str]", by_hours: int) -> str:
+def _rezoned(match: "re.Match[str]", by_hours: int) -> str:
     """The zone behind a time that was moved."""
     old = match[match.lastindex or 0]
     minutes = 0 if old == "Z" else int(old[1:3]) * 60 + int(old[-2:])
@@ -81,10 +79,10 @@ def rezoned(match: "re.Match[str]", by_hours: int) -> str:
 def log_moved(data: bytes, by_ns: int, end_ns: int | None) -> bytes:
     """A log whose wall-clock times are all ``by_ns`` later."""
     text = data.decode("utf-8", "surrogateescape")
-    return moved_wall(text, by_ns, year=year_of(end_ns)).encode("utf-8", "surrogateescape")
+    return moved_wall(text, by_ns, year=_year_of(end_ns)).encode("utf-8", "surrogateescape")
 
 
-def year_of(end_ns: int | None) -> int:
+def _year_of(end_ns: int | None) -> int:
     return datetime.fromtimestamp((end_ns or 0) / SECOND_NS, UTC).year if end_ns else 2026
 
 
@@ -93,12 +91,12 @@ def dump_moved(data: bytes, by_ns: int, near_ns: int) -> bytes:
 
     def packed(match: "re.Match[bytes]") -> bytes:
         at_ns = int.from_bytes(match[1], "little", signed=True)
-        if abs(at_ns - near_ns) > NEAR_NS:
+        if abs(at_ns - near_ns) > _NEAR_NS:
             return match[0]
         return b"\x8a\x08" + (at_ns + by_ns).to_bytes(8, "little", signed=True)
 
     def printed(match: "re.Match[bytes]") -> bytes:
         at_ns = int(match[1])
-        return match[0] if abs(at_ns - near_ns) > NEAR_NS else str(at_ns + by_ns).encode()
+        return match[0] if abs(at_ns - near_ns) > _NEAR_NS else str(at_ns + by_ns).encode()
 
-    return LONG.sub(packed, data) if data[:1] == b"\x80" else DIGITS.sub(printed, data)
+    return _LONG.sub(packed, data) if data[:1] == b"\x80" else _DIGITS.sub(printed, data)

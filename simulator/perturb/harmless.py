@@ -8,8 +8,6 @@ import random
 import re
 from typing import Final
 
-__all__ = ["DAEMONS", "MENDED", "OLD", "STRANGERS", "TEARDOWN", "Sentence", "filled"]
-
 Sentence = tuple[str | None, str]
 
 # Processes that are not the job's.
@@ -105,16 +103,16 @@ TEARDOWN: Final[tuple[Sentence, ...]] = (
                 '\\"KillContainer\\" for \\"{word}\\""'),
 )  # fmt: skip
 
-APPS: Final = (
+_APPS: Final = (
     "jupyter-lab", "chrome", "Xorg", "gnome-shell", "rsession", "matlab", "ffmpeg", "node",
     "backup-agent", "clamd", "vim", "indexer",
 )  # fmt: skip
-USERS: Final = ("alice", "ops", "svc-backup", "mkoch", "ubuntu", "student7")
-WORDS: Final = (
+_USERS: Final = ("alice", "ops", "svc-backup", "mkoch", "ubuntu", "student7")
+_WORDS: Final = (
     "fwupd", "collector", "mlocate", "auditbeat", "mirror", "vault", "ledger", "thumb", "relay",
     "quota", "archive", "pool", "cursor", "anchor", "lease",
 )  # fmt: skip
-HOLE: Final = re.compile(r"\{(pid|n|d|bus|app|user|word|WORD|hex3|hex6)\}")
+_HOLE: Final = re.compile(r"\{(pid|n|d|bus|app|user|word|WORD|hex3|hex6)\}")
 
 
 def filled(text: str, rng: random.Random) -> str:
@@ -135,11 +133,11 @@ def filled(text: str, rng: random.Random) -> str:
             case "hex6":
                 return f"{rng.randrange(16**6):06x}"
             case "app":
-                return rng.choice(APPS)
+                return rng.choice(_APPS)
             case "user":
-                return rng.choice(USERS)
+                return rng.choice(_USERS)
             case word:
-                found = rng.choice(WORDS)
+                found = rng.choice(_WORDS)
                 return found.upper() if word == "WORD" else found
 
-    return HOLE.sub(one, text).replace("{{", "{").replace("}}", "}")
+    return _HOLE.sub(one, text).replace("{{", "{").replace("}}", "}")

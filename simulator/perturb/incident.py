@@ -17,9 +17,7 @@ from triage.parsers.files.archive import expand
 from triage.parsers.files.compression import MAGIC_BYTES, UNBOUNDED, compression_of
 from triage.parsers.files.job_file import parse_job
 
-__all__ = ["Incident", "is_dump", "is_text", "load", "save"]
-
-RANK: Final = re.compile(r"(?<![A-Za-z0-9])(?:rank|dump|trace|replica|worker)?[_-]?(\d{1,6})$")
+_RANK: Final = re.compile(r"(?<![A-Za-z0-9])(?:rank|dump|trace|replica|worker)?[_-]?(\d{1,6})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ def load(
     """
     files: dict[str, bytes] = {}
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-        files.update(unpacked(path.relative_to(folder).as_posix(), path.read_bytes()))
+        files.update(_unpacked(path.relative_to(folder).as_posix(), path.read_bytes()))
     facts, _ = parse_job(files.get("job.json", b""))
     names = tuple(nodes) or tuple(facts.nodes)
     where = ranks or {
@@ -98,7 +96,7 @@ def load(
         for rank in range(facts.world_size or 0)
         if (node := facts.node_of(rank)) is not None
     }
-    node_of = {name: node for name in files if (node := owner(name, names, where))}
+    node_of = {name: node for name in files if (node := _owner(name, names, where))}
     return Incident(files, names, node_of)
 
 
@@ -110,9 +108,9 @@ def save(files: Mapping[str, bytes], folder: Path) -> None:
         path.write_bytes(data)
 
 
-def unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+def _unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     """The files that one file is, without compression and without an archive."""
-    plain = decompressed(data)
+    plain = _decompressed(data)
     if plain is not data:
         name = re.sub(r"\.(?:gz|zst|xz|bz2)$", "", name)
         name = re.sub(r"\.tgz$", ".tar", name)
@@ -123,10 +121,10 @@ def unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         for info in archive:
             source = archive.extractfile(info) if info.isreg() else None
             if source is not None:
-                yield from unpacked(f"{name.removesuffix('.tar')}/{info.name}", source.read())
+                yield from _unpacked(f"{name.removesuffix('.tar')}/{info.name}", source.read())
 
 
-def decompressed(data: bytes) -> bytes:
+def _decompressed(data: bytes) -> bytes:
     compression = compression_of(data[:MAGIC_BYTES])
     if compression is None:
         return data
@@ -136,7 +134,7 @@ def decompressed(data: bytes) -> bytes:
         return data
 
 
-def owner(name: str, nodes: Collection[str], ranks: Mapping[int, str]) -> str | None:
+def _owner(name: str, nodes: Collection[str], ranks: Mapping[int, str]) -> str | None:
     """The node of a file, by a folder or by its name; None where that tells nothing."""
     parts = name.split("/")
     for part in reversed(parts):
@@ -146,5 +144,5 @@ def owner(name: str, nodes: Collection[str], ranks: Mapping[int, str]) -> str | 
     for node in sorted(nodes, key=len, reverse=True):
         if re.search(rf"(?<![A-Za-z0-9]){re.escape(node)}(?![A-Za-z0-9-])", stem):
             return node
-    found = RANK.search(stem.split(".")[0])
+    found = _RANK.search(stem.split(".")[0])
     return ranks.get(int(found[1])) if found else None

@@ -7,17 +7,15 @@ import random
 import re
 from typing import Final
 
-__all__ = ["alarm", "driver", "reworded", "strange_word"]
-
-ONSETS: Final = ("b", "br", "d", "dr", "f", "g", "gl", "k", "kr", "l", "m", "n", "p", "pl", "qu",
+_ONSETS: Final = ("b", "br", "d", "dr", "f", "g", "gl", "k", "kr", "l", "m", "n", "p", "pl", "qu",
                  "r", "s", "sk", "st", "t", "tr", "v", "w", "z")  # fmt: skip
-VOWELS: Final = ("a", "e", "i", "o", "u", "ai", "ou")
-CODAS: Final = ("", "l", "m", "n", "r", "x", "lt", "nd", "rk", "sk")
-ALARMS: Final = (
+_VOWELS: Final = ("a", "e", "i", "o", "u", "ai", "ou")
+_CODAS: Final = ("", "l", "m", "n", "r", "x", "lt", "nd", "rk", "sk")
+_ALARMS: Final = (
     "error", "failed", "timeout", "fatal", "critical", "abort", "lost", "stuck", "not responding",
     "unrecoverable", "dead", "panic requested", "hardware fault", "uncorrectable",
 )  # fmt: skip
-SHAPES: Final = (
+_SHAPES: Final = (
     "{thing} {number}: {alarm} ({other} 0x{hex})",
     "{alarm}: {thing} did not answer {other} within {number} ms",
     "*ERROR* {thing} {alarm}, {other} reset scheduled",
@@ -26,9 +24,9 @@ SHAPES: Final = (
     "CRITICAL {thing} {other} {alarm} [{number}]",
     "{thing}_{verb}: {alarm}, dropping {number} {other}s",
 )
-WORD: Final = re.compile(r"[A-Za-z]{3,}")
+_WORD: Final = re.compile(r"[A-Za-z]{3,}")
 # "mlx5_core 0000:4f:00.0 mlx5_1:", "NVRM:", "nvme nvme2:", "[rank3]:", "EXT4-fs (nvme0n1p2):"
-DRIVER: Final = re.compile(
+_DRIVER: Final = re.compile(
     r"(?:\[[\w :|/=.-]{1,60}\]:? ?)*(?:[\w.-]{1,40}(?:\[\d+\])?"
     r"(?: \([\w:.-]+\)| [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]| [a-z_]{2,12}\d+\w*)*: )?"
 )
@@ -36,8 +34,8 @@ DRIVER: Final = re.compile(
 
 def strange_word(rng: random.Random) -> str:
     """A word that stands in no dictionary."""
-    parts = [rng.choice(ONSETS) + rng.choice(VOWELS) for _ in range(rng.choice((2, 3)))]
-    return "".join(parts) + rng.choice(CODAS)
+    parts = [rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(rng.choice((2, 3)))]
+    return "".join(parts) + rng.choice(_CODAS)
 
 
 def driver(rng: random.Random) -> str:
@@ -53,17 +51,17 @@ def alarm(rng: random.Random) -> str:
         "thing": strange_word(rng),
         "other": strange_word(rng),
         "verb": strange_word(rng),
-        "alarm": rng.choice(ALARMS),
+        "alarm": rng.choice(_ALARMS),
         "number": str(rng.randrange(1, 5000)),
         "hex": f"{rng.randrange(16**4):04x}",
         "small": str(rng.randrange(1, 120)),
     }
-    return rng.choice(SHAPES).format(**words)
+    return rng.choice(_SHAPES).format(**words)
 
 
 def reworded(text: str, rng: random.Random) -> str:
     """The sentence in words never seen; what stands before it and its numbers stay."""
-    begin = DRIVER.match(text)
+    begin = _DRIVER.match(text)
     start = begin.end() if begin is not None else 0
     new_words: dict[str, str] = {}
 
@@ -74,4 +72,4 @@ def reworded(text: str, rng: random.Random) -> str:
             return new.upper()
         return new.capitalize() if word[0].isupper() else new
 
-    return text[:start] + WORD.sub(replaced, text[start:])
+    return text[:start] + _WORD.sub(replaced, text[start:])

@@ -10,14 +10,12 @@ from typing import Final
 from simulator.perturb.incident import Incident
 from simulator.perturb.transformation import EVERYTHING, Keep
 
-__all__ = ["CutLooks", "EarlierLook", "StrayStacks"]
-
-STACK: Final = re.compile(rb"\AProcess \d+: ")
-LOOKS: Final = re.compile(rb'\A(?:Process \d+: |\{\s*"nccl_version")')
-STAMP: Final = re.compile(r"\d{8}_\d{6}")
-FORM: Final = "%Y%m%d_%H%M%S"
+_STACK: Final = re.compile(rb"\AProcess \d+: ")
+_LOOKS: Final = re.compile(rb'\A(?:Process \d+: |\{\s*"nccl_version")')
+_STAMP: Final = re.compile(r"\d{8}_\d{6}")
+_FORM: Final = "%Y%m%d_%H%M%S"
 # Processes that stand outside any collective on every node of every job.
-STRAYS: Final = (
+_STRAYS: Final = (
     (
         "/opt/venv/bin/python /opt/venv/bin/torchrun --nnodes 8 train.py",
         "    sleep (torch/distributed/elastic/agent/server/api.py:893)\n"
@@ -41,9 +39,9 @@ STRAYS: Final = (
 )
 
 
-def stacks_in(incident: Incident) -> list[str]:
+def _stacks_in(incident: Incident) -> list[str]:
     """The files of stacks, by name."""
-    return sorted(name for name, data in incident.files.items() if STACK.match(data))
+    return sorted(name for name, data in incident.files.items() if _STACK.match(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +54,12 @@ class StrayStacks:
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """None without stacks."""
-        stacks = stacks_in(incident)
+        stacks = _stacks_in(incident)
         if not stacks:
             return None
         made: dict[str, bytes] = {}
         for folder in sorted({str(PurePosixPath(name).parent) for name in stacks}):
-            for command, frames in STRAYS:
+            for command, frames in _STRAYS:
                 pid = rng.randrange(800, 9000)
                 text = (
                     f"Process {pid}: {command}\nPython v3.11.9 (/usr/bin/python3.11)\n\n"
@@ -82,7 +80,7 @@ class CutLooks:
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """None without looks."""
-        names = sorted(name for name, data in incident.files.items() if LOOKS.match(data))
+        names = sorted(name for name, data in incident.files.items() if _LOOKS.match(data))
         chosen = rng.sample(names, round(self.share * len(names)))
         if not chosen:
             return None
@@ -106,15 +104,15 @@ class EarlierLook:
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """None without stacks whose names or folders say when they were taken."""
-        dated = [name for name in stacks_in(incident) if STAMP.search(name)]
+        dated = [name for name in _stacks_in(incident) if _STAMP.search(name)]
         if len(dated) < 2:
             return None
-        first = min(found[0] for name in dated if (found := STAMP.search(name)))
-        before = datetime.strptime(first, FORM) - timedelta(hours=rng.randrange(2, 9))  # noqa: DTZ007
+        first = min(found[0] for name in dated if (found := _STAMP.search(name)))
+        before = datetime.strptime(first, _FORM) - timedelta(hours=rng.randrange(2, 9))  # noqa: DTZ007
         own = [name for name in dated if first in name]
         others = [*own[1:], own[0]]
         made = {
-            name.replace(first, before.strftime(FORM)): incident.files[other]
+            name.replace(first, before.strftime(_FORM)): incident.files[other]
             for name, other in zip(own, others, strict=True)
         }
         return replace(incident, files={**incident.files, **made})

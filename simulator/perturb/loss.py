@@ -10,9 +10,7 @@ from simulator.perturb.invented import reworded
 from simulator.perturb.placing import encoded, placed
 from simulator.perturb.transformation import EVERYTHING, Keep
 
-__all__ = ["DroppedFiles", "Flood", "RewordedRoots"]
-
-NUMBERS: Final = re.compile(r"(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
+_NUMBERS: Final = re.compile(r"(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +49,17 @@ class RewordedRoots:
             log = placed(incident.files[name], incident.end_ns)
             lines = [one.before + one.text + one.behind for one in log.lines]
             told = {line - 1 for file, line in incident.roots if file == name}
-            wanted = {mask(log.lines[place].text) for place in told if place < len(lines)}
+            wanted = {_mask(log.lines[place].text) for place in told if place < len(lines)}
             for place, one in enumerate(log.lines):
-                if one.text and mask(one.text) in wanted:
+                if one.text and _mask(one.text) in wanted:
                     lines[place] = one.before + reworded(one.text, rng) + one.behind
             changed[name] = encoded(lines)
         return incident.with_files(changed) if changed else None
 
 
-def mask(text: str) -> str:
+def _mask(text: str) -> str:
     """A sentence without its numbers: all that repeat it are reworded as well."""
-    return NUMBERS.sub("0", text)
+    return _NUMBERS.sub("0", text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,9 @@ from simulator.perturb.placing import Line, Placed, is_kernel_log, placed
 from simulator.perturb.stamps import SECOND_NS
 from simulator.perturb.transformation import EVERYTHING, Keep
 
-__all__ = [
-    "DAY_NS",
-    "AlarmingAlone",
-    "AlarmingLines",
-    "ForeignLines",
-    "TeardownLines",
-    "anchor",
-    "kernel_logs",
-    "said",
-    "with_lines",
-]
-
-MINUTE_NS: Final = 60 * SECOND_NS
-DAY_NS: Final = 24 * 60 * MINUTE_NS
-MAX_LOGS: Final = 8
+_MINUTE_NS: Final = 60 * SECOND_NS
+DAY_NS: Final = 24 * 60 * _MINUTE_NS
+_MAX_LOGS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +37,7 @@ class ForeignLines:
                 first = logs[name].times[0]
                 at_ns = max(first, anchor(incident, logs[name]) - rng.randrange(2, 20) * DAY_NS)
             else:
-                at_ns = any_time(incident, logs[name], rng)
+                at_ns = _any_time(incident, logs[name], rng)
             lines.setdefault(name, []).append(said(kind, at_ns, rng))
         return with_lines(incident, logs, lines)
 
@@ -92,7 +80,7 @@ class AlarmingLines:
             before, sentence = driver(rng), alarm(rng)
             for name in sorted(logs):
                 for _ in range(rng.randrange(1, 4)):
-                    at_ns = any_time(incident, logs[name], rng)
+                    at_ns = _any_time(incident, logs[name], rng)
                     lines.setdefault(name, []).append(Line(at_ns, before + sentence))
         return with_lines(incident, logs, lines)
 
@@ -119,8 +107,8 @@ def kernel_logs(incident: Incident, rng: random.Random, *, innocent: bool) -> di
     """Some logs of kernels in which lines have times: of innocent nodes alone, or of all."""
     nodes = incident.innocent if innocent else incident.nodes
     names = [name for name in incident.texts(nodes) if is_kernel_log(incident.files[name])]
-    if len(names) > MAX_LOGS:
-        names = rng.sample(names, MAX_LOGS)
+    if len(names) > _MAX_LOGS:
+        names = rng.sample(names, _MAX_LOGS)
     logs = {name: placed(incident.files[name], incident.end_ns) for name in names}
     return {name: log for name, log in logs.items() if log.span is not None}
 
@@ -130,7 +118,7 @@ def anchor(incident: Incident, log: Placed) -> int:
     return incident.start_ns or incident.end_ns or log.times[-1]
 
 
-def any_time(incident: Incident, log: Placed, rng: random.Random) -> int:
+def _any_time(incident: Incident, log: Placed, rng: random.Random) -> int:
     """Over the span of a log, minutes before the stop, in it, or after the end."""
     first, last = log.times[0], log.times[-1]
     start = anchor(incident, log)

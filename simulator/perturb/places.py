@@ -15,15 +15,13 @@ from simulator.perturb.placing import is_kernel_log
 from simulator.perturb.transformation import Keep
 from triage.parsers.files.job_file import parse_job
 
-__all__ = ["CopiedLog", "ExchangedLogs", "MovedLog", "OtherMap", "OtherSpelling"]
-
-JOB: Final = "job.json"
+_JOB: Final = "job.json"
 # So many lines of a log tell whether it names its host.
-HEAD: Final = 65_536
+_HEAD: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class _Place:
     """Whoever was sound and left in before is not acted upon now."""
 
     name: str = ""
@@ -32,14 +30,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherMap(Place):
+class OtherMap(_Place):
     """``job.json`` puts ranks on other nodes than they ran on: all, or those of two nodes."""
 
     name: str = "other-map"
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """None where no map is known, or all ranks sit on one node."""
-        facts, _ = parse_job(incident.files.get(JOB, b""))
+        facts, _ = parse_job(incident.files.get(_JOB, b""))
         world = facts.world_size or 0
         homes = {rank: node for rank in range(world) if (node := facts.node_of(rank)) is not None}
         nodes = sorted(set(homes.values()))
@@ -51,12 +49,12 @@ class OtherMap(Place):
         else:
             shuffled = rng.sample(nodes, len(nodes))
             moved = dict(zip(nodes, shuffled, strict=True))
-        raw: dict[str, Any] = json.loads(incident.files[JOB])
+        raw: dict[str, Any] = json.loads(incident.files[_JOB])
         raw["rank_to_node"] = {str(rank): moved.get(node, node) for rank, node in homes.items()}
-        return incident.with_files({JOB: json.dumps(raw).encode()})
+        return incident.with_files({_JOB: json.dumps(raw).encode()})
 
 
-def shared_logs(incident: Incident) -> list[str]:
+def _shared_logs(incident: Incident) -> list[str]:
     """The logs that are of no single node and no kernel's."""
     return [
         name
@@ -66,14 +64,14 @@ def shared_logs(incident: Incident) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class MovedLog(Place):
+class MovedLog(_Place):
     """The log of all ranks lies in the folder of one node."""
 
     name: str = "moved-log"
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """None without such a log."""
-        logs = shared_logs(incident)
+        logs = _shared_logs(incident)
         if not logs or not incident.nodes:
             return None
         name, node = rng.choice(logs), rng.choice(incident.nodes)
@@ -82,15 +80,15 @@ class MovedLog(Place):
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedLog(Place):
+class CopiedLog(_Place):
     """The log of all ranks, or that of one node, lies in the folders of several."""
 
     name: str = "copied-log"
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """None without a log that names whose its lines are."""
-        logs = shared_logs(incident) or [
-            name for name in sorted(incident.texts()) if names_its_node(incident, name)
+        logs = _shared_logs(incident) or [
+            name for name in sorted(incident.texts()) if _names_its_node(incident, name)
         ]
         if not logs or len(incident.nodes) < 2:
             return None
@@ -102,7 +100,7 @@ class CopiedLog(Place):
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangedLogs(Place):
+class ExchangedLogs(_Place):
     """Two nodes' logs, whose lines name their hosts, lie in each other's folder."""
 
     name: str = "exchanged-logs"
@@ -111,7 +109,7 @@ class ExchangedLogs(Place):
         """None where fewer than two nodes have such a log."""
         logs: dict[str, list[str]] = {}
         for name in sorted(incident.texts()):
-            if names_its_node(incident, name) and f"nodes/{incident.node_of[name]}/" in name:
+            if _names_its_node(incident, name) and f"nodes/{incident.node_of[name]}/" in name:
                 logs.setdefault(incident.node_of[name], []).append(name)
         if len(logs) < 2:
             return None
@@ -125,21 +123,21 @@ class ExchangedLogs(Place):
 
 
 @dataclass(frozen=True, slots=True)
-class OtherSpelling(Place):
+class OtherSpelling(_Place):
     """One log writes its hosts in capitals, or with their domain."""
 
     name: str = "other-spelling"
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """None where no log names a node."""
-        logs = [name for name in sorted(incident.texts()) if named_in(incident, name)]
+        logs = [name for name in sorted(incident.texts()) if _named_in(incident, name)]
         if not logs:
             return None
         full = rng.random() < 0.5
         changed = {}
         for name in rng.sample(logs, rng.randint(1, len(logs))):
             data = incident.files[name]
-            for node in named_in(incident, name):
+            for node in _named_in(incident, name):
                 short = node.partition(".")[0]
                 new = f"{short}.pod9.example.net" if full else short.upper()
                 # As a host before a line: not a part of another name, nor one with a domain.
@@ -149,18 +147,18 @@ class OtherSpelling(Place):
         return incident.with_files(changed)
 
 
-def names_its_node(incident: Incident, name: str) -> bool:
+def _names_its_node(incident: Incident, name: str) -> bool:
     """Whether the log of one node names it on its lines."""
     node = incident.node_of.get(name)
     if node is None:
         return False
-    lines = incident.files[name][:HEAD].splitlines()
+    lines = incident.files[name][:_HEAD].splitlines()
     named = sum(re.search(rb"(?<![\w.-])" + re.escape(node.encode()), one) is not None
                 for one in lines)  # fmt: skip
     return bool(lines) and 2 * named > len(lines)
 
 
-def named_in(incident: Incident, name: str) -> list[str]:
+def _named_in(incident: Incident, name: str) -> list[str]:
     """The nodes that a log names."""
-    head = incident.files[name][:HEAD]
+    head = incident.files[name][:_HEAD]
     return [node for node in incident.nodes if f" {node} ".encode() in head]

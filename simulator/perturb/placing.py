@@ -16,13 +16,11 @@ from simulator.perturb.stamps import SECOND_NS, moved
 from triage.domain.evidence import Stamp
 from triage.parsers.logs.envelope import Envelope, read_envelope
 
-__all__ = ["Line", "Placed", "Printed", "encoded", "is_kernel_log", "placed"]
-
-DAY_NS: Final = 86_400 * SECOND_NS
-EPOCH: Final = re.compile(r"audit\((\d{10})\.(\d{3}):")
-KERNEL: Final = re.compile(r"kernel: (?:\[ *\d+\.\d+\] ?)?$")
-KMSG: Final = re.compile(r"^(\d{1,5},)(\d{1,19})(?=,\d{1,15},[^;]*;)")
-YEAR_2000: Final = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * SECOND_NS
+_DAY_NS: Final = 86_400 * SECOND_NS
+_EPOCH: Final = re.compile(r"audit\((\d{10})\.(\d{3}):")
+_KERNEL: Final = re.compile(r"kernel: (?:\[ *\d+\.\d+\] ?)?$")
+_KMSG: Final = re.compile(r"^(\d{1,5},)(\d{1,19})(?=,\d{1,15},[^;]*;)")
+_YEAR_2000: Final = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +74,11 @@ class Placed:
         for place, line in enumerate(self.lines):
             for text in added.get(place, ()):
                 num_added += 1
-                out.append(renumbered(text, num_added - (place <= self.models[0])))
-            out.append(renumbered(line.before + line.text + line.behind, num_added))
+                out.append(_renumbered(text, num_added - (place <= self.models[0])))
+            out.append(_renumbered(line.before + line.text + line.behind, num_added))
         for text in added.get(len(self.lines), ()):
             num_added += 1
-            out.append(renumbered(text, num_added))
+            out.append(_renumbered(text, num_added))
         return encoded(out)
 
     def wrapped(self, line: Line, place: int) -> str:
@@ -92,16 +90,16 @@ class Placed:
         before = moved(model.before, by, year=year)
         text = line.text
         if line.program is not None:
-            named = KERNEL.sub(f"{line.program}: ", before)
+            named = _KERNEL.sub(f"{line.program}: ", before)
             before, text = (named, text) if named != before else (before, f"{line.program}: {text}")
         if model.behind:
             text = json.dumps(text)[1:-1]
         return before + text + moved(model.behind, by, year=year)
 
 
-def renumbered(line: str, by: int) -> str:
+def _renumbered(line: str, by: int) -> str:
     """A record of /dev/kmsg keeps its place in the row of numbers."""
-    return KMSG.sub(lambda match: match[1] + str(int(match[2]) + by), line) if by else line
+    return _KMSG.sub(lambda match: match[1] + str(int(match[2]) + by), line) if by else line
 
 
 def encoded(lines: Sequence[str]) -> bytes:
@@ -116,17 +114,17 @@ def placed(data: bytes, end_ns: int | None) -> Placed:
     texts = data.decode("utf-8", "surrogateescape").splitlines()
     envelopes = [read_envelope(text) for text in texts]
     ups = [up for envelope in envelopes if (up := envelope.stamp.uptime_ns) is not None]
-    boot = boot_of(envelopes)
+    boot = _boot_of(envelopes)
     if boot is None and ups:
-        boot = (end_ns or YEAR_2000) - ups[-1]
+        boot = (end_ns or _YEAR_2000) - ups[-1]
     lines = [
-        printed(text, envelope, at_of(envelope.stamp, boot, end_ns))
+        _printed(text, envelope, _at_of(envelope.stamp, boot, end_ns))
         for text, envelope in zip(texts, envelopes, strict=True)
     ]
     return Placed(lines, boot)
 
 
-def printed(line: str, envelope: Envelope, at_ns: int | None) -> Printed:
+def _printed(line: str, envelope: Envelope, at_ns: int | None) -> Printed:
     text = envelope.text
     if text and line.endswith(text):
         return Printed(line[: -len(text)], text, "", at_ns, envelope.kernel)
@@ -138,26 +136,26 @@ def printed(line: str, envelope: Envelope, at_ns: int | None) -> Printed:
     return Printed(line, "", "", None, envelope.kernel)
 
 
-def boot_of(envelopes: Sequence[Envelope]) -> int | None:
+def _boot_of(envelopes: Sequence[Envelope]) -> int | None:
     """When the node started, by a line that carries both clocks."""
     for envelope in reversed(envelopes):
         uptime_ns = envelope.stamp.uptime_ns
-        if uptime_ns is not None and (epoch := EPOCH.search(envelope.text)) is not None:
+        if uptime_ns is not None and (epoch := _EPOCH.search(envelope.text)) is not None:
             return int(epoch[1]) * SECOND_NS + int(epoch[2]) * 1_000_000 - uptime_ns
     return None
 
 
-def at_of(stamp: Stamp, boot: int | None, end_ns: int | None) -> int | None:
+def _at_of(stamp: Stamp, boot: int | None, end_ns: int | None) -> int | None:
     if stamp.wall_ns is None:
         return None if stamp.uptime_ns is None or boot is None else stamp.uptime_ns + boot
     at_ns = stamp.wall_ns - (stamp.zone_s or 0) * SECOND_NS
-    return at_ns if stamp.has_year else in_year(at_ns, end_ns)
+    return at_ns if stamp.has_year else _in_year(at_ns, end_ns)
 
 
-def in_year(at_ns: int, end_ns: int | None) -> int:
+def _in_year(at_ns: int, end_ns: int | None) -> int:
     """A time of the year 2000, in the latest year in which it is not long behind ``end_ns``."""
     at = datetime.fromtimestamp(at_ns // SECOND_NS, UTC)
-    last = datetime.fromtimestamp((end_ns or YEAR_2000) // SECOND_NS + 86_400, UTC)
+    last = datetime.fromtimestamp((end_ns or _YEAR_2000) // SECOND_NS + 86_400, UTC)
     for year in (last.year, last.year - 1):
         try:
             dated = at.replace(year=year)

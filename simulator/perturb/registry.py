@@ -16,8 +16,6 @@ from simulator.perturb.shapes import Ansi, Crlf, Flat, Merged, Packed, Renamed, 
 from simulator.perturb.strangers import OtherJob
 from simulator.perturb.transformation import Transformation
 
-__all__ = ["ALL", "named"]
-
 ALL: tuple[Transformation, ...] = (
     ForeignLines(), TeardownLines(), AlarmingLines(), AlarmingAlone(),
     OldFaults(), OldLinks(), BootLines(), OtherJob(), Flood(),

@@ -13,14 +13,12 @@ from simulator.perturb.incident import Incident
 from simulator.perturb.placing import encoded, is_kernel_log, placed
 from simulator.perturb.transformation import EVERYTHING, Keep
 
-__all__ = ["Ansi", "Crlf", "Flat", "Merged", "Packed", "Renamed", "Shuffled", "Tarred"]
-
-RANK: Final = re.compile(r"(\d+)(\.[A-Za-z]\w*)*$")
-LEVEL: Final = re.compile(r"\b(ERROR|WARNING|INFO|Error|Traceback)\b")
+_RANK: Final = re.compile(r"(\d+)(\.[A-Za-z]\w*)*$")
+_LEVEL: Final = re.compile(r"\b(ERROR|WARNING|INFO|Error|Traceback)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class _Shape:
     """Changes nothing of the evidence, so that no law of joining is at work."""
 
     name: str = ""
@@ -29,7 +27,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed(Shape):
+class Renamed(_Shape):
     """Other folders and names; ``nodes/NODE/`` and the number of a rank stay."""
 
     name: str = "renamed"
@@ -44,7 +42,7 @@ class Renamed(Shape):
                 continue
             node = incident.node_of.get(name)
             if name in incident.dumps():
-                found = RANK.search(stem)
+                found = _RANK.search(stem)
                 if found is None:
                     continue
                 new = f"{prefix}{found[1]}{'.json' if stem.endswith('.json') else ''}"
@@ -61,7 +59,7 @@ class Renamed(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Flat(Shape):
+class Flat(_Shape):
     """All in one folder; node and rank stand in the names."""
 
     name: str = "flat"
@@ -73,7 +71,7 @@ class Flat(Shape):
             stem = name.rpartition("/")[2]
             node = incident.node_of.get(name)
             if name in incident.dumps():
-                found = RANK.search(stem)
+                found = _RANK.search(stem)
                 if found is None:
                     return None
                 end = ".json" if stem.endswith(".json") else ""
@@ -84,18 +82,18 @@ class Flat(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Tarred(Shape):
+class Tarred(_Shape):
     """One archive of all."""
 
     name: str = "tarred"
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """``incident.tar.gz`` with one folder in it."""
-        return replace(incident, files={"incident.tar.gz": packed(incident.files, rng)})
+        return replace(incident, files={"incident.tar.gz": _packed(incident.files, rng)})
 
 
 @dataclass(frozen=True, slots=True)
-class Packed(Shape):
+class Packed(_Shape):
     """Each log packed with gzip."""
 
     name: str = "gzipped"
@@ -115,7 +113,7 @@ class Packed(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Crlf(Shape):
+class Crlf(_Shape):
     """Lines end as on Windows."""
 
     name: str = "crlf"
@@ -129,7 +127,7 @@ class Crlf(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Ansi(Shape):
+class Ansi(_Shape):
     """Logs as a terminal coloured them."""
 
     name: str = "ansi-colours"
@@ -151,13 +149,13 @@ class Ansi(Shape):
                 )
             else:
                 text = data.decode("utf-8", "surrogateescape")
-                coloured = LEVEL.sub("\x1b[1;31m\\1\x1b[0m", text)
+                coloured = _LEVEL.sub("\x1b[1;31m\\1\x1b[0m", text)
                 made[name] = coloured.encode("utf-8", "surrogateescape")
         return incident.with_files(made) if made else None
 
 
 @dataclass(frozen=True, slots=True)
-class Merged(Shape):
+class Merged(_Shape):
     """The kernel logs that carry a host's name, merged by time into one file."""
 
     name: str = "merged-logs"
@@ -186,7 +184,7 @@ class Merged(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffled(Shape):
+class Shuffled(_Shape):
     """The files in another order."""
 
     name: str = "shuffled"
@@ -198,7 +196,7 @@ class Shuffled(Shape):
         return replace(incident, files={name: incident.files[name] for name in names})
 
 
-def packed(files: Mapping[str, bytes], rng: random.Random) -> bytes:
+def _packed(files: Mapping[str, bytes], rng: random.Random) -> bytes:
     names = sorted(files)
     rng.shuffle(names)
     out = io.BytesIO()

@@ -10,9 +10,7 @@ from simulator.perturb.placing import is_kernel_log
 from simulator.perturb.stamps import SECOND_NS
 from simulator.perturb.transformation import Keep
 
-__all__ = ["OtherJob"]
-
-HOUR_NS: Final = 3600 * SECOND_NS
+_HOUR_NS: Final = 3600 * SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class OtherJob:
             return None
         if not other.nodes or set(other.nodes) & set(incident.nodes) or not incident.nodes:
             return None
-        by_ns = incident.start_ns - rng.randrange(3, 48) * HOUR_NS - other.end_ns
+        by_ns = incident.start_ns - rng.randrange(3, 48) * _HOUR_NS - other.end_ns
         texts = other.texts()
         kernel = [name for name in texts if is_kernel_log(other.files[name])]
         rest = [name for name in texts if name not in kernel]

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from simulator.perturb.incident import Incident
 
-__all__ = ["EVERYTHING", "Keep", "Transformation"]
-
 
 class Keep(StrEnum):
     """What must stay as it was."""

@@ -13,8 +13,6 @@ from triage.actions.schedulers.interface import (
 )
 from triage.clock import utc_now
 
-__all__ = ["MemoryScheduler"]
-
 
 class MemoryScheduler:
     """:class:`triage.actions.schedulers.interface.Scheduler` over a dict.

@@ -6,8 +6,6 @@ from tests.formats.live.examples import LIVE_EXAMPLES
 from tests.support.checkers import samples as checker_samples
 from triage.formats.registry import CHECKS
 
-__all__ = ["EXAMPLES", "FILE_NAMES"]
-
 # The few that are told by their name too.
 FILE_NAMES = {"host_name": "hostname"}
 

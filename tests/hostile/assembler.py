@@ -5,8 +5,6 @@ from typing import Any
 
 from triage.parsers.flight_recorder.interpreter import hash_bytes
 
-__all__ = ["Pairs", "Raw", "collide", "dump", "entry", "mark", "protocol", "text", "value", "whole"]
-
 HEAD = b"\x80\x02"
 STOP = b"."
 

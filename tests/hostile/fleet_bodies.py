@@ -16,8 +16,6 @@ from tests.hostile.fleet_heavy import heavy
 from tests.hostile.fleet_imports import hooks, imports
 from tests.hostile.fleet_telemetry import parquet, telemetry
 
-__all__ = ["fleet_bodies"]
-
 
 def fleet_bodies() -> list[FleetBody]:
     """All of them, light ones first."""

@@ -6,23 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = [
-    "CHECKS",
-    "ENDED",
-    "IMPORT",
-    "JSON",
-    "MIB",
-    "NOW",
-    "NUMBERS",
-    "RAW",
-    "TELEMETRY",
-    "YEARS",
-    "FleetBody",
-    "body",
-    "lies",
-    "together",
-]
-
 MIB = 1 << 20
 
 CHECKS = "/v1/fleet/checks"

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from tests.formats.health import samples
 from tests.hostile.fleet_body import CHECKS, NOW, NUMBERS, YEARS, FleetBody, body, lies, together
 
-__all__ = ["LOG", "checks"]
-
 ENTITIES = "".join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 10}">' for k in range(1, 12))
 
 LOG = "<nvidia_smi_log><timestamp>Sat Nov 21 03:04:15 2026</timestamp>"

@@ -11,8 +11,6 @@ from tests.hostile.fleet_checks import LOG
 from tests.hostile.fleet_imports import TABLES
 from tests.hostile.fleet_telemetry import tabled
 
-__all__ = ["heavy"]
-
 
 def grown(line: bytes, num_bytes: int, head: bytes = b"") -> bytes:
     return head + line * (num_bytes // len(line))

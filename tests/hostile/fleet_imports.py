@@ -7,8 +7,6 @@ from typing import Any
 
 from tests.hostile.fleet_body import ENDED, IMPORT, JSON, NOW, NUMBERS, YEARS, FleetBody, body, lies
 
-__all__ = ["TABLES", "hooks", "imports"]
-
 TABLES = {
     "csv": "job_id,started_at,ended_at,ending,num_nodes,num_gpus,nodes,cluster,cause",
     "sacct": "JobIDRaw|Cluster|State|Start|End|NNodes|AllocTRES|NodeList",

@@ -9,8 +9,6 @@ from typing import Any
 
 from tests.hostile.fleet_body import NOW, NUMBERS, TELEMETRY, YEARS, FleetBody, body, lies, together
 
-__all__ = ["parquet", "tabled", "telemetry"]
-
 GOOD_LINE = 'DCGM_FI_DEV_GPU_TEMP{gpu="0",Hostname="h3"} 61\n'
 
 EXPOSITION = (

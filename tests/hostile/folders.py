@@ -5,8 +5,6 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["ODDITIES", "furnish"]
-
 GOOD = b"\x80\x02}."
 
 

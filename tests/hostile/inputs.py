@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-__all__ = ["Hostile", "Wants", "everything", "hostile"]
-
 Wants = Literal["refused", "read", "partial", "any"]
 
 

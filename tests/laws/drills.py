@@ -16,18 +16,6 @@ from tests.support.answering import Answerer, AnswerSummary
 from tests.support.cases import RECORDED, Case, recorded_case, simulated_case
 from tests.support.flip import broken, changed, dumps_of
 
-__all__ = [
-    "DUMPED",
-    "LOGGED",
-    "LOOKED",
-    "SIMULATED",
-    "WITH_LOGS",
-    "Drill",
-    "answered",
-    "drill",
-    "kept",
-]
-
 SEED = 11
 # A change is drawn this often.
 SEEDS = (1, 2)

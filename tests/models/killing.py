@@ -15,8 +15,6 @@ from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
 from triage.store.database.migrate import migrate
 
-__all__ = ["killed", "migrating"]
-
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload([__name__, "psycopg", "sqlalchemy.dialects.postgresql.psycopg"])
 CHANGES = ("CREATE", "DROP", "INSERT INTO ALEMBIC")

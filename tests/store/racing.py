@@ -3,8 +3,6 @@
 import threading
 from collections.abc import Callable
 
-__all__ = ["in_threads"]
-
 
 def in_threads(number: int, do: Callable[[int], None]) -> None:
     """Each with its number; what any of them raised is raised here."""

@@ -15,8 +15,6 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.report import report_of
 
-__all__ = ["AnswerSummary", "Answerer"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnswerSummary:

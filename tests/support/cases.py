@@ -17,8 +17,6 @@ from simulator.campaign import Campaign, draw
 from simulator.incidents.truth import IncidentTruth
 from simulator.perturb.incident import Incident, load
 
-__all__ = ["RECORDED", "Case", "Source", "cases_of", "recorded_case", "simulated_case"]
-
 RECORDED = Path(__file__).parents[1] / "incidents"
 # Nanoseconds from the failure to the end, where a truth tells only of the first.
 SOME_MINUTES_NS = 600_000_000_000

@@ -14,8 +14,6 @@ from triage.formats.format import Head
 from triage.formats.health.reading import Checks
 from triage.formats.registry import identify_checks, identify_stream
 
-__all__ = ["CHANGES", "OUTCOMES", "Sample", "outcome_of", "read_as", "read_checks", "samples"]
-
 FOLDER: Final = Path(__file__).parents[1] / "data" / "checkers"
 OUTCOMES: Final = ("pass", "warn", "fail", "unknown")
 NODE: Final = "n3"

@@ -12,8 +12,6 @@ import triage
 from simulator.incidents.whole import Wish, simulate_incident
 from triage.parsers.flight_recorder.jit import require_compiled
 
-__all__ = ["compile_all"]
-
 RANKS: Final = 16
 JSON_DUMP: Final = b'{"version": "2.10", "pg_config": {}, "pg_status": {}, "entries": []}'
 EXPOSITION: Final = b'DCGM_FI_DEV_GPU_TEMP{gpu="3",Hostname="n0"} 61 1795143855500\n'

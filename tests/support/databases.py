@@ -20,8 +20,6 @@ from triage.store.database.migrate import migrate
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["drop_template", "migrated_postgres", "put_migrated_sqlite"]
-
 TEMPLATE = ExitStack()
 FREE: list[tuple[str, ExitStack]] = []
 """(address, what drops it) of copies that are as they were."""

@@ -4,8 +4,6 @@ import random
 
 from tests.support.small_job import ROOTED, SmallJob
 
-__all__ = ["drawn_job"]
-
 OPS = ("all_reduce", "_all_gather_base", "_reduce_scatter_base", "all_to_all", "barrier")
 
 

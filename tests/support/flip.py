@@ -10,8 +10,6 @@ from simulator.perturb.transformation import Keep, Transformation
 from tests.support.answering import Answerer, AnswerSummary
 from tests.support.cases import Case
 
-__all__ = ["DUMPS", "Flip", "broken", "changed", "dumps_of", "flips_of"]
-
 DUMPS = "dumps alone"
 NEAR = 0.05
 

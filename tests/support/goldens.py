@@ -26,8 +26,6 @@ from triage.render.data import wire
 from triage.render.terminal import explained, text
 from triage.report import analyze, explain, read_rows
 
-__all__ = ["FILE", "PARTS", "Golden", "Part", "compare", "load", "record", "save", "table"]
-
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests" / "net" / "answers.tsv"
 RECORDED = ROOT / "tests" / "incidents"

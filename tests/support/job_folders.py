@@ -10,11 +10,6 @@ from typing import Any
 
 import triage
 
-__all__ = [
-    "BUSES", "DAY", "GROUP", "HOSTS", "at", "ended_by", "facts", "init_lines", "kernel", "node_of",
-    "said", "steps", "traceback", "watchdogs", "write_folder",
-]  # fmt: skip
-
 HOSTS = ("cn01", "cn02", "cn03", "cn04")
 BUSES = ("0000:19:00", "0000:5d:00", "0000:ab:00", "0000:db:00")
 DAY = "2026-09-17"

@@ -27,19 +27,6 @@ import yaml
 
 from tests.support.waiting import eventually
 
-__all__ = [
-    "ADMIN",
-    "MERGE",
-    "Asked",
-    "InMemory",
-    "Kube",
-    "kube_in_memory",
-    "kube_of",
-    "missing_programs",
-    "real_kube",
-    "write_kubeconfig",
-]
-
 ADMIN = "admin-token"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"

@@ -17,8 +17,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.kube import Asked, Kube, kube_of
 
-__all__ = ["recording", "replaying"]
-
 UID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 

@@ -7,8 +7,6 @@ from itertools import pairwise
 from triage.signatures.checks import split
 from triage.signatures.signature import Signature
 
-__all__ = ["SIZES", "attempt", "hostile", "is_linear"]
-
 KIB = 1024
 SIZES = (4 * KIB, 8 * KIB, 16 * KIB)
 # Twice the line may take this many times as long: 2 is linear, 4 is quadratic.

@@ -18,8 +18,6 @@ from simulator.timeline import Pulls
 from triage.domain.evidence import EvidenceRole
 from triage.signatures.registry import all_signatures
 
-__all__ = ["HEALTHY", "STOPPED", "GeneratedJob", "generate"]
-
 # Kinds of which nothing that was collected says that the job stopped.
 RUNS: Final = ("healthy", "healthy-live", "straggler", "slow-gpu", "slow-link", "slow-stage",
                "slow-since", "input-bound")  # fmt: skip

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from triage.formats.health.table import Begins
 
-__all__ = ["looked_for"]
-
 PARSER: Final[Any] = importlib.import_module("re._parser")
 OF_CATEGORY: Final = {
     "CATEGORY_DIGIT": "7", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a", "CATEGORY_NOT_DIGIT": "x",

@@ -9,8 +9,6 @@ from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.placement.topology import Placement
 from triage.domain.report import Suspect
 
-__all__ = ["contradictions", "suspects_held_to_placement"]
-
 
 def contradictions(suspects: Sequence[Suspect], placement: Placement) -> list[str]:
     """Suspects whose ranks are said to sit on another node than theirs."""

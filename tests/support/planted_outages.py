@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from triage.statistics.away.steps import Away, away
 
-__all__ = ["KINDS", "planted_outages"]
-
 KINDS: Final = ("alone", "long_tail", "bursts", "batches", "drifting", "all_of_it")
 LONGEST_DAYS: Final = 150.0
 # Days before the record, so that it begins with the usual number of nodes away.

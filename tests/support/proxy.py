@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 
-__all__ = ["Fault", "Proxy", "proxied"]
-
 PIECE = 1 << 16
 SLOW_S = 0.2
 

@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-__all__ = ["behind", "ras_json", "ras_text", "steps_text"]
-
 NAMES = ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce")
 HEAD = """NCCL version {version} compiled with CUDA 12.9
 CUDA runtime version 12090, driver version 12090

@@ -21,8 +21,6 @@ from typing import Final
 
 import pytest
 
-__all__ = ["PROGRAMS", "SlurmCluster", "missing_programs", "slurm_cluster"]
-
 PROGRAMS: Final = ("munged", "slurmctld", "slurmd", "scontrol", "sinfo", "sbatch", "scancel")
 ACCOUNTING: Final = ("slurmdbd", "sacctmgr", "sacct", "mysql")
 PATH: Final = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ROOTED", "SmallJob"]
-
 ROOTED = ("broadcast", "reduce", "scatter", "gather")
 FIRST_NS = 1_795_170_000_000_000_000
 MS = 1_000_000

@@ -9,8 +9,6 @@ import json
 import time
 from collections.abc import Callable
 
-__all__ = ["in_idle_seconds", "spent_s"]
-
 WORK = json.dumps({f"key {k}": [k, str(k), k / 7] for k in range(20_000)})
 # What the work takes on the idle machine that the tests' bounds in seconds were chosen on.
 WORK_S = 0.010

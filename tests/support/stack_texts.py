@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-__all__ = ["LOADER", "REDUCE", "faulthandler_text", "py_spy_text", "server_file"]
-
 # Innermost first: (function, file, line).
 Frame = tuple[str, str, int]
 LOADER: Sequence[Frame] = (

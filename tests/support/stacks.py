@@ -9,11 +9,6 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import StackFrame, ThreadStack
 
-__all__ = [
-    "COMPUTE", "DEVICE", "HALL", "LOADER", "LOCK", "MEET", "REDUCE", "SAVE", "WORKER", "case_of",
-    "frames", "look", "replies", "thread",
-]  # fmt: skip
-
 MAIN = "main (train.py:37) <module> (train.py:43)"
 REDUCE = (
     "all_reduce (torch/distributed/distributed_c10d.py:3252)"

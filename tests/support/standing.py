@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Open", "RankStand", "Standing", "read_standing", "write_standing"]
-
 TABLES = Path(__file__).parents[1] / "analysis" / "waiting" / "standing"
 FIRST_NS = 1_758_610_505_000_000_000
 

@@ -7,8 +7,6 @@ import asyncio
 import selectors
 from typing import Final
 
-__all__ = ["VirtualTimeLoop"]
-
 START_S: Final = 1000.0
 
 

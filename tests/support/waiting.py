@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-__all__ = ["eventually"]
-
 T = TypeVar("T")
 # A machine that others use too may be that slow; what takes longer does not happen.
 PATIENCE_S: Final = 180.0

@@ -26,8 +26,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Wanted", "find_faults", "load_wanted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

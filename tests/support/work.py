@@ -20,8 +20,6 @@ from triage.server.work import runner_of
 from triage.services.context import Context
 from triage.signatures.own.own_signatures import own_from_bytes
 
-__all__ = ["ReadersHere", "do_all", "do_one"]
-
 
 class ReadersHere:
     """What :class:`SandboxPool` does, in this process: quick, and nothing to kill."""

@@ -20,8 +20,6 @@ from typing import Any
 from tests.support.waiting import eventually
 from tests.workers.running import alive, children, serving
 
-__all__ = ["Answer", "Attacked", "Peaks", "attacked", "fault_of"]
-
 # Errors that say "not now" and not "we broke": full queue, full disk.
 HONEST_5XX = frozenset({503, 507})
 # Where a route or a token is the fault, the whole request is the place.

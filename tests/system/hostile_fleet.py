@@ -16,8 +16,6 @@ from pathlib import Path
 from tests.hostile.fleet_body import FleetBody
 from tests.system.attacked import Answer, Attacked, fault_of, peak_mib
 
-__all__ = ["FleetRun", "Pulse"]
-
 ASK_EVERY_S = 0.1
 ROUTES = ("/v1/fleet/checks?node=n", "/v1/fleet/telemetry?node=n", "/v1/fleet/import",
           "/v1/hooks/job-ended")  # fmt: skip

@@ -22,8 +22,6 @@ from tests.hostile.log_incident import good
 from tests.support.waiting import eventually
 from tests.system.attacked import Answer, Attacked, fault_of
 
-__all__ = ["Case", "Run", "cases", "good_dumps", "good_logs", "sample", "tar_of"]
-
 ROOT = Path(__file__).resolve().parents[2]
 DUMPS = ROOT / "tests" / "data" / "nccl-healthy-w8"
 STUCK = ROOT / "examples" / "stuck-job"

@@ -2,8 +2,6 @@
 
 from tests.system.attacked import Answer
 
-__all__ = ["answers_in", "chunked", "request"]
-
 
 def request(
     method: str,

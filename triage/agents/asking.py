@@ -23,8 +23,6 @@ from triage.errors import (
     Unprocessable,
 )
 
-__all__ = ["Asker", "OverUrl", "Query", "ToolRefused", "WithinService", "sentence_of"]
-
 Query = Mapping[str, str | int | None]
 
 
@@ -66,28 +64,28 @@ class WithinService:
         return body
 
 
-NO_TOKEN: Final = "The token is missing or no longer valid: set up this server with a valid one."
-NO_SCOPE: Final = (
+_NO_TOKEN: Final = "The token is missing or no longer valid: set up this server with a valid one."
+_NO_SCOPE: Final = (
     "The token may not read: set up this server with one of `triage token create --scope read`."
 )
-UNKNOWN: Final = (
+_UNKNOWN: Final = (
     "Nothing of this name is known here, or the token does not reach it: check job_id,"
     " incident_id, node and cluster; the fleet summary and other answers name those that are known."
 )
-NOT_YET: Final = "There is no answer yet, files still come in: ask again in half a minute."
+_NOT_YET: Final = "There is no answer yet, files still come in: ask again in half a minute."
 
 
 def sentence_of(error: TriageError) -> str:
     """What an agent reads of an error."""
     match error:
         case NoToken():
-            return NO_TOKEN
+            return _NO_TOKEN
         case NotAllowed():
-            return NO_SCOPE
+            return _NO_SCOPE
         case NotFound():
-            return UNKNOWN
+            return _UNKNOWN
         case Conflict():
-            return NOT_YET
+            return _NOT_YET
         case TooMany():
             return f"This token asks too often: ask again in {error.retry_after_s or 1} s."
         case Unprocessable():

@@ -9,30 +9,16 @@ from triage.domain.category import Action
 from triage.domain.counts import count
 from triage.domain.restart import RestartDecision
 
-__all__ = [
-    "Wire",
-    "coverage_of",
-    "evidence_of",
-    "incident_of",
-    "not_known_of",
-    "restart_of",
-    "seen_first_of",
-    "steps_of",
-    "suspect_of",
-    "verdict_of",
-    "wanted_of",
-]
-
 Wire = Mapping[str, Any]
 
-MAX_RANKS: Final = 8
-MAX_NAMES: Final = 8
-MAX_GPUS: Final = 4
-MAX_WANTED: Final = 5
+_MAX_RANKS: Final = 8
+_MAX_NAMES: Final = 8
+_MAX_GPUS: Final = 4
+_MAX_WANTED: Final = 5
 # The first time-out and what went before or after it: reasons are quoted beside them.
-MAX_SEEN: Final = 2
+_MAX_SEEN: Final = 2
 
-ACTIONS: Final[Mapping[str, str]] = {
+_ACTIONS: Final[Mapping[str, str]] = {
     Action.NONE: "No node needs anything.",
     Action.RESTART_JOB: "Restart the job; no node has to leave the pool.",
     Action.FIX_CODE: "Fix the code, or what it depends on, before the next start.",
@@ -43,7 +29,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     Action.CHECK_STORAGE: "Have the file system and the checkpoint store checked.",
     Action.INVESTIGATE: "Have a person look at the first suspect; the evidence says where.",
 }
-RESTARTS: Final[Mapping[str, str]] = {
+_RESTARTS: Final[Mapping[str, str]] = {
     RestartDecision.RESTART: "Restart decision: start the job again.",
     RestartDecision.RESTART_WITHOUT: "Restart decision: start it without the excluded nodes.",
     RestartDecision.STOP: "Restart decision: do not start it before somebody has fixed it.",
@@ -74,7 +60,7 @@ def verdict_of(wire: Wire, quotes: Quotes) -> shapes.Verdict:
         category=wire["category"],
         confidence=round(wire["confidence"], 2),
         action=wire["action"],
-        cordon=[quotes.name(node) for node in wire["cordon"][:MAX_NAMES]],
+        cordon=[quotes.name(node) for node in wire["cordon"][:_MAX_NAMES]],
         at=wire["at"],
     )
 
@@ -84,9 +70,9 @@ def suspect_of(wire: Wire, quotes: Quotes) -> shapes.Suspect:
     return shapes.Suspect(
         position=wire["position"],
         node=None if wire["node"] is None else quotes.name(wire["node"]),
-        ranks=wire["ranks"][:MAX_RANKS],
+        ranks=wire["ranks"][:_MAX_RANKS],
         num_ranks=len(wire["ranks"]),
-        gpus=[quotes.path(gpu) for gpu in wire["gpus"][:MAX_GPUS]],
+        gpus=[quotes.path(gpu) for gpu in wire["gpus"][:_MAX_GPUS]],
         category=wire["category"],
         confidence=round(wire["score"], 2),
         role=wire["role"],
@@ -101,7 +87,7 @@ def restart_of(wire: Wire | None, quotes: Quotes) -> shapes.Restart | None:
     quotes.text(wire["why"], "why the restart decision is so")
     return shapes.Restart(
         decision=wire["decision"],
-        exclude=[quotes.name(node) for node in wire["exclude"][:MAX_NAMES]],
+        exclude=[quotes.name(node) for node in wire["exclude"][:_MAX_NAMES]],
         retries_left=wire["retries_left"],
     )
 
@@ -121,7 +107,7 @@ def seen_first_of(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.SeenFirst
             at=one["at"],
             quote=quotes.text(one["text"], "what was seen first"),
         )
-        for one in wire[:MAX_SEEN]
+        for one in wire[:_MAX_SEEN]
     ]
 
 
@@ -164,7 +150,7 @@ def wanted_of(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.Wanted]:
             node=None if one["node"] is None else quotes.name(one["node"]),
             rank=one["rank"],
         )
-        for one in wire[:MAX_WANTED]
+        for one in wire[:_MAX_WANTED]
     ]
 
 
@@ -202,9 +188,9 @@ def steps_of(
     """The next step of an answer about a job."""
     if verdict is None:
         return "Ask again in half a minute: there is no verdict yet."
-    step = ACTIONS.get(verdict.action, "Have a person look at the report.")
+    step = _ACTIONS.get(verdict.action, "Have a person look at the report.")
     if verdict.action == Action.INVESTIGATE and not named:
         step = "Nobody is named: bring more files, or have a person look at the report."
-    again = "" if restart is None else RESTARTS.get(restart.decision, "")
+    again = "" if restart is None else _RESTARTS.get(restart.decision, "")
     later = "The answer may still change: ask again before acting." if provisional else ""
     return " ".join(filter(None, (step, again, later)))

@@ -14,8 +14,6 @@ from triage.agents.server import Analyse, Run, server_of, tools_of
 from triage.agents.shapes import OfFiles
 from triage.agents.turns import Turns
 
-__all__ = ["Answering"]
-
 HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
 
 

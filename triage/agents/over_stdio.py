@@ -17,12 +17,10 @@ from triage.agents.server import Analyse, server_of, tools_of
 from triage.agents.shapes import JobAnswer, OfPaths
 from triage.agents.turns import Turns
 
-__all__ = ["serve_stdio"]
-
 
 def serve_stdio(ask: Asker | None) -> None:
     """Answer on stdin and stdout; without ``ask``, about files of this machine alone."""
-    analyse = Analyse(OfPaths, "Reads paths on this machine, and sends nothing.", analyse_paths)
+    analyse = Analyse(OfPaths, "Reads paths on this machine, and sends nothing.", _analyse_paths)
     tools = tools_of(ask, analyse)
 
     async def serve() -> None:
@@ -33,18 +31,18 @@ def serve_stdio(ask: Asker | None) -> None:
     anyio.run(serve)
 
 
-DEADLINE_S: Final = 300.0
+_DEADLINE_S: Final = 300.0
 
 
-async def analyse_paths(asked: OfPaths) -> JobAnswer:
+async def _analyse_paths(asked: OfPaths) -> JobAnswer:
     """The answer on files of this machine. Raises :class:`ToolRefused`."""
-    await anyio.to_thread.run_sync(check, asked.paths)
-    report = await printed("analyze", asked.paths)
-    hangs_on = (await printed("explain", asked.paths))["hangs_on"] if asked.explain else ()
+    await anyio.to_thread.run_sync(_check, asked.paths)
+    report = await _printed("analyze", asked.paths)
+    hangs_on = (await _printed("explain", asked.paths))["hangs_on"] if asked.explain else ()
     return answer_of_report(report, Quotes(), hangs_on=hangs_on)
 
 
-def check(paths: Sequence[str]) -> None:
+def _check(paths: Sequence[str]) -> None:
     for number, path in enumerate(paths, start=1):
         try:
             there = "\0" not in path and Path(path).exists()
@@ -57,17 +55,17 @@ def check(paths: Sequence[str]) -> None:
             )
 
 
-async def printed(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
+async def _printed(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
     """What the command prints about the files."""
     line = [sys.executable, "-m", "triage.cli.main", command, "--format", "json", "--"]
     try:
-        with anyio.fail_after(DEADLINE_S):
+        with anyio.fail_after(_DEADLINE_S):
             done = await anyio.run_process(
                 [*line, *paths], check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
     except TimeoutError:
         raise ToolRefused(
-            f"The files were not read within {DEADLINE_S:.0f} s: give fewer of them, or run"
+            f"The files were not read within {_DEADLINE_S:.0f} s: give fewer of them, or run"
             " `triage analyze` on them."
         ) from None
     if done.returncode == 2:

@@ -26,19 +26,10 @@ from triage.domain.report_wire import answer_of_report as answer_in
 from triage.errors import NotFound
 from triage.render.words.next_step import next_step_of
 
-__all__ = [
-    "answer_of_report",
-    "fleet_summary",
-    "what_else_happened_to_this_node",
-    "what_stopped_this_job",
-    "what_would_change_the_answer",
-    "why_is_this_node_suspected",
-]
-
-MAX_SUSPECTS: Final = 3
-MAX_REASONS: Final = 4
-MAX_ROWS: Final = 5
-SOURCES: Final = {
+_MAX_SUSPECTS: Final = 3
+_MAX_REASONS: Final = 4
+_MAX_ROWS: Final = 5
+_SOURCES: Final = {
     "dumps": "all dumps", "kernel_logs": "all kernel logs", "job_logs": "all job logs",
     "measured": "telemetry and checks", "node_logs": "the logs of the first suspect's node",
     "root_words": "the words of its root lines",
@@ -47,8 +38,8 @@ SOURCES: Final = {
 
 async def what_stopped_this_job(ask: Asker, asked: shapes.OfJob) -> shapes.JobAnswer:
     """The newest answer about a failure. Raises :class:`triage.errors.TriageError`."""
-    wire = await incident_asked_for(ask, asked)
-    report = await report_of(ask, wire)
+    wire = await _incident_asked_for(ask, asked)
+    report = await _report_of(ask, wire)
     return answer_of_report(report, Quotes(), wire)
 
 
@@ -62,10 +53,10 @@ def answer_of_report(
     verdict = None if report is None else verdict_of(report["verdict"], quotes)
     restart = None if report is None else restart_of(report.get("restart"), quotes)
     coverage = coverage_of(None if report is None else report["coverage"])
-    shown = [suspect_of(one, quotes) for one in suspects[:MAX_SUSPECTS]]
+    shown = [suspect_of(one, quotes) for one in suspects[:_MAX_SUSPECTS]]
     seen = [] if report is None else seen_first_of(report.get("symptoms", ()), quotes)
     return shapes.JobAnswer(
-        summary=summary_of(verdict, shown, restart, incident),
+        summary=_summary_of(verdict, shown, restart, incident),
         next_step=steps_of(
             verdict,
             restart,
@@ -78,12 +69,12 @@ def answer_of_report(
         suspects=shown,
         restart=restart,
         seen_first=seen,
-        evidence=evidence_of(suspects, MAX_REASONS, quotes),
+        evidence=evidence_of(suspects, _MAX_REASONS, quotes),
         coverage=coverage,
-        commands=commands_of(report),
+        commands=_commands_of(report),
         hangs_on=[
             shapes.Dependence(
-                without=SOURCES.get(one["source"], "another source"),
+                without=_SOURCES.get(one["source"], "another source"),
                 outcome=one["outcome"],
                 category=one["category"],
                 confidence=round(one["confidence"], 2),
@@ -94,7 +85,7 @@ def answer_of_report(
     )
 
 
-def commands_of(report: Wire | None) -> list[shapes.Command]:
+def _commands_of(report: Wire | None) -> list[shapes.Command]:
     """What to type, made anew without a name of the report: ``NODE`` is the first suspect's node
     and ``JOB`` the job.
     """
@@ -113,7 +104,7 @@ def commands_of(report: Wire | None) -> list[shapes.Command]:
     ]
 
 
-def summary_of(
+def _summary_of(
     verdict: shapes.Verdict | None,
     suspects: list[shapes.Suspect],
     restart: shapes.Restart | None,
@@ -137,8 +128,8 @@ def summary_of(
 
 async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> shapes.NodeReasons:
     """The reasons for one node of an answer."""
-    wire = await incident_asked_for(ask, asked)
-    report = await report_of(ask, wire)
+    wire = await _incident_asked_for(ask, asked)
+    report = await _report_of(ask, wire)
     quotes = Quotes()
     suspects = [] if report is None else report["suspects"]
     places = [index for index, one in enumerate(suspects) if one["node"] == asked.node]
@@ -159,7 +150,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> sh
     of_node = [one for one in wire.get("repeats", ()) if one["node"] == asked.node]
     earlier = [
         shapes.Repeat(incident_id=one["incident_id"], node=node, at=one["at"])
-        for one in of_node[:MAX_ROWS]
+        for one in of_node[:_MAX_ROWS]
     ]
     files = len({one.artifact for one in reasons} - {None})
     again = f" It was convicted in {count(len(of_node), 'earlier incident')}." if of_node else ""
@@ -189,8 +180,8 @@ async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> sh
 
 async def what_would_change_the_answer(ask: Asker, asked: shapes.OfJob) -> shapes.Changes:
     """What is missing, and how close the next place is."""
-    wire = await incident_asked_for(ask, asked)
-    report = await report_of(ask, wire)
+    wire = await _incident_asked_for(ask, asked)
+    report = await _report_of(ask, wire)
     quotes = Quotes()
     incident = incident_of(wire, quotes)
     verdict = None if report is None else verdict_of(report["verdict"], quotes)
@@ -255,7 +246,7 @@ async def what_else_happened_to_this_node(ask: Asker, asked: shapes.OfNode) -> s
                 confidence=round(one["score"], 2),
                 resolved_as=one["resolved_as"],
             )
-            for one in wire["incidents"][:MAX_ROWS]
+            for one in wire["incidents"][:_MAX_ROWS]
         ],
         errors=[
             shapes.NodeError(
@@ -266,7 +257,7 @@ async def what_else_happened_to_this_node(ask: Asker, asked: shapes.OfNode) -> s
                 incidents=one["incidents"],
                 last_at=one["last_at"],
             )
-            for one in wire["errors"][:MAX_ROWS]
+            for one in wire["errors"][:_MAX_ROWS]
         ],
         num_parts=len(wire["parts"]),
         on_probation=probation,
@@ -277,11 +268,11 @@ async def what_else_happened_to_this_node(ask: Asker, asked: shapes.OfNode) -> s
 async def fleet_summary(ask: Asker, asked: shapes.OfFleet) -> shapes.FleetSummary:
     """How often jobs stop, by what, and which nodes stand out."""
     since = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(days=asked.days)
-    query = {"since": since.isoformat(), "cluster": asked.cluster, "top": MAX_ROWS}
+    query = {"since": since.isoformat(), "cluster": asked.cluster, "top": _MAX_ROWS}
     wire = await ask.get("/v1/fleet", query)
     quotes = Quotes()
     stops, mtti = wire["stops"], wire["mtti"]
-    nodes = wire["standings"]["nodes"][:MAX_ROWS]
+    nodes = wire["standings"]["nodes"][:_MAX_ROWS]
     often = "no estimate of the time between them"
     if mtti["value"] is not None:
         often = f"{mtti['value']:.1f} {mtti['unit']} between them"
@@ -311,7 +302,7 @@ async def fleet_summary(ask: Asker, asked: shapes.OfFleet) -> shapes.FleetSummar
                 count=one["count"],
                 share=one["share"]["value"],
             )
-            for one in wire["causes"][:MAX_ROWS]
+            for one in wire["causes"][:_MAX_ROWS]
         ],
         worst_nodes=[
             shapes.NodeStanding(node=quotes.name(one["node"]), grade=one["grade"]) for one in nodes
@@ -320,7 +311,7 @@ async def fleet_summary(ask: Asker, asked: shapes.OfFleet) -> shapes.FleetSummar
     )
 
 
-async def incident_asked_for(ask: Asker, asked: shapes.OfJob) -> Wire:
+async def _incident_asked_for(ask: Asker, asked: shapes.OfJob) -> Wire:
     """The incident that is meant: by its id, else the newest of the job."""
     known = asked.incident_id
     if known is None:
@@ -332,7 +323,7 @@ async def incident_asked_for(ask: Asker, asked: shapes.OfJob) -> Wire:
     return await ask.get(f"/v1/incidents/{quote(known, safe='')}")
 
 
-async def report_of(ask: Asker, incident: Wire) -> Wire | None:
+async def _report_of(ask: Asker, incident: Wire) -> Wire | None:
     """Its report; None before the first verdict."""
     if incident["verdict"] is None:
         return None

@@ -10,41 +10,6 @@ from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = [
-    "MAX_FILES",
-    "MAX_TEXT_BYTES",
-    "Changes",
-    "Coverage",
-    "Dependence",
-    "Evidence",
-    "Figure",
-    "FleetSummary",
-    "GivenFile",
-    "Incident",
-    "JobAnswer",
-    "NodeError",
-    "NodeHistory",
-    "NodeIncident",
-    "NodeReasons",
-    "NodeStanding",
-    "OfFiles",
-    "OfFleet",
-    "OfIncident",
-    "OfJob",
-    "OfNode",
-    "OfPaths",
-    "Quote",
-    "Repeat",
-    "Restart",
-    "SeenFirst",
-    "ShareOfCause",
-    "ShortAnswer",
-    "Suspect",
-    "UntrustedText",
-    "Verdict",
-    "Wanted",
-]
-
 MAX_FILES: Final = 8
 MAX_TEXT_BYTES: Final = 256 << 10
 """Of all texts that are given in one call together."""
@@ -56,8 +21,8 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-Name = Annotated[str, Field(min_length=1, max_length=256)]
-IncidentId = Annotated[
+_Name = Annotated[str, Field(min_length=1, max_length=256)]
+_IncidentId = Annotated[
     str, Field(min_length=1, max_length=64, description="The id that another answer gave.")
 ]
 
@@ -65,11 +30,11 @@ IncidentId = Annotated[
 class OfJob(Strict):
     """Which failure is meant: one of the two."""
 
-    job_id: Name | None = Field(
+    job_id: _Name | None = Field(
         None, description="The scheduler's id, for its newest failure; this or incident_id."
     )
-    incident_id: IncidentId | None = None
-    cluster: Name | None = Field(None, description="Of job_id, where several clusters have it.")
+    incident_id: _IncidentId | None = None
+    cluster: _Name | None = Field(None, description="Of job_id, where several clusters have it.")
 
     @model_validator(mode="after")
     def one_of_them(self) -> Self:
@@ -82,20 +47,20 @@ class OfJob(Strict):
 class OfIncident(OfJob):
     """The node of an incident."""
 
-    node: Name = Field(description="As the answer about the job names it.")
+    node: _Name = Field(description="As the answer about the job names it.")
 
 
 class OfNode(Strict):
     """A node over all incidents."""
 
-    node: Name = Field(description="As the scheduler names it.")
+    node: _Name = Field(description="As the scheduler names it.")
 
 
 class OfFleet(Strict):
     """A period that ends now."""
 
     days: Annotated[int, Field(ge=1, le=3650)] = 30
-    cluster: Name | None = None
+    cluster: _Name | None = None
 
 
 class OfPaths(Strict):
@@ -123,8 +88,8 @@ class OfFiles(Strict):
     files: Annotated[list[GivenFile], Field(min_length=1, max_length=MAX_FILES)]
 
 
-CORDON: Final = "cordon: nodes to take out of service."
-REASONS: Final = "quote: the ref of its text in untrusted_log_text."
+_CORDON: Final = "cordon: nodes to take out of service."
+_REASONS: Final = "quote: the ref of its text in untrusted_log_text."
 
 
 class Shape(BaseModel):
@@ -276,11 +241,11 @@ class JobAnswer(ShortAnswer):
     """What stopped a job. Without an incident the answer is of files."""
 
     incident: Incident | None
-    verdict: Verdict | None = Field(description=CORDON)
+    verdict: Verdict | None = Field(description=_CORDON)
     suspects: list[Suspect]
     restart: Restart | None = Field(description="restart, restart_without, stop or wait.")
     seen_first: list[SeenFirst] = Field(description="Where no cause is known.")
-    evidence: list[Evidence] = Field(description=REASONS)
+    evidence: list[Evidence] = Field(description=_REASONS)
     coverage: Coverage | None
     commands: list[Command] = Field(description="For a person to type; none of them was run.")
     hangs_on: list[Dependence] = Field(
@@ -290,7 +255,7 @@ class JobAnswer(ShortAnswer):
     def names(self) -> dict[str, list[str]]:
         """Suspects, best first, and what to take out of service."""
         cordon = [] if self.verdict is None else self.verdict.cordon
-        return {"suspects": nodes_of(self.suspects), "cordon": cordon}
+        return {"suspects": _nodes_of(self.suspects), "cordon": cordon}
 
 
 class Repeat(Shape):
@@ -308,7 +273,7 @@ class NodeReasons(ShortAnswer):
     node: str
     suspect: Suspect | None
     before_next: float | None = Field(description="Its confidence less that of the next place.")
-    evidence: list[Evidence] = Field(description=REASONS)
+    evidence: list[Evidence] = Field(description=_REASONS)
     earlier: list[Repeat] = Field(description="Incidents that convicted it before.")
 
     def names(self) -> dict[str, list[str]]:
@@ -360,7 +325,7 @@ class Changes(ShortAnswer):
     """What would change the answer."""
 
     incident: Incident
-    verdict: Verdict | None = Field(description=CORDON)
+    verdict: Verdict | None = Field(description=_CORDON)
     first: Suspect | None
     next: Suspect | None
     wanted: list[Wanted] = Field(description="Files to bring, the most telling first.")
@@ -369,7 +334,7 @@ class Changes(ShortAnswer):
     def names(self) -> dict[str, list[str]]:
         """The first two suspects, and the nodes that files are wanted of."""
         both = [one for one in (self.first, self.next) if one is not None]
-        return {"suspects": nodes_of(both), "wanted": nodes_of(self.wanted)}
+        return {"suspects": _nodes_of(both), "wanted": _nodes_of(self.wanted)}
 
 
 class Figure(Shape):
@@ -413,9 +378,9 @@ class FleetSummary(ShortAnswer):
 
     def names(self) -> dict[str, list[str]]:
         """The nodes that stand out."""
-        return {"worst_nodes": nodes_of(self.worst_nodes)}
+        return {"worst_nodes": _nodes_of(self.worst_nodes)}
 
 
-def nodes_of(places: Sequence[Suspect | Wanted | NodeStanding]) -> list[str]:
+def _nodes_of(places: Sequence[Suspect | Wanted | NodeStanding]) -> list[str]:
     """Their nodes, each once, in their order."""
     return list(dict.fromkeys(one.node for one in places if one.node is not None))

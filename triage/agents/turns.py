@@ -8,8 +8,6 @@ from typing import Final
 
 from triage.agents.asking import ToolRefused
 
-__all__ = ["Turns"]
-
 AT_ONCE: Final = 3
 # Those of one answer of a model that asks about everything.
 MOST: Final = 12

@@ -65,16 +65,6 @@ from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogFile, LogSet
 
-__all__ = [
-    "Weighing",
-    "answer_of",
-    "missing_of",
-    "nothing_usable",
-    "require_usable",
-    "weigh_incident",
-    "weigh_view",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
@@ -111,14 +101,14 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     """The view of the dumps and the evidence weighed together."""
     if view is not None and view.is_ambiguous:
         facts = facts if view.has_map else facts.without_ranks()
-        logs = without_ranks(logs)
+        logs = _without_ranks(logs)
     dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
     of_dumps = tuple(claims_of_detectors(case)) if case is not None else ()
     dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
-    nodes = nodes_of(view, facts, dated)
+    nodes = _nodes_of(view, facts, dated)
     sampled = looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
     progress = beside_idle_gpus(
         job_progress(dated.logs.files, facts.failed_at_ns),
@@ -159,7 +149,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     )
     ours = [row for row in dated.evidence if row.node not in strange]
     last = progress.last if progress is not None else None
-    looked = seen_on(looks, beside.looks, dated.logs.files)
+    looked = _seen_on(looks, beside.looks, dated.logs.files)
     stop = find_stop(signs, ours, facts, at, last, looked)
     watchdogs: tuple[GroupPositions, ...] = ()
     if all(claim.is_gap for claim in of_dumps):
@@ -194,7 +184,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     )
 
 
-def seen_on(case: LiveCase, looks: Sequence[Look], files: Sequence[LogFile]) -> dict[str, int]:
+def _seen_on(case: LiveCase, looks: Sequence[Look], files: Sequence[LogFile]) -> dict[str, int]:
     """Node -> when processes of the job were first looked at on it; looks without a time are taken
     with the logs beside them.
     """
@@ -206,7 +196,7 @@ def seen_on(case: LiveCase, looks: Sequence[Look], files: Sequence[LogFile]) -> 
     return dict.fromkeys(nodes, first) if first is not None else {}
 
 
-def without_ranks(logs: LogSet) -> LogSet:
+def _without_ranks(logs: LogSet) -> LogSet:
     """The logs where a rank number may be of one of several worlds: no line says which."""
     rows = [
         replace(row, rank=None, peer=None if (row.peer or "").startswith("rank ") else row.peer)
@@ -248,7 +238,7 @@ def answer_of(
         if case
         else collectives_of_watchdogs(weighed.watchdogs, decision.heard)
     )
-    slow = None if case is None else slow_of(case, world_size)
+    slow = None if case is None else _slow_of(case, world_size)
     verdict = decision.verdict if slow is None else with_slowness(decision.verdict, slow)
     at, of_time = stated(verdict.at, weighed.dated.evidence, weighed.stop, facts.failed_at_ns)
     verdict = replace(verdict, at=at)
@@ -286,7 +276,7 @@ def answer_of(
     )
 
 
-def slow_of(case: Case, world_size: int | None) -> SlowJob | None:
+def _slow_of(case: Case, world_size: int | None) -> SlowJob | None:
     """What makes a job slow that moves; None of one that hangs."""
     if case.moving or (case.graph.places and not case.in_flight):
         return None
@@ -312,7 +302,7 @@ def missing_of(weighed: Weighing, logs: LogSet) -> Missing:
     )
 
 
-def nodes_of(view: DumpView | None, facts: Job, dated: DatedEvidence) -> frozenset[str]:
+def _nodes_of(view: DumpView | None, facts: Job, dated: DatedEvidence) -> frozenset[str]:
     """The nodes of the job: those that ``job.json`` lists, else those that anything was left of."""
     fleet = dated.fleet
     ranks = view.case.snapshot.world if view is not None else ()

@@ -12,11 +12,9 @@ from triage.domain.report import Coverage, Refused
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogKind, LogSet
 
-__all__ = ["coverage_of", "read_otherwise"]
-
-MAX_NOTES = 40
+_MAX_NOTES = 40
 # What is read by signatures.
-TEXTS = (LogKind.KERNEL, LogKind.JOB)
+_TEXTS = (LogKind.KERNEL, LogKind.JOB)
 
 
 def coverage_of(
@@ -36,19 +34,19 @@ def coverage_of(
             for digest in view.selection.digests
             if digest.partial is not None
         ]
-        all_notes = dump_notes(
+        all_notes = _dump_notes(
             view.case, [*all_notes, *view.selection.notes], view.selection.digests
         )
     cut = {Refused(look.artifact, look.partial) for look in logs.looks if look.partial is not None}
     partial += sorted(cut, key=lambda one: (one.artifact, one.why))
     if view is not None and view.worlds:
-        all_notes = [*notes_of_worlds(view.worlds), *all_notes]
-    all_notes += log_notes(logs)
-    all_notes += silenced_notes(logs)
-    all_notes += own_notes(logs)
+        all_notes = [*_notes_of_worlds(view.worlds), *all_notes]
+    all_notes += _log_notes(logs)
+    all_notes += _silenced_notes(logs)
+    all_notes += _own_notes(logs)
     all_notes = list(dict.fromkeys(all_notes))
-    if len(all_notes) > MAX_NOTES:
-        all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
+    if len(all_notes) > _MAX_NOTES:
+        all_notes[_MAX_NOTES:] = [f"and {len(all_notes) - _MAX_NOTES} more notes"]
     world = view.case.snapshot.world if view is not None else ()
     return Coverage(
         ranks_expected=len(world) if view is not None else None,
@@ -64,7 +62,7 @@ def coverage_of(
     )
 
 
-def notes_of_worlds(worlds: Sequence[str]) -> list[str]:
+def _notes_of_worlds(worlds: Sequence[str]) -> list[str]:
     """What each of several worlds comes to; the answer is about the first."""
     first, *others = worlds
     return [
@@ -74,7 +72,7 @@ def notes_of_worlds(worlds: Sequence[str]) -> list[str]:
     ]
 
 
-def log_notes(logs: LogSet) -> list[str]:
+def _log_notes(logs: LogSet) -> list[str]:
     """Lines that could not be read, by reason."""
     reasons: dict[str, list[tuple[int, str]]] = {}
     for file in logs.files:
@@ -90,7 +88,7 @@ def log_notes(logs: LogSet) -> list[str]:
     return notes
 
 
-def silenced_notes(logs: LogSet) -> list[str]:
+def _silenced_notes(logs: LogSet) -> list[str]:
     """Lines of ours that a team has silenced, by signature and reason."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in logs.evidence:
@@ -103,7 +101,7 @@ def silenced_notes(logs: LogSet) -> list[str]:
     ]
 
 
-def own_notes(logs: LogSet) -> list[str]:
+def _own_notes(logs: LogSet) -> list[str]:
     """Which own signatures took part: read a line, or silenced it."""
     labels = {file.artifact: file.own for file in logs.files}
     took_part = {
@@ -116,7 +114,7 @@ def own_notes(logs: LogSet) -> list[str]:
 
 def read_otherwise(logs: LogSet, in_force: str) -> list[str]:
     """Whether logs were read with other own signatures than ``in_force``, the label of a set."""
-    digests = [file.own[:12] for file in logs.files if file.lines and file.kind in TEXTS]
+    digests = [file.own[:12] for file in logs.files if file.lines and file.kind in _TEXTS]
     num_others = sum(digest != in_force[:12] for digest in digests)
     if not num_others:
         return []
@@ -128,7 +126,7 @@ def read_otherwise(logs: LogSet, in_force: str) -> list[str]:
     ]
 
 
-def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) -> list[str]:
+def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) -> list[str]:
     """What is odd about the dumps and the map of ranks."""
     snapshot = case.snapshot
     facts = snapshot.job
@@ -147,7 +145,7 @@ def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) 
         )
     if snapshot.node_of(int(snapshot.ranks[0])) is None:
         all_notes.append("nothing says which rank is on which node: give a job.json with the nodes")
-    all_notes += version_notes(digests)
+    all_notes += _version_notes(digests)
     odd: dict[str, list[str]] = {}
     for digest in digests:
         for note in digest.notes:
@@ -169,7 +167,7 @@ def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) 
     return all_notes
 
 
-def version_notes(digests: Sequence[RankDigest]) -> list[str]:
+def _version_notes(digests: Sequence[RankDigest]) -> list[str]:
     versions: dict[str, int] = {}
     for digest in digests:
         text = digest.version or "older than 1.0"

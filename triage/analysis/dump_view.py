@@ -26,10 +26,10 @@ from triage.domain.report import Refused
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 
-__all__ = ["OF_ONE_RANK", "DumpView", "view_dumps"]
-
 # Folders that hold dumps without naming a node.
-PLAIN_FOLDERS = frozenset({"fr", "dumps", "dump", "traces", "logs", "flight_recorder", "nodes", ""})
+_PLAIN_FOLDERS = frozenset(
+    {"fr", "dumps", "dump", "traces", "logs", "flight_recorder", "nodes", ""}
+)
 
 
 # A folder for each process: rank_3, 3, local_rank-0, gpu3.
@@ -62,28 +62,28 @@ def view_dumps(
 
     Of several worlds the view is of the one that stopped most surely, the latest of such.
     """
-    digests, late = before(dumps.digests, at)
+    digests, late = _before(dumps.digests, at)
     worlds = sets_by_world(digests)
     if len(worlds) == 1:
-        only, aside = view_world(digests, dumps, facts)
+        only, aside = _view_world(digests, dumps, facts)
         return only, (*aside, *late)
     is_ambiguous = shares_ranks(worlds)
-    mapped = world_of_map(worlds, facts) if is_ambiguous else worlds
+    mapped = _world_of_map(worlds, facts) if is_ambiguous else worlds
     views = []
     unused: tuple[Refused, ...] = ()
     for world in worlds:
         has_map = world in mapped
-        view, aside = view_world(world, dumps, facts if has_map else facts.without_ranks())
+        view, aside = _view_world(world, dumps, facts if has_map else facts.without_ranks())
         unused += aside
         if view is not None:
-            views.append((state_of(view.case), world, replace(view, has_map=has_map)))
-    views.sort(key=lambda one: (one[0].weight, ended_at(one[1]), len(one[1])), reverse=True)
+            views.append((_state_of(view.case), world, replace(view, has_map=has_map)))
+    views.sort(key=lambda one: (one[0].weight, _ended_at(one[1]), len(one[1])), reverse=True)
     sentences = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
     view = replace(views[0][2], worlds=sentences, is_ambiguous=is_ambiguous) if views else None
     return view, (*unused, *late)
 
 
-def world_of_map(worlds: Sequence[list[RankDigest]], facts: Job) -> Sequence[list[RankDigest]]:
+def _world_of_map(worlds: Sequence[list[RankDigest]], facts: Job) -> Sequence[list[RankDigest]]:
     """The world that the map of ranks is of: the only one of its size, where there is one."""
     size = facts.world_size or len(facts.rank_to_node)
     fitting = [world for world in worlds if len(default_ranks(world[0]) or ()) == size]
@@ -91,27 +91,27 @@ def world_of_map(worlds: Sequence[list[RankDigest]], facts: Job) -> Sequence[lis
 
 
 @dataclass(frozen=True, slots=True)
-class WorldState:
+class _WorldState:
     """What the dumps of one world come to, in words, and how much that weighs beside others."""
 
     weight: float
     text: str
 
 
-def state_of(case: Case) -> WorldState:
+def _state_of(case: Case) -> _WorldState:
     """How a world stands, by its dumps alone."""
     claims = claims_of_detectors(case)
     if claims:
-        claim = max(claims, key=lambda one: (WEIGHTS.get(one.kind, 1), one.strength))
+        claim = max(claims, key=lambda one: (_WEIGHTS.get(one.kind, 1), one.strength))
         who = ranks_text(claim.ranks) if claim.ranks else "all ranks"
-        return WorldState(WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}")
+        return _WorldState(_WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}")
     if case.moving and not case.in_flight:
-        return WorldState(0.5, "its dumps are of different moments and contradict each other")
-    return WorldState(0, "no rank is stuck or late")
+        return _WorldState(0.5, "its dumps are of different moments and contradict each other")
+    return _WorldState(0, "no rank is stuck or late")
 
 
 # A stop weighs more than what only slows a job down or is not known.
-WEIGHTS: Final = {
+_WEIGHTS: Final = {
     VerdictKind.HANG: 3,
     VerdictKind.DESYNC: 3,
     VerdictKind.CRASH: 3,
@@ -120,12 +120,12 @@ WEIGHTS: Final = {
 }
 
 
-def ended_at(world: Sequence[RankDigest]) -> int:
+def _ended_at(world: Sequence[RankDigest]) -> int:
     """When the last operation of a world was issued."""
     return max((digest.last_created_ns or 0 for digest in world), default=0)
 
 
-def view_world(
+def _view_world(
     digests: Sequence[RankDigest], dumps: DumpSet, facts: Job
 ) -> tuple[DumpView | None, tuple[Refused, ...]]:
     """The view of the dumps of one world, and why some are not used."""
@@ -134,23 +134,23 @@ def view_world(
     if not selection.digests:
         return None, unused
     membership = resolve_groups(selection.digests, selection.ranks, facts.world_size)
-    node_of = node_map(selection.digests, selection.ranks, facts)
+    node_of = _node_map(selection.digests, selection.ranks, facts)
     snapshot = build_snapshot(
         selection.digests, selection.ranks, membership, dumps.operations, facts, node_of
     )
-    moving = set_apart(snapshot)
-    snapshot.unread = unread_ranks(dumps, snapshot.index_of)
+    moving = _set_apart(snapshot)
+    snapshot.unread = _unread_ranks(dumps, snapshot.index_of)
     case = build_case(snapshot, wait_graph(snapshot), moving=moving)
     return DumpView(case, selection, membership), unused
 
 
-def unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
+def _unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
     """The ranks whose file came in, and cannot be read: their processes lived to begin it."""
     ranks = {rank_in_name(refused.artifact) for refused in dumps.refused}
     return frozenset(rank for rank in ranks if rank is not None and rank not in read)
 
 
-def before(
+def _before(
     digests: Sequence[RankDigest], at: datetime | None
 ) -> tuple[list[RankDigest], list[Refused]]:
     """Dumps whose record begins no later than ``at``; the others are set aside."""
@@ -166,7 +166,7 @@ def before(
     return kept, late
 
 
-def node_map(
+def _node_map(
     digests: Sequence[RankDigest], ranks: Sequence[int], facts: Job
 ) -> Callable[[int], str | None]:
     """Rank -> node: from job.json, else from folders ``nodes/<node>/`` or hosts in file names,
@@ -179,7 +179,7 @@ def node_map(
         if node is not None:
             by_name[rank] = node
         parent = digest.artifact.rpartition("/")[0].rpartition("/")[2]
-        if parent.lower() not in PLAIN_FOLDERS and not OF_ONE_RANK.fullmatch(parent):
+        if parent.lower() not in _PLAIN_FOLDERS and not OF_ONE_RANK.fullmatch(parent):
             folders[rank] = parent
     if not by_name and len(set(folders.values())) > 1 and len(folders) == len(digests):
         by_name = folders
@@ -196,10 +196,10 @@ def node_map(
 # each other, the job was still moving while it was dumped.
 
 # Beyond this share of contradicting dumps none of them is "the stale one".
-MOVING_SHARE = 0.2
+_MOVING_SHARE = 0.2
 
 
-def set_apart(snapshot: Snapshot) -> bool:
+def _set_apart(snapshot: Snapshot) -> bool:
     """Mark stale dumps in ``snapshot.apart``; True when the job was still moving.
 
     Repeatedly takes out the ranks that contradict most others: a stale file
@@ -207,17 +207,17 @@ def set_apart(snapshot: Snapshot) -> bool:
     """
     apart: list[int] = []
     while True:
-        degrees = contradictions(snapshot, set(apart))
+        degrees = _contradictions(snapshot, set(apart))
         worst = int(degrees.max(initial=0))
         if worst == 0:
             break
         marked = np.flatnonzero(degrees == worst)
         if len(marked) > 1 and worst == 1:
-            marked = older_of(snapshot, marked)
+            marked = _older_of(snapshot, marked)
         apart.extend(marked.tolist())
     if not apart:
         return False
-    moving = len(apart) > max(1, MOVING_SHARE * len(snapshot.digests))
+    moving = len(apart) > max(1, _MOVING_SHARE * len(snapshot.digests))
     for index in sorted(apart):
         rank = int(snapshot.ranks[index])
         snapshot.apart[rank] = "its record contradicts its peers': dumped at another time"
@@ -237,18 +237,18 @@ def set_apart(snapshot: Snapshot) -> bool:
     return moving
 
 
-def contradictions(snapshot: Snapshot, without: set[int]) -> I64:
+def _contradictions(snapshot: Snapshot, without: set[int]) -> I64:
     """Per digest, how many peers' records contradict its own."""
     degrees = np.zeros(len(snapshot.digests), np.int64)
     gone = np.zeros(len(snapshot.digests) + 1, np.bool_)
     gone[list(without)] = True
     for group in snapshot.groups:
-        for digest, count in in_group(snapshot, group, gone):
+        for digest, count in _in_group(snapshot, group, gone):
             degrees[digest] += count
     return degrees
 
 
-def in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I64, I64]]:
+def _in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I64, I64]]:
     rows = snapshot.rows(group.index)
     digest = snapshot.member_digest[rows]
     issued = snapshot.issued[rows]
@@ -264,7 +264,7 @@ def in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I6
     yield digest, ahead_of_me + behind_me
 
 
-def older_of(snapshot: Snapshot, marked: NDArray[np.intp]) -> NDArray[np.intp]:
+def _older_of(snapshot: Snapshot, marked: NDArray[np.intp]) -> NDArray[np.intp]:
     """Of two that contradict each other alone, the one whose record ends earlier."""
     ends = [snapshot.digests[int(index)].last_created_ns or 0 for index in marked]
     return marked[[int(np.argmin(ends))]]

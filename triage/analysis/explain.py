@@ -35,13 +35,11 @@ from triage.domain.wire import iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["SCHEMA", "ExplainedPlace", "Explanation", "Term", "Trial", "explain", "explain_from"]
-
 SCHEMA: Final = "triage.explain/1"
-MAX_PLACES: Final = 12
-MAX_TRIALS: Final = 4
+_MAX_PLACES: Final = 12
+_MAX_TRIALS: Final = 4
 
-WORDS: Final = {feature.name: feature.words for feature in FEATURES if feature.words}
+_WORDS: Final = {feature.name: feature.words for feature in FEATURES if feature.words}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ class Explanation:
             },
             "bias": round(self.bias, 4),
             "places": [
-                place_to_dict(position, item)
+                _place_to_dict(position, item)
                 for position, item in enumerate(self.places[:top], start=1)
             ],
             "without": [
@@ -145,7 +143,7 @@ class Explanation:
         }
 
 
-def place_to_dict(position: int, place: ExplainedPlace) -> dict[str, Any]:
+def _place_to_dict(position: int, place: ExplainedPlace) -> dict[str, Any]:
     return {
         "position": position,
         "node": place.node,
@@ -185,7 +183,7 @@ def explain_from(
     def once_more(with_dumps: bool, left: LogSet) -> Decision:
         return weigh_view(weighed.view if with_dumps else None, left, facts, at).joined.decision
 
-    start, end = how_known(weighed, facts, at)
+    start, end = _how_known(weighed, facts, at)
     explanation = explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
     beliefs = weighed.joined.beliefs
     hangs = hangs_on(
@@ -235,7 +233,7 @@ def explain(
     at, _ = stated(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
     return Explanation(
         verdict=replace(decision.verdict, at=at),
-        node=first_node(decision),
+        node=_first_node(decision),
         from_dumps=from_dumps,
         stop=weighed.stop,
         start_known=start_known,
@@ -249,45 +247,45 @@ def explain(
                 belief.hypothesis.in_no_node,
                 belief.probability,
                 belief.log_odds,
-                lead(belief, best),
-                parts_of(belief, weighed.stop, model),
+                _lead(belief, best),
+                _parts_of(belief, weighed.stop, model),
                 because_of(belief.hypothesis, belief.hypothesis.node),
                 belief.bounds,
             )
-            for belief in ranked[:MAX_PLACES]
+            for belief in ranked[:_MAX_PLACES]
         ),
-        trials=tuple(trials_of(weighed, again, from_dumps=from_dumps)),
+        trials=tuple(_trials_of(weighed, again, from_dumps=from_dumps)),
         missing=missing,
     )
 
 
-def lead(belief: Belief, best: Sequence[float]) -> float | None:
+def _lead(belief: Belief, best: Sequence[float]) -> float | None:
     """How far it is before the best of the others; negative when it is behind."""
     if len(best) < 2 or not belief.features:
         return None
     return belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
 
 
-def trials_of(
+def _trials_of(
     weighed: Weighing, again: Callable[[str | None], Ranking], *, from_dumps: bool
 ) -> Iterator[Trial]:
     """The verdict without each artifact that the first place rests on, then without dumps."""
     if not weighed.joined.beliefs:
         return
     top = weighed.joined.beliefs[0].hypothesis
-    for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:MAX_TRIALS]:
+    for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:_MAX_TRIALS]:
         other = again(artifact).decision
-        yield Trial(artifact, first_node(other), other.verdict)
+        yield Trial(artifact, _first_node(other), other.verdict)
     if weighed.dated.evidence and (from_dumps or top.claims):
         other = again(None).decision
-        yield Trial(None, first_node(other), other.verdict)
+        yield Trial(None, _first_node(other), other.verdict)
 
 
-def first_node(decision: Decision) -> str | None:
+def _first_node(decision: Decision) -> str | None:
     return decision.suspects[0].node if decision.suspects else None
 
 
-def how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, str]:
+def _how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, str]:
     """In words: what says when the job stopped, and what says when it was given up."""
     stop, evidence = weighed.stop, weighed.dated.evidence
     case = weighed.view.case if weighed.view is not None else None
@@ -299,7 +297,7 @@ def how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, 
         start = "a guess: the last error in the logs, since none of them tells of the job"
     elif stop.start_ns == stop.moved_ns:
         start = "the last progress that the job printed"
-    elif place := printed_at(evidence, stop.start_ns):
+    elif place := _printed_at(evidence, stop.start_ns):
         start = f"the first line of a process that fails, {place}"
     else:
         start = "the watchdogs: when they gave up, less the time that they had waited"
@@ -310,12 +308,12 @@ def how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, 
     elif stop.end_ns == facts.failed_at_ns:
         end = "as job.json says"
     else:
-        place = printed_at(evidence, stop.end_ns)
+        place = _printed_at(evidence, stop.end_ns)
         end = f"the last line of a process that fails{f', {place}' if place else ''}"
     return start, end
 
 
-def printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
+def _printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
     """``artifact:line`` of the line that was printed at a time; nothing without one."""
     places = sorted(
         (row.artifact, row.line or 0)
@@ -325,12 +323,12 @@ def printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
     return f"{places[0][0]}:{places[0][1]}" if places else ""
 
 
-def parts_of(belief: Belief, stop: Stop, model: Model) -> tuple[Term, ...]:
+def _parts_of(belief: Belief, stop: Stop, model: Model) -> tuple[Term, ...]:
     """The terms of the first step that are not nothing."""
     parts = (
         Term(
             name,
-            witness_words(name, belief.hypothesis, stop) or WORDS.get(name, name),
+            witness_words(name, belief.hypothesis, stop) or _WORDS.get(name, name),
             model.weights.get(name, 0.0) * value,
         )
         for name, value in belief.features.items()

@@ -27,12 +27,10 @@ from triage.domain.rank_digest import (
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["MANY", "weigh_sample"]
-
 # An answer to fewer dumps takes less than half a second.
 MANY: Final = 2048
 # What the frontiers tell; a slow rank and a healthy job are told by histories.
-STOPPED: Final = frozenset({VerdictKind.HANG, VerdictKind.DESYNC, VerdictKind.CRASH})
+_STOPPED: Final = frozenset({VerdictKind.HANG, VerdictKind.DESYNC, VerdictKind.CRASH})
 
 
 def weigh_sample(
@@ -48,7 +46,7 @@ def weigh_sample(
         return None
     weighed = weigh_incident(replace(dumps, digests=sampled(dumps.digests)), logs, facts, at)
     decision = weighed.joined.decision
-    if decision.verdict.kind not in STOPPED:
+    if decision.verdict.kind not in _STOPPED:
         return None
     if not any(one.role is Role.CULPRIT for one in decision.suspects):
         return None
@@ -64,9 +62,9 @@ def weigh_sample(
 # from the others: one of each class of ranks that stand alike, the small classes first, and in
 # each class the rank that fell silent first.
 
-SHARE: Final = 0.01
+_SHARE: Final = 0.01
 # Of a small job a hundredth is nobody.
-LEAST: Final = 4
+_LEAST: Final = 4
 NOTHING: Final = Past(
     np.empty(0, np.int16),
     np.empty(0, np.int64),
@@ -78,7 +76,7 @@ NOTHING: Final = Past(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UnreadHistory:
+class _UnreadHistory:
     """A history that is left where it lies: how long it is, and whether anything is finished."""
 
     num_units: int
@@ -97,7 +95,7 @@ class UnreadHistory:
 
 def num_chosen(num_digests: int) -> int:
     """How many histories are read of so many."""
-    return min(num_digests, max(LEAST, ceil(SHARE * num_digests)))
+    return min(num_digests, max(_LEAST, ceil(_SHARE * num_digests)))
 
 
 def sampled(digests: Sequence[RankDigest]) -> list[RankDigest]:
@@ -107,7 +105,7 @@ def sampled(digests: Sequence[RankDigest]) -> list[RankDigest]:
         digest
         if index in read
         else replace(
-            digest, history=UnreadHistory(len(digest.history), digest.history.any_finished)
+            digest, history=_UnreadHistory(len(digest.history), digest.history.any_finished)
         )
         for index, digest in enumerate(digests)
     ]
@@ -117,7 +115,7 @@ def chosen(digests: Sequence[RankDigest], count: int) -> frozenset[int]:
     """Indices of ``count`` digests: one of each class, then a second one; small classes first."""
     classes: dict[Hashable, list[int]] = {}
     for index, digest in enumerate(digests):
-        classes.setdefault(standing(digest), []).append(index)
+        classes.setdefault(_standing(digest), []).append(index)
 
     def turn(index: int) -> tuple[int, int, str]:
         digest = digests[index]
@@ -131,7 +129,7 @@ def chosen(digests: Sequence[RankDigest], count: int) -> frozenset[int]:
     return frozenset(row[-1] for row in sorted(ranked)[:count])
 
 
-def standing(digest: RankDigest) -> Hashable:
+def _standing(digest: RankDigest) -> Hashable:
     """Where a rank stands in groups of each kind, and in which operation it waits."""
     columns = digest.streams.values[:, [S_LAST, S_PENDING, S_FINISHED, S_DONE, S_P2P]].tolist()
     kinds = [desc for _, desc in digest.stream_names]

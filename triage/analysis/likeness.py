@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["WEIGHTS", "Likeness", "likeness"]
-
-Report = Mapping[str, Any]
+_Report = Mapping[str, Any]
 
 WEIGHTS: Final = {
     "category": 0.3,
@@ -51,7 +49,7 @@ class Likeness:
         return ", ".join(f"{words} +{share:.2f}" for words, share in self.terms)
 
 
-def likeness(report: Report, other: Report) -> Likeness:
+def likeness(report: _Report, other: _Report) -> Likeness:
     """How alike two reports ``triage.report/1`` are; the order of the two does not matter."""
     compared = list(_compared(report, other))
     possible = sum(WEIGHTS[name] for name, *_ in compared)
@@ -64,7 +62,7 @@ def likeness(report: Report, other: Report) -> Likeness:
     return Likeness(min(1.0, sum(share for _, share in terms)), tuple(terms))
 
 
-def _compared(report: Report, other: Report) -> Iterator[tuple[str, float, str]]:
+def _compared(report: _Report, other: _Report) -> Iterator[tuple[str, float, str]]:
     """(feature, share in common, words) of the features that at least one report has."""
     mine, theirs = _features(report), _features(other)
     for name in WEIGHTS:
@@ -76,7 +74,7 @@ def _compared(report: Report, other: Report) -> Iterator[tuple[str, float, str]]
             yield name, len(both) / len(either), spoken
 
 
-def _features(report: Report) -> dict[str, Set[str]]:
+def _features(report: _Report) -> dict[str, Set[str]]:
     verdict = report["verdict"]
     foremost = [one for one in report["suspects"] if one["role"] != "affected"][:1]
     because = [reason for one in foremost for reason in one["because"]]

@@ -13,10 +13,8 @@ from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import Answer, Refused, Verdict
 from triage.domain.restart import NO_STARTS, EarlierStarts
 
-__all__ = ["answer_of_nothing"]
-
 # The person or hook that opened the incident says that a job stopped; nothing says why.
-CONFIDENCE: Final = 0.1
+_CONFIDENCE: Final = 0.1
 
 
 def answer_of_nothing(
@@ -28,8 +26,8 @@ def answer_of_nothing(
     verdict = Verdict(
         kind=VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
-        confidence=CONFIDENCE,
-        summary=summary(num_files, refused),
+        confidence=_CONFIDENCE,
+        summary=_summary(num_files, refused),
         action=Action.INVESTIGATE,
         at=answer.verdict.at,
     )
@@ -37,7 +35,7 @@ def answer_of_nothing(
     return replace(answer, verdict=verdict, suspects=(), restart=restart)
 
 
-def summary(num_files: int, refused: Sequence[Refused]) -> str:
+def _summary(num_files: int, refused: Sequence[Refused]) -> str:
     wanted = "send the flight-recorder dumps, kernel logs and job logs of its nodes"
     if not num_files and not refused:
         return f"Nothing came in for this job, so nothing can be said of the cause: {wanted}."

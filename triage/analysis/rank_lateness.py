@@ -11,20 +11,18 @@ from triage.analysis.answer import Weighing
 from triage.analysis.waiting.lateness import measure
 from triage.domain.report import Answer
 
-__all__ = ["lateness_rows"]
-
 
 def lateness_rows(answer: Answer, weighed: Weighing | None) -> list[dict[str, Any]]:
     """One row per rank, latest first; empty on too little data."""
     rows = (
-        measured_rows(weighed)
+        _measured_rows(weighed)
         if weighed is not None and weighed.view is not None
-        else reported_rows(answer)
+        else _reported_rows(answer)
     )
     return sorted(rows, key=lambda row: (-row["late_ms"], row["rank"]))
 
 
-def measured_rows(weighed: Weighing) -> Iterator[dict[str, Any]]:
+def _measured_rows(weighed: Weighing) -> Iterator[dict[str, Any]]:
     assert weighed.view is not None
     snapshot = weighed.view.case.snapshot
     lateness = measure(snapshot)
@@ -41,7 +39,7 @@ def measured_rows(weighed: Weighing) -> Iterator[dict[str, Any]]:
         }
 
 
-def reported_rows(answer: Answer) -> Iterator[dict[str, Any]]:
+def _reported_rows(answer: Answer) -> Iterator[dict[str, Any]]:
     for state in answer.ranks:
         if state.late_ms is not None:
             yield {

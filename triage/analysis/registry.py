@@ -19,8 +19,6 @@ from triage.analysis.waiting.case import Case
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["DETECTORS", "Detector", "claims_of_detectors"]
-
 
 class Detector(Protocol):
     """One way of looking at a case."""
@@ -62,7 +60,7 @@ def claims_of_detectors(case: Case) -> list[Finding]:
             continue
         findings = list(detector.run(case))
         if detector.is_gap and claimed:
-            findings = [as_gap(finding) for finding in findings]
+            findings = [_as_gap(finding) for finding in findings]
         claims += [f for f in findings if f.end is None or f.end not in claimed]
         claimed |= {finding.end for finding in findings if finding.end is not None}
     order = {detector.name: place for place, detector in enumerate(DETECTORS)}
@@ -71,7 +69,7 @@ def claims_of_detectors(case: Case) -> list[Finding]:
     )
 
 
-def as_gap(finding: Finding) -> Finding:
+def _as_gap(finding: Finding) -> Finding:
     """A missing file where the records show a fault of their own: a gap, not a second one."""
     return replace(
         finding, kind=VerdictKind.INCONCLUSIVE, role=Role.POSSIBLE, strength=GAP_STRENGTH

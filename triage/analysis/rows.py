@@ -21,8 +21,6 @@ from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.logset import LogSet
 from triage.parsers.telemetry.file import TelemetryFile
 
-__all__ = ["rows_of", "undated_rows_of"]
-
 
 def undated_rows_of(
     dumps: DumpSet,
@@ -41,24 +39,24 @@ def rows_of(
     dumps: DumpSet, logs: LogSet, refused: Sequence[Refused], evidence: Iterable[Evidence]
 ) -> list[dict[str, Any]]:
     """One row a dump, a refused file and a row of ``evidence``, by file and line."""
-    rows = [dump_row(digest) for digest in dumps.digests]
-    rows += [refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
-    rows += [telemetry_row(item) for item in logs.telemetry]
+    rows = [_dump_row(digest) for digest in dumps.digests]
+    rows += [_refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
+    rows += [_telemetry_row(item) for item in logs.telemetry]
     rows += look_rows(logs.looks)
-    rows += [evidence_row(row) for row in evidence]
+    rows += [_evidence_row(row) for row in evidence]
     return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
 
 
-def evidence_row(row: Evidence) -> dict[str, Any]:
+def _evidence_row(row: Evidence) -> dict[str, Any]:
     """A row of evidence; with ``parts`` where it names hardware by its maker's identity."""
     parts = [
         {"kind": str(part.kind), "identity": part.identity, "slot": part.slot}
-        for part in parts_named(row)
+        for part in _parts_named(row)
     ]
     return {**row.to_row(), "parts": parts} if parts else row.to_row()
 
 
-def dump_row(digest: RankDigest) -> dict[str, Any]:
+def _dump_row(digest: RankDigest) -> dict[str, Any]:
     """A dump as one row: its rank, groups, first and last sequence numbers, what was refused."""
 
     def number(value: int) -> int | None:
@@ -97,7 +95,7 @@ def dump_row(digest: RankDigest) -> dict[str, Any]:
     }
 
 
-def telemetry_row(file: TelemetryFile) -> dict[str, Any]:
+def _telemetry_row(file: TelemetryFile) -> dict[str, Any]:
     """A file of telemetry as one row: what was measured, of how much, and when."""
     grid = file.grid
     series = grid.series if grid is not None else ()
@@ -127,11 +125,11 @@ def telemetry_row(file: TelemetryFile) -> dict[str, Any]:
         "form": str(file.form),
         "samples": file.samples,
         "metrics": metrics,
-        **({"parts": gpus_named(file)} if file.gpus else {}),
+        **({"parts": _gpus_named(file)} if file.gpus else {}),
     }
 
 
-def gpus_named(file: TelemetryFile) -> list[dict[str, str]]:
+def _gpus_named(file: TelemetryFile) -> list[dict[str, str]]:
     """The GPUs whose UUIDs labels name, each with its node."""
     parts = ((node, part_identity(HardwareKind.GPU, uuid, gpu)) for node, gpu, uuid in file.gpus)
     return [
@@ -141,7 +139,7 @@ def gpus_named(file: TelemetryFile) -> list[dict[str, str]]:
     ]
 
 
-def refused_row(refused: Refused) -> dict[str, Any]:
+def _refused_row(refused: Refused) -> dict[str, Any]:
     return {
         "artifact": refused.artifact,
         "line": None,
@@ -161,11 +159,11 @@ def refused_row(refused: Refused) -> dict[str, Any]:
 
 
 # Rows that a node's own tools and kernel print; others only quote.
-KINDS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
-OF_A_CHECK: Final = "check"
+_KINDS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
+_OF_A_CHECK: Final = "check"
 # "3, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, 1655023014412, 00000000:5D:00.0"
-SERIAL_BESIDE: Final = re.compile(r"GPU-[0-9a-f-]{36}, ?(\d{10,14})(?=,|\s*$)", re.IGNORECASE)
-FIELDS: Final = (
+_SERIAL_BESIDE: Final = re.compile(r"GPU-[0-9a-f-]{36}, ?(\d{10,14})(?=,|\s*$)", re.IGNORECASE)
+_FIELDS: Final = (
     ("system_serial", HardwareKind.CHASSIS),
     ("chassis_serial", HardwareKind.CHASSIS),
     ("board_serial", HardwareKind.BOARD),
@@ -175,34 +173,34 @@ FIELDS: Final = (
     ("gpu_serial", HardwareKind.GPU_BOARD),
 )
 # The driver's banner: the UUID behind an address, then the serial number of the board.
-OF_THE_DRIVER: Final = {
+_OF_THE_DRIVER: Final = {
     "nvidia.gpu_banner": ("uuid", HardwareKind.GPU),
     "nvidia.board_serial": ("serial", HardwareKind.GPU_BOARD),
 }
 
 
-def parts_named(row: Evidence) -> tuple[PartIdentity, ...]:
+def _parts_named(row: Evidence) -> tuple[PartIdentity, ...]:
     """The parts that a row names of its own node; none where it only quotes, or names none."""
-    if row.kind in KINDS or row.family == OF_A_CHECK:
-        return tuple(named(row))
+    if row.kind in _KINDS or row.family == _OF_A_CHECK:
+        return tuple(_named(row))
     return ()
 
 
-def named(row: Evidence) -> Iterator[PartIdentity]:
-    told = [(name, kind) for name, kind in FIELDS if name in row.fields]
-    told += [OF_THE_DRIVER[row.signature]] if row.signature in OF_THE_DRIVER else []
+def _named(row: Evidence) -> Iterator[PartIdentity]:
+    told = [(name, kind) for name, kind in _FIELDS if name in row.fields]
+    told += [_OF_THE_DRIVER[row.signature]] if row.signature in _OF_THE_DRIVER else []
     for name, kind in told:
-        part = part_identity(kind, row.fields.get(name) or "", slot_of(row, kind))
+        part = part_identity(kind, row.fields.get(name) or "", _slot_of(row, kind))
         if part is not None:
             yield part
-    beside = SERIAL_BESIDE.search(row.text) if "gpu_uuid" in row.fields else None
+    beside = _SERIAL_BESIDE.search(row.text) if "gpu_uuid" in row.fields else None
     if beside is not None and "gpu_serial" not in row.fields:
-        part = part_identity(HardwareKind.GPU_BOARD, beside[1], slot_of(row, HardwareKind.GPU))
+        part = part_identity(HardwareKind.GPU_BOARD, beside[1], _slot_of(row, HardwareKind.GPU))
         if part is not None:
             yield part
 
 
-def slot_of(row: Evidence, kind: HardwareKind) -> str:
+def _slot_of(row: Evidence, kind: HardwareKind) -> str:
     if kind is HardwareKind.NIC:
         return row.fields.get("adapter") or row.fields.get("hca") or ""
     if kind in (HardwareKind.GPU, HardwareKind.GPU_BOARD):

@@ -13,15 +13,13 @@ from triage.domain.progress import JobProgress
 from triage.domain.report import CollectiveAtFrontier, Suspect, Verdict
 from triage.signatures.numbers import small
 
-__all__ = ["symptoms_of"]
-
 # Categories that name no cause.
-UNKNOWN: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE, Category.STRAGGLER})
-OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
-MAX_TIMEOUTS: Final = 3
+_UNKNOWN: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE, Category.STRAGGLER})
+_OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
+_MAX_TIMEOUTS: Final = 3
 # Signature, operation, number and group.
-Key = tuple[str, str | None, int | None, str | None]
-MAX_SYMPTOMS: Final = 5
+_Key = tuple[str, str | None, int | None, str | None]
+_MAX_SYMPTOMS: Final = 5
 
 
 def symptoms_of(
@@ -37,28 +35,28 @@ def symptoms_of(
     any line what dumps show, and how the steps ended. Empty where a cause is known.
     """
     named = any(suspect.role is Role.CULPRIT for suspect in suspects)
-    if verdict.kind is VerdictKind.HEALTHY or verdict.category not in UNKNOWN or named:
+    if verdict.kind is VerdictKind.HEALTHY or verdict.category not in _UNKNOWN or named:
         return ()
     failing = sorted(
-        (row for row in rows if is_symptom(row) and stop.of(row) not in OF_ANOTHER_TIME),
+        (row for row in rows if _is_symptom(row) and stop.of(row) not in _OF_ANOTHER_TIME),
         key=lambda row: (row.at_ns is None, row.at_ns or 0, row.artifact, row.line or 0),
     )
     gave_up = [row for row in failing if Trait.TIMEOUT in row.traits]
     others = [row for row in failing if Trait.TIMEOUT not in row.traits]
-    found = list(each_once(gave_up, groups))[:MAX_TIMEOUTS]
+    found = list(_each_once(gave_up, groups))[:_MAX_TIMEOUTS]
     told = {(one.seq_id, one.pg) for one in found}
     found += [
         one
-        for one in each_once(others, groups)
+        for one in _each_once(others, groups)
         if one.seq_id is None or (one.seq_id, one.pg) not in told
     ]
     if not found:
-        found = [of_dumps(one) for one in collectives[:1]]
-    found += of_steps(progress)
-    return tuple(found[:MAX_SYMPTOMS])
+        found = [_of_dumps(one) for one in collectives[:1]]
+    found += _of_steps(progress)
+    return tuple(found[:_MAX_SYMPTOMS])
 
 
-def is_symptom(row: Evidence) -> bool:
+def _is_symptom(row: Evidence) -> bool:
     """Whether a process of the job says that it did not go on."""
     if row.kind in (Kind.PROGRESS, Kind.IDENTITY, Kind.TEMPLATE) or Trait.TEARDOWN in row.traits:
         return False
@@ -66,13 +64,13 @@ def is_symptom(row: Evidence) -> bool:
     return failing and (row.kind in JOB_KINDS or of_a_process(row))
 
 
-def each_once(rows: Sequence[Evidence], groups: Sequence[GroupPositions]) -> Iterator[Symptom]:
+def _each_once(rows: Sequence[Evidence], groups: Sequence[GroupPositions]) -> Iterator[Symptom]:
     """The first row of each kind, operation and group; ``num_ranks`` are those of all its rows."""
-    first: dict[Key, Evidence] = {}
-    ranks: dict[Key, set[int]] = {}
+    first: dict[_Key, Evidence] = {}
+    ranks: dict[_Key, set[int]] = {}
     for row in rows:
-        number = number_in(row)
-        key = (row.signature, row.fields.get("op"), number, group_of(row, number, groups))
+        number = _number_in(row)
+        key = (row.signature, row.fields.get("op"), number, _group_of(row, number, groups))
         first.setdefault(key, row)
         ranks.setdefault(key, set()).update(() if row.rank is None else (row.rank,))
     for key, row in first.items():
@@ -91,12 +89,12 @@ def each_once(rows: Sequence[Evidence], groups: Sequence[GroupPositions]) -> Ite
         )
 
 
-def number_in(row: Evidence) -> int | None:
+def _number_in(row: Evidence) -> int | None:
     """The number of the operation that a line tells of."""
     return small(row.fields.get("seq_id") or row.fields.get("at_work"))
 
 
-def group_of(row: Evidence, number: int | None, groups: Sequence[GroupPositions]) -> str | None:
+def _group_of(row: Evidence, number: int | None, groups: Sequence[GroupPositions]) -> str | None:
     """The group of a line: as it says itself, else that in which its rank waits for the number."""
     own = row.fields.get("pg_desc") or row.fields.get("guid") or row.fields.get("pg")
     if own or number is None or row.rank is None:
@@ -108,7 +106,7 @@ def group_of(row: Evidence, number: int | None, groups: Sequence[GroupPositions]
     return None
 
 
-def of_dumps(one: CollectiveAtFrontier) -> Symptom:
+def _of_dumps(one: CollectiveAtFrontier) -> Symptom:
     """Where ranks wait by their records."""
     waiting = len(one.waiting)
     many = f"{waiting} ranks wait" if waiting != 1 else "1 rank waits"
@@ -122,7 +120,7 @@ def of_dumps(one: CollectiveAtFrontier) -> Symptom:
     )
 
 
-def of_steps(progress: JobProgress | None) -> Iterator[Symptom]:
+def _of_steps(progress: JobProgress | None) -> Iterator[Symptom]:
     """That the steps ended, or became slower."""
     change = None if progress is None else progress.stopped or progress.slowed
     if change is not None:

@@ -21,12 +21,10 @@ from triage.domain.rank_digest import FINISHED, MISSING, P2P, STARTED_BIT
 from triage.domain.report import Answer
 from triage.errors import UsageError
 
-__all__ = ["MAX_RANKS", "Operation", "Trace", "trace_of"]
-
 MAX_RANKS: Final = 64
-PEERS_A_GROUP: Final = 8
+_PEERS_A_GROUP: Final = 8
 # A job that was given up later than this after its last operation is drawn only so far.
-LONGEST_WAIT_NS: Final = 24 * 3600 * 1_000_000_000
+_LONGEST_WAIT_NS: Final = 24 * 3600 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class Operation:
 class Trace:
     """``operations`` by rank and start. ``streams`` names (rank, stream); ``nodes`` the ranks.
 
-    ``ahead_ms`` is by how much a node's clock was set back. ``left_out`` are sentences.
+    ``ahead_ms`` is by how much a node's clock was set back. ``_left_out`` are sentences.
     """
 
     operations: tuple[Operation, ...]
@@ -79,20 +77,20 @@ def trace_of(
     if limit < 1 or not last_s > 0:
         raise UsageError("a trace needs last_s above 0 and a limit of 1 or more")
     snapshot = case.snapshot
-    chosen = telling_ranks(case, answer) if ranks is None else sorted(set(ranks))
+    chosen = _telling_ranks(case, answer) if ranks is None else sorted(set(ranks))
     indices = [snapshot.index_of[rank] for rank in chosen if rank in snapshot.index_of]
     if not indices:
         raise UsageError("not one of these ranks left a dump; name others, or none at all")
     ahead_ns = node_clocks(snapshot, snapshot.node_of)
-    last = [last_times(snapshot, index, ahead_ns) for index in indices]
+    last = [_last_times(snapshot, index, ahead_ns) for index in indices]
     # Back from the last issue: a job that hangs for ten minutes issues nothing in them.
     issued, newest = (max(column) for column in zip(*last, strict=True))
     start_ns = issued - int(min(last_s, 1e9) * 1e9)
-    columns, before = in_window(snapshot, indices, ahead_ns, start_ns)
+    columns, before = _in_window(snapshot, indices, ahead_ns, start_ns)
     cut = max(0, len(columns.created) - limit)
     kept = np.argsort(columns.created, kind="stable")[cut:]
-    dumped_ns = end_of_record(answer, newest)
-    operations = [operation(case, columns, int(k), dumped_ns) for k in kept]
+    dumped_ns = _end_of_record(answer, newest)
+    operations = [_operation(case, columns, int(k), dumped_ns) for k in kept]
     if not operations:
         raise UsageError("these dumps hold no dated operation; there is nothing to draw")
     operations.sort(key=lambda one: (one.rank, one.stream, one.start_ns, -one.end_ns))
@@ -100,17 +98,17 @@ def trace_of(
     left = len(snapshot.world) - len(indices)
     return Trace(
         operations=tuple(operations),
-        streams={(one.rank, one.stream): stream_name(snapshot, one) for one in operations},
+        streams={(one.rank, one.stream): _stream_name(snapshot, one) for one in operations},
         nodes={rank: snapshot.node_of(rank) for rank in drawn},
         ahead_ms={node: ns / 1e6 for node, ns in ahead_ns.items()},
         roles={s.rank: s.state for s in answer.ranks if s.state in ("culprit", "possible")},
         start_ns=min(one.start_ns for one in operations),
         dumped_ns=dumped_ns,
-        left_out=tuple(left_out(left, before, cut, last_s, limit)),
+        left_out=tuple(_left_out(left, before, cut, last_s, limit)),
     )
 
 
-def left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
+def _left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
     sentences = []
     if ranks:
         sentences.append(f"{ranks:,} ranks (name them with ranks=)")
@@ -121,33 +119,33 @@ def left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> li
     return sentences
 
 
-def telling_ranks(case: Case, answer: Answer) -> list[int]:
+def _telling_ranks(case: Case, answer: Answer) -> list[int]:
     """Suspects, then members of the groups in question, then ranks spread over the job."""
     snapshot = case.snapshot
-    ranks = [rank for suspect in answer.suspects for rank in suspect.ranks[:PEERS_A_GROUP]]
+    ranks = [rank for suspect in answer.suspects for rank in suspect.ranks[:_PEERS_A_GROUP]]
     for collective in answer.collectives:
-        ranks += [*collective.missing[:PEERS_A_GROUP], *collective.mismatched[:PEERS_A_GROUP]]
-        ranks += collective.waiting[:PEERS_A_GROUP]
-    for rank in ranks[:PEERS_A_GROUP]:
+        ranks += [*collective.missing[:_PEERS_A_GROUP], *collective.mismatched[:_PEERS_A_GROUP]]
+        ranks += collective.waiting[:_PEERS_A_GROUP]
+    for rank in ranks[:_PEERS_A_GROUP]:
         for group in case.groups_of(rank):
-            ranks += snapshot.groups[group].ranks[:PEERS_A_GROUP]
+            ranks += snapshot.groups[group].ranks[:_PEERS_A_GROUP]
     spread = snapshot.ranks.tolist()
     ranks += spread[:: max(1, len(spread) // MAX_RANKS)]
     dumped_by = [rank for rank in dict.fromkeys(ranks) if rank in snapshot.index_of]
     return sorted(dumped_by[:MAX_RANKS])
 
 
-def end_of_record(answer: Answer, newest: int) -> int:
+def _end_of_record(answer: Answer, newest: int) -> int:
     """When the record ends: the job's end where logs tell it, else the newest time in it."""
     ends = [
         int(moment.at.timestamp() * 1e9)
         for moment in answer.timeline
         if moment.kind in ("stop", "end") and moment.at is not None
     ]
-    return max([newest, *(ns for ns in ends if 0 <= ns - newest <= LONGEST_WAIT_NS)])
+    return max([newest, *(ns for ns in ends if 0 <= ns - newest <= _LONGEST_WAIT_NS)])
 
 
-def last_times(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> tuple[int, int]:
+def _last_times(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> tuple[int, int]:
     """When a rank issued its last operation, and the newest time of any kind in its record."""
     digest = snapshot.digests[index]
     offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
@@ -156,7 +154,7 @@ def last_times(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class _Columns:
     """Parallel arrays, one place an operation; ``until`` is the next issue of its stream."""
 
     index: I64
@@ -169,9 +167,9 @@ class Columns:
     wait_us: NDArray[np.int32]
 
 
-def in_window(
+def _in_window(
     snapshot: Snapshot, indices: Sequence[int], ahead_ns: dict[str, int], start_ns: int
-) -> tuple[Columns, int]:
+) -> tuple[_Columns, int]:
     """Dated operations from ``start_ns`` on, and how many are earlier.
 
     What is unfinished is kept, however early it was issued.
@@ -183,7 +181,7 @@ def in_window(
         dated = np.flatnonzero(past.created != MISSING)
         offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
         created = past.created[dated].astype(np.int64) - offset
-        until = next_issue(past.stream[dated], created)
+        until = _next_issue(past.stream[dated], created)
         open_ = (past.flags[dated] & FINISHED) == 0
         near = (created >= start_ns) | open_
         before += int((~near).sum())
@@ -197,10 +195,10 @@ def in_window(
                 *(column[kept] for column in (past.flags, past.wait_us)),
             )
         )
-    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True))), before
+    return _Columns(*(np.concatenate(column) for column in zip(*parts, strict=True))), before
 
 
-def next_issue(stream: NDArray[np.int16], created: I64) -> I64:
+def _next_issue(stream: NDArray[np.int16], created: I64) -> I64:
     """When the next operation of the same stream was issued; far away for the last."""
     until = np.full(len(created), np.iinfo(np.int64).max)
     for number in np.unique(stream):
@@ -210,7 +208,7 @@ def next_issue(stream: NDArray[np.int16], created: I64) -> I64:
     return until
 
 
-def operation(case: Case, columns: Columns, k: int, dumped_ns: int) -> Operation:
+def _operation(case: Case, columns: _Columns, k: int, dumped_ns: int) -> Operation:
     snapshot = case.snapshot
     index = int(columns.index[k])
     rank = int(snapshot.ranks[index])
@@ -243,7 +241,7 @@ def operation(case: Case, columns: Columns, k: int, dumped_ns: int) -> Operation
     )
 
 
-def stream_name(snapshot: Snapshot, one: Operation) -> str:
+def _stream_name(snapshot: Snapshot, one: Operation) -> str:
     name, desc = snapshot.digests[snapshot.index_of[one.rank]].stream_names[one.stream]
     if desc and name and desc != name:
         return f"{desc} (pg {name})"

@@ -17,19 +17,8 @@ from triage.api.state import state_of
 from triage.domain.caller import Caller
 from triage.errors import NotAllowed, NoToken
 
-__all__ = [
-    "EVERYBODY",
-    "Scope",
-    "actor_of",
-    "admit_caller",
-    "admitted",
-    "caller_of",
-    "check_local",
-    "checked",
-]
-
-TOKEN: Final = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.IGNORECASE | re.ASCII)
-LOOPBACK: Final = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1", re.ASCII)
+_TOKEN: Final = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.IGNORECASE | re.ASCII)
+_LOOPBACK: Final = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1", re.ASCII)
 
 
 class Scope(StrEnum):
@@ -94,7 +83,7 @@ async def checked(request: Request, scope: Scope) -> Caller:
             "no token was sent",
             hint="send `Authorization: Bearer TOKEN`; `triage token create` makes one",
         )
-    match = TOKEN.fullmatch(headers[0].strip()) if len(headers) == 1 else None
+    match = _TOKEN.fullmatch(headers[0].strip()) if len(headers) == 1 else None
     key = None
     if match is not None:
         key = await state_of(request).token_lookup.key_of(request, match[1])
@@ -118,21 +107,21 @@ def check_local(request: Request) -> None:
     The name under which we are asked has to be a loopback one (a foreign name may point
     here), and a page has to be one of ours.
     """
-    name, host = name_and_place(f"//{request.headers.get('host', '')}")
-    if not LOOPBACK.fullmatch(name):
+    name, host = _name_and_place(f"//{request.headers.get('host', '')}")
+    if not _LOOPBACK.fullmatch(name):
         raise NotAllowed(
             "without tokens the service answers under a loopback name alone",
             hint="ask http://127.0.0.1:PORT, or run `triage serve` without --open",
         )
     origin = request.headers.get("origin")
-    if origin is not None and name_and_place(origin)[1] != host:
+    if origin is not None and _name_and_place(origin)[1] != host:
         raise NotAllowed(
             "without tokens the service answers no pages of other origins",
             hint="run `triage serve` without --open and use a token",
         )
 
 
-def name_and_place(address: str) -> tuple[str, str]:
+def _name_and_place(address: str) -> tuple[str, str]:
     """Name, and name with port, of an address; empty texts for what is none."""
     try:
         parts = urlsplit(address)

@@ -41,16 +41,14 @@ from triage.services.rate_limiter import RateLimiter
 from triage.store.incidents import incidents as stored_incidents
 from triage.store.work.backlog import counts
 
-__all__ = ["Parts", "build_app", "gate_of"]
-
 # Threads that answer reads and hooks; uploads have their own.
-THREADS: Final = 16
+_THREADS: Final = 16
 # As many as readers are started at most: with more than these, some are left for uploads.
-FEW_PROCESSORS: Final = 4
-NOT_FOUND: Final = 404
+_FEW_PROCESSORS: Final = 4
+_NOT_FOUND: Final = 404
 # Routes that are removed, with what replaces them.
-REMOVED: Final = {"/fleet/test-plans": "triage fleet isolate --state FILE plans test groups"}
-NOT_ALLOWED: Final = 405
+_REMOVED: Final = {"/fleet/test-plans": "triage fleet isolate --state FILE plans test groups"}
+_NOT_ALLOWED: Final = 405
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        to_thread.current_default_thread_limiter().total_tokens = _THREADS
         yield
         cast("ApiState", app.state.triage).watch.end()
 
@@ -118,11 +116,11 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
     app.state.parts = parts
     for router in parts.routers:
         app.include_router(router)
-    app.add_api_route("/openapi.json", openapi_file, methods=["GET"], include_in_schema=False)
+    app.add_api_route("/openapi.json", _openapi_file, methods=["GET"], include_in_schema=False)
     docs_page.add_to(app)
-    app.add_exception_handler(Refusal, cast("ExceptionHandler", refused))
-    app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", invalid))
-    app.add_exception_handler(HTTPException, cast("ExceptionHandler", unrouted))
+    app.add_exception_handler(Refusal, cast("ExceptionHandler", _refused))
+    app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", _invalid))
+    app.add_exception_handler(HTTPException, cast("ExceptionHandler", _unrouted))
     app.openapi = lambda: described(app, parts.shapes)  # type: ignore[method-assign]
     app.add_middleware(Linger)
     app.add_middleware(RequestMiddleware, metrics=metrics)
@@ -133,21 +131,21 @@ def gate_of(ctx: Context) -> AdmissionGate:
     """The gate of uploads; it minds the line of unread ones where readers need the processors."""
     most = ctx.settings.max_uploads, ctx.settings.max_waiting
     beside = isinstance(ctx.wakeups, PipeWakeups)
-    if beside and len(os.sched_getaffinity(0)) <= FEW_PROCESSORS:
+    if beside and len(os.sched_getaffinity(0)) <= _FEW_PROCESSORS:
         return AdmissionGate(*most, ctx.queue_length.is_long)
     return AdmissionGate(*most)
 
 
-def openapi_file(request: Request) -> Response:
+def _openapi_file(request: Request) -> Response:
     """The OpenAPI description."""
     return Response(orjson.dumps(request.app.openapi()), media_type="application/json")
 
 
-async def refused(request: Request, refusal: Refusal) -> Response:
+async def _refused(request: Request, refusal: Refusal) -> Response:
     return answer_refusal(request, refusal)
 
 
-async def invalid(request: Request, error: RequestValidationError) -> Response:
+async def _invalid(request: Request, error: RequestValidationError) -> Response:
     places = tuple(
         Place("/".join(str(part) for part in one["loc"]), one["msg"].removeprefix("Value error, "))
         for one in error.errors()[:20]
@@ -162,24 +160,24 @@ async def invalid(request: Request, error: RequestValidationError) -> Response:
     )
 
 
-async def unrouted(request: Request, error: HTTPException) -> Response:
+async def _unrouted(request: Request, error: HTTPException) -> Response:
     """What the router itself refuses: no such path, or not this method."""
-    if error.status_code == NOT_ALLOWED:
-        allowed = methods_at(request)
+    if error.status_code == _NOT_ALLOWED:
+        allowed = _methods_at(request)
         return answer_refusal(
             request, MethodNotAllowed(f"{request.method} is not answered here", allowed)
         )
-    if error.status_code == NOT_FOUND:
+    if error.status_code == _NOT_FOUND:
         path = request.scope["path"]
-        hints = [hint for removed, hint in REMOVED.items() if removed in path]
+        hints = [hint for removed, hint in _REMOVED.items() if removed in path]
         hint = hints[0] if hints else "/docs lists all of them"
         return answer_refusal(request, NotFound("there is no such route", hint=hint))
     return answer_refusal(request, BadRequest(str(error.detail), hint="/docs lists all routes"))
 
 
-def methods_at(request: Request) -> tuple[str, ...]:
+def _methods_at(request: Request) -> tuple[str, ...]:
     found: set[str] = set()
-    for route in every_route(request.app):
+    for route in _every_route(request.app):
         if route.path_regex.match(request.scope["path"]):
             found |= route.methods or set()
     if "GET" in found:
@@ -187,7 +185,7 @@ def methods_at(request: Request) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def every_route(app: FastAPI) -> list[APIRoute]:
+def _every_route(app: FastAPI) -> list[APIRoute]:
     routes = [route for route in app.routes if isinstance(route, APIRoute)]
     parts: Parts = app.state.parts
     for router in parts.routers:

@@ -16,20 +16,18 @@ from triage.errors import TriageError
 from triage.services.context import Context
 from triage.services.tokens import used_tokens
 
-__all__ = ["LastUse"]
-
 log = structlog.get_logger(__name__)
-EVERY_S: Final = 60.0
+_EVERY_S: Final = 60.0
 # Those of a burst are written together.
-GATHER_S: Final = 1.0
-MOST_REMEMBERED: Final = 10_000
+_GATHER_S: Final = 1.0
+_MOST_REMEMBERED: Final = 10_000
 
 
 class LastUse:
     """Used by the event loop alone."""
 
     def __init__(
-        self, ctx: Context, *, every_s: float = EVERY_S, gather_s: float = GATHER_S
+        self, ctx: Context, *, every_s: float = _EVERY_S, gather_s: float = _GATHER_S
     ) -> None:
         self.ctx = ctx
         self.every_s = every_s
@@ -43,7 +41,7 @@ class LastUse:
         now = time.monotonic()
         if now - self.written.get(key_id, -self.every_s) < self.every_s:
             return
-        if len(self.written) >= MOST_REMEMBERED:
+        if len(self.written) >= _MOST_REMEMBERED:
             self.written.clear()
         self.written[key_id] = now
         self.waiting.add(key_id)

@@ -14,20 +14,20 @@ from prometheus_client.registry import Collector
 
 from triage.errors import TriageError
 
-__all__ = ["Metrics"]
-
 # Counting a million rows costs; scrapes come every 15 s or so.
-KEEP_S: Final = 5.0
-BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0)
-Counts = Mapping[str, Any]
+_KEEP_S: Final = 5.0
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0)
+_Counts = Mapping[str, Any]
 # What the values of a gauge are told apart by, where that is no state.
-LABELS: Final = {"work_waiting": "for"}
+_LABELS: Final = {"work_waiting": "for"}
 
 
 class Metrics:
     """The registry of one application; ``read_counts`` asks the database."""
 
-    def __init__(self, read_counts: Callable[[], Counts], gauges: Sequence[Collector] = ()) -> None:
+    def __init__(
+        self, read_counts: Callable[[], _Counts], gauges: Sequence[Collector] = ()
+    ) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "triage_http_requests", "Requests answered.", ("route", "method", "status"),
@@ -35,7 +35,7 @@ class Metrics:
         )  # fmt: skip
         self.seconds = Histogram(
             "triage_http_request_seconds", "Time until a request was answered.", ("route",),
-            buckets=BUCKETS, registry=self.registry,
+            buckets=_BUCKETS, registry=self.registry,
         )  # fmt: skip
         self.upload_bytes = Counter(
             "triage_upload_bytes", "Bytes of uploads as they came in.", ("result",),
@@ -72,10 +72,10 @@ class Metrics:
 class Rows(Collector):
     """Gauges out of the database, asked at most every few seconds."""
 
-    def __init__(self, read_counts: Callable[[], Counts]) -> None:
+    def __init__(self, read_counts: Callable[[], _Counts]) -> None:
         self.read_counts = read_counts
         self.lock = threading.Lock()
-        self.kept: Counts = {}
+        self.kept: _Counts = {}
         self.answers = False
         self.until = 0.0
 
@@ -91,16 +91,16 @@ class Rows(Collector):
                     self.kept, self.answers = self.read_counts(), True
                 except TriageError:
                     self.kept, self.answers = {}, False
-                self.until = time.monotonic() + KEEP_S
+                self.until = time.monotonic() + _KEEP_S
             counts, answers = self.kept, self.answers
         yield GaugeMetricFamily(
             "triage_database_up", "Whether the database answers.", value=float(answers)
         )
         for name, value in counts.items():
-            yield gauge(name, value)
+            yield _gauge(name, value)
 
 
-def gauge(name: str, value: object) -> GaugeMetricFamily:
+def _gauge(name: str, value: object) -> GaugeMetricFamily:
     """``{"ready": 3}`` by state; ``{("parse", "waiting"): 2}`` by kind and state; or one number."""
     label = f"triage_{name}"
     said = name.replace("_", " ")
@@ -108,7 +108,7 @@ def gauge(name: str, value: object) -> GaugeMetricFamily:
         number = float(value) if isinstance(value, int | float) else 0.0
         return GaugeMetricFamily(label, f"{said}.", value=number)
     pairs = any(isinstance(key, tuple) for key in value)
-    names = ["kind", "state"] if pairs else [LABELS.get(name, "state")]
+    names = ["kind", "state"] if pairs else [_LABELS.get(name, "state")]
     family = GaugeMetricFamily(label, f"{said} by {' and '.join(names)}.", labels=names)
     for key, number in value.items():
         family.add_metric([str(part) for part in key] if pairs else [str(key)], float(number))

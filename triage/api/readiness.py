@@ -25,15 +25,13 @@ from triage.store.work.beats import silent
 from triage.store.work.waiting import num_waiting
 from triage.store.work.worker_activity import heard
 
-__all__ = ["Part", "Readiness"]
-
 # The route is open to everybody; the parts are asked at most this often.
-KEEP_S: Final = 2.0
+_KEEP_S: Final = 2.0
 PATIENCE_S: Final = 5.0
 # Work that waits longer has nobody who does it.
-NOBODY_WORKS_S: Final = 60.0
+_NOBODY_WORKS_S: Final = 60.0
 # An embedded worker is this service's own: silent for so long, it is the service that fails.
-SILENT_S: Final = 300.0
+_SILENT_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Readiness:
                         *(self.ask(name, ask, fatal) for name, ask, fatal in checks)
                     )
                 )
-                self.until = time.monotonic() + KEEP_S
+                self.until = time.monotonic() + _KEEP_S
             return self.kept
 
     async def ask(self, name: str, ask: Callable[[], tuple[str, str]], fatal: bool) -> Part:
@@ -142,9 +140,9 @@ class Readiness:
         except TriageError as error:
             return "warn", str(error)
         silent_s = oldest_s if acts.last_at is None else (now - acts.last_at).total_seconds()
-        if self.embedded and not acts.running and min(oldest_s, silent_s) > SILENT_S:
+        if self.embedded and not acts.running and min(oldest_s, silent_s) > _SILENT_S:
             return "fail", f"the worker has done nothing for {silent_s:.0f} s: see its log"
-        if oldest_s > NOBODY_WORKS_S:
+        if oldest_s > _NOBODY_WORKS_S:
             return "warn", f"work has been waiting for {oldest_s:.0f} s: is a worker running?"
         if standing:
             return "warn", "; ".join(one.words for one in standing)

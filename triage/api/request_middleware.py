@@ -20,20 +20,18 @@ from triage.api.metrics import Metrics
 from triage.api.requests.paths import host_and_path, routed_path
 from triage.errors import BadRequest, Place
 
-__all__ = ["RequestMiddleware"]
-
 log = structlog.get_logger("triage.api")
 
-REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
-HEADERS: Final = (
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_HEADERS: Final = (
     ("x-content-type-options", "nosniff"),
     ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
     ("referrer-policy", "no-referrer"),
     ("x-frame-options", "DENY"),
     ("cross-origin-resource-policy", "same-origin"),
 )
-CLIENT_GONE: Final = 499
-QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+_CLIENT_GONE: Final = 499
+_QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class RequestMiddleware:
@@ -48,15 +46,15 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        inner = prepared(scope)
+        inner = _prepared(scope)
         # For what others log on the way; each request is a task, and a context, of its own.
         structlog.contextvars.bind_contextvars(request_id=inner["triage.request_id"])
         answer = Answer(send, inner["triage.request_id"], head=scope["method"] == "HEAD")
         started = time.perf_counter()
         try:
-            await (smuggled if says_two_lengths(scope) else self.app)(inner, receive, answer)
+            await (_smuggled if _says_two_lengths(scope) else self.app)(inner, receive, answer)
         except ClientGone:
-            answer.status = answer.status or CLIENT_GONE
+            answer.status = answer.status or _CLIENT_GONE
         except Exception:
             log.exception("request failed", request_id=inner["triage.request_id"])
             if answer.status:
@@ -72,10 +70,10 @@ class RequestMiddleware:
     def tell(self, scope: Scope, inner: Scope, answer: "Answer", seconds: float) -> None:
         """Count the request and write its line of the log: no query, no token, no body."""
         route = getattr(inner.get("route"), "path", None) or "unmatched"
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
         self.metrics.answered(route, method, answer.status or 500, seconds)
         client = scope.get("client")
-        write = log.debug if inner["path"] in QUIET and answer.status < 400 else log.info
+        write = log.debug if inner["path"] in _QUIET and answer.status < 400 else log.info
         write(
             "request answered",
             method=method,
@@ -89,12 +87,12 @@ class RequestMiddleware:
         )
 
 
-def says_two_lengths(scope: Scope) -> bool:
+def _says_two_lengths(scope: Scope) -> bool:
     """Whether its body is framed by a length and by chunks, of which a proxy may take the other."""
     return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
 
 
-async def smuggled(scope: Scope, receive: Receive, send: Send) -> None:
+async def _smuggled(scope: Scope, receive: Receive, send: Send) -> None:
     """The refusal of a request that ends in two places; what follows it is not read."""
     refused = problem(
         Request(scope), 400, BadRequest.title,
@@ -105,7 +103,7 @@ async def smuggled(scope: Scope, receive: Receive, send: Send) -> None:
     await refused(scope, receive, send)
 
 
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Answer:
@@ -124,7 +122,7 @@ class Answer:
             self.status = message["status"]
             given = list(message.get("headers", ()))
             names = {name.lower() for name, _ in given}
-            more = [*HEADERS, ("x-request-id", self.request_id), ("cache-control", "no-store")]
+            more = [*_HEADERS, ("x-request-id", self.request_id), ("cache-control", "no-store")]
             given += [
                 (name.encode(), value.encode())
                 for name, value in more
@@ -138,7 +136,7 @@ class Answer:
         await self.send(message)
 
 
-def prepared(scope: Scope) -> dict[str, Any]:
+def _prepared(scope: Scope) -> dict[str, Any]:
     """The scope with what the routes need; the server keeps its own."""
     target = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogateescape")
     host, raw = host_and_path(target)
@@ -154,6 +152,6 @@ def prepared(scope: Scope) -> dict[str, Any]:
         "raw_path": raw,
         "headers": headers,
         "triage.request_id": request_id
-        if REQUEST_ID.fullmatch(request_id)
+        if _REQUEST_ID.fullmatch(request_id)
         else secrets.token_hex(8),
     }

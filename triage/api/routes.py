@@ -13,13 +13,11 @@ from triage.api.description.shapes import Source
 from triage.api.requests.idempotency import PARAMETER
 from triage.api.requests.values import known_query
 
-__all__ = ["Routes"]
-
 # 429 beyond the rate of a token, and of wrong tokens from one address.
-OF_A_TOKEN: Final = (401, 403, 422, 429)
-OF_A_BODY: Final = (400, 408, 413, 415, 507)
-OF_A_KEY: Final = (400, 409)
-UNCHANGED: Final = ("Unchanged since the answer with this ETag.", None)
+_OF_A_TOKEN: Final = (401, 403, 422, 429)
+_OF_A_BODY: Final = (400, 408, 413, 415, 507)
+_OF_A_KEY: Final = (400, 409)
+_UNCHANGED: Final = ("Unchanged since the answer with this ETag.", None)
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -63,7 +61,7 @@ class Routes:
 
         ``forms`` are schemas of further media types of the answer.
         """
-        ok: Answers = {200: answer, **({304: UNCHANGED} if etag else {}), **(or_else or {})}
+        ok: Answers = {200: answer, **({304: _UNCHANGED} if etag else {}), **(or_else or {})}
         return self._add("GET", path, summary, ok, refuses, forms=forms)
 
     def post(
@@ -78,10 +76,10 @@ class Routes:
     ) -> Add:
         """An act with its good answers by status; ``body`` is a ``requestBody`` of OpenAPI."""
         if body is not None:
-            refuses += OF_A_BODY
+            refuses += _OF_A_BODY
         extra: dict[str, Any] = {} if body is None else {"requestBody": body}
         if repeatable:
-            refuses += OF_A_KEY
+            refuses += _OF_A_KEY
             extra["parameters"] = [PARAMETER]
         return self._add("POST", path, summary, ok, refuses, extra=extra)
 
@@ -103,11 +101,11 @@ class Routes:
         self.shapes += [form for _, form in ok.values() if form is not None]
         described: dict[str, Any] = dict(extra or {})
         if self.scope is not None:
-            refuses += OF_A_TOKEN
+            refuses += _OF_A_TOKEN
             described.update({"security": [{"token": []}], "x-scope": str(self.scope)})
 
         def add(handler: Handler) -> Handler:
-            strict = known_query(*query_of(path, handler))
+            strict = known_query(*_query_of(path, handler))
             self.router.add_api_route(
                 path,
                 handler,
@@ -124,7 +122,7 @@ class Routes:
         return add
 
 
-def query_of(path: str, handler: Callable[..., Any]) -> list[str]:
+def _query_of(path: str, handler: Callable[..., Any]) -> list[str]:
     """The parameters of a handler beside the request and what stands in its path."""
     return [
         name

@@ -14,8 +14,6 @@ from triage.api.watch import Watch
 from triage.services.context import Context
 from triage.services.rate_limiter import RateLimiter
 
-__all__ = ["ApiState", "state_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class ApiState:

@@ -14,13 +14,11 @@ from anyio import CapacityLimiter, to_thread
 
 from triage.errors import TriageError
 
-__all__ = ["Watch"]
-
-FIRST_S: Final = 0.1
-LAST_S: Final = 1.0
-MAX_WAITERS: Final = 512
+_FIRST_S: Final = 0.1
+_LAST_S: Final = 1.0
+_MAX_WAITERS: Final = 512
 # Threads that the questions may take from everybody else.
-THREADS: Final = 2
+_THREADS: Final = 2
 
 
 @dataclass(slots=True)
@@ -36,14 +34,14 @@ class Watch:
     """``is_settled`` asks the database, blocking; an incident that is gone counts as settled."""
 
     def __init__(
-        self, is_settled: Callable[[str], bool], *, max_waiters: int = MAX_WAITERS
+        self, is_settled: Callable[[str], bool], *, max_waiters: int = _MAX_WAITERS
     ) -> None:
         self.is_settled = is_settled
         self.max_waiters = max_waiters
         self.waiters = 0
         self.ended = False
         self.watched: dict[str, Watched] = {}
-        self.limiter = CapacityLimiter(THREADS)
+        self.limiter = CapacityLimiter(_THREADS)
 
     async def settled(self, incident_id: str, wait_s: float) -> None:
         """Return when the incident has settled, when time is up, or when there is no waiting."""
@@ -80,7 +78,7 @@ class Watch:
 
     async def ask(self, incident_id: str, one: Watched) -> None:
         """Ask until it has settled."""
-        pause_s = FIRST_S
+        pause_s = _FIRST_S
         while True:
             try:
                 settled = await to_thread.run_sync(
@@ -93,4 +91,4 @@ class Watch:
                 one.settled.set()
                 return
             await asyncio.sleep(pause_s)
-            pause_s = min(LAST_S, pause_s * 1.5)
+            pause_s = min(_LAST_S, pause_s * 1.5)

@@ -14,8 +14,6 @@ from triage.cli.options import (
 )
 from triage.cli.output import check_folder, emit, reading, rendered
 
-__all__ = ["HELP", "analyze"]
-
 HELP = """
 Say which rank, node or GPU stopped the job, and why.
 

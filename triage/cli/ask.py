@@ -12,8 +12,6 @@ from triage.errors import NotFound, Unavailable, UsageError
 if TYPE_CHECKING:
     from triage.client import Client
 
-__all__ = ["CaFile", "TokenFile", "Url", "asking"]
-
 LOCAL = "http://127.0.0.1:8000"
 
 Url = Annotated[
@@ -34,7 +32,7 @@ CaFile = Annotated[
 ]
 
 
-class Limits(TypedDict, total=False):
+class _Limits(TypedDict, total=False):
     """How long and how often the service is asked, where it is not as usual."""
 
     timeout_s: float
@@ -43,7 +41,7 @@ class Limits(TypedDict, total=False):
 
 @contextmanager
 def asking(
-    url: str, token_file: str | None, ca_file: str | None, **limits: Unpack[Limits]
+    url: str, token_file: str | None, ca_file: str | None, **limits: Unpack[_Limits]
 ) -> Iterator["Client"]:
     """A client of the service; what is refused raises UsageError with the command that helps.
 

@@ -8,8 +8,6 @@ import typer
 from triage.cli.extras import service_context
 from triage.errors import UsageError
 
-__all__ = ["HELP", "audit"]
-
 HELP = """
 List who changed what, newest first.
 

@@ -10,8 +10,6 @@ from triage.cli.interrupt import TIDY_S, stopped_at_once
 from triage.collectors.options import OPTIONS, Misuse
 from triage.errors import UsageError
 
-__all__ = ["HELP", "collect"]
-
 HELP = """
 Send this node's dumps, kernel log and job logs to a service.
 

@@ -6,8 +6,6 @@ import typer
 
 from triage.cli.extras import service_context
 
-__all__ = ["HELP", "app"]
-
 HELP = """
 Erase an incident, or one of its files, for good.
 
@@ -22,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-Reason = Annotated[
+_Reason = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why; the audit trail keeps it.")
 ]
 
@@ -30,7 +28,7 @@ Reason = Annotated[
 @app.command()
 def incident(
     incident_id: Annotated[str, typer.Argument(metavar="ID", help="The incident's id.")],
-    reason: Reason,
+    reason: _Reason,
 ) -> int:
     """Erase an incident with all its files. Other files of the job open a new one."""
     with service_context() as ctx:
@@ -44,7 +42,7 @@ def incident(
 @app.command()
 def artifact(
     artifact_id: Annotated[str, typer.Argument(metavar="ID", help="The file's id.")],
-    reason: Reason,
+    reason: _Reason,
 ) -> int:
     """Erase one file. Its incident is answered again without it."""
     with service_context() as ctx:

@@ -7,8 +7,6 @@ import typer
 
 from triage.cli.extras import service_packages
 
-__all__ = ["HELP", "doctor"]
-
 HELP = """
 Check everything the service depends on, and say what to do.
 

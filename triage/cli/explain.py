@@ -16,8 +16,6 @@ from triage.cli.options import (
 )
 from triage.cli.output import columns, emit, encoded, reading, wants_colour
 
-__all__ = ["HELP", "explain"]
-
 HELP = """
 Say why each suspect stands where it stands.
 

@@ -9,8 +9,6 @@ from triage.cli.ask import CaFile, TokenFile
 from triage.cli.options import since_time
 from triage.errors import UsageError
 
-__all__ = ["HELP", "export"]
-
 HELP = """
 Write incidents, suspects, evidence and labels as Parquet files.
 

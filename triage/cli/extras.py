@@ -10,10 +10,8 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     from triage.services.context import Context
 
-__all__ = ["service_context", "service_packages"]
-
 # Import names by the extra that brings them.
-EXTRAS: Final = {
+_EXTRAS: Final = {
     "alembic": "server", "celery": "server", "fastapi": "server", "jinja2": "server",
     "kombu": "server", "prometheus_client": "server", "pydantic": "server",
     "pydantic_settings": "server", "sqlalchemy": "server", "starlette": "server",
@@ -21,8 +19,8 @@ EXTRAS: Final = {
     "mcp": "mcp", "mcp_types": "mcp",
     "psycopg": "postgres", "redis": "redis", "obstore": "s3",
 }  # fmt: skip
-PRIVATE: Final = 0o077
-NOT_IN_THE_WHEEL: Final = ("models", "workers", "migrations")
+_PRIVATE: Final = 0o077
+_NOT_IN_THE_WHEEL: Final = ("models", "workers", "migrations")
 
 
 @contextmanager
@@ -32,20 +30,20 @@ def service_packages() -> Iterator[None]:
     What is written in here, and by every process that is started in here, is for this user
     alone: databases, blobs, locks and logs of a service hold evidence and secrets.
     """
-    before = os.umask(PRIVATE)
+    before = os.umask(_PRIVATE)
     try:
         yield
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
-        if name in NOT_IN_THE_WHEEL:
+        if name in _NOT_IN_THE_WHEEL:
             raise UsageError(
                 "the service runs from a checkout or from the image, not from the installed"
                 " library: see docs/operator.md"
             ) from error
-        if name not in EXTRAS:
+        if name not in _EXTRAS:
             raise
         raise UsageError(
-            f'this command needs {name}: pip install "nccl-triage[{EXTRAS[name]}]"'
+            f'this command needs {name}: pip install "nccl-triage[{_EXTRAS[name]}]"'
         ) from error
     finally:
         os.umask(before)

@@ -19,32 +19,30 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-__all__ = ["HttpServer", "bind", "server_config"]
-
-HEAD_S: Final = 15.0
+_HEAD_S: Final = 15.0
 # A client that is refused in the middle of its body has this long to read the answer.
-REST_S: Final = 15.0
-IDLE_S: Final = 30
+_REST_S: Final = 15.0
+_IDLE_S: Final = 30
 # How long requests in progress may take to finish after SIGTERM.
-GRACE_S: Final = 20
+_GRACE_S: Final = 20
 # After SIGTERM, whatever the process still waits for: it ends. Leases give back what it held.
-LAST_S: Final = 28.0
-MOST_HEAD_BYTES: Final = 32 * 1024
+_LAST_S: Final = 28.0
+_MOST_HEAD_BYTES: Final = 32 * 1024
 # Thousands of uploads may wait for their turn. Of each, only the beginning of the body is read,
 # in small pieces; once it has its turn, large pieces cost less.
-SMALL_PIECE: Final = 4 << 10
-LARGE_PIECE: Final = 256 << 10
-BEGINNING: Final = 4 << 10
+_SMALL_PIECE: Final = 4 << 10
+_LARGE_PIECE: Final = 256 << 10
+_BEGINNING: Final = 4 << 10
 # Every node of a job may connect at once.
-BACKLOG: Final = 4096
+_BACKLOG: Final = 4096
 # Bytes that are no HTTP never reach the API, so their refusal is written here.
-NO_HTTP: Final = (
+_NO_HTTP: Final = (
     b'{"type":"/docs#problem-bad-request","title":"Bad request","status":400,"detail":"the bytes'
     b' that came are not HTTP/1.1","instance":"/","errors":[{"place":"request","message":"its head'
     b' or the framing of its body is wrong"}],"hint":"send one Content-Length, or chunks, and at'
     b' most 32 KiB of headers"}'
 )
-NO_HTTP_HEADERS: Final = [
+_NO_HTTP_HEADERS: Final = [
     (b"content-type", b"application/problem+json"),
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -57,8 +55,8 @@ class GuardedProtocol(H11Protocol):
     for the rest of a body that nobody wants any more.
     """
 
-    head_s = HEAD_S
-    rest_s = REST_S
+    head_s = _HEAD_S
+    rest_s = _REST_S
     num_bytes = 0
     head_timer: asyncio.TimerHandle | None = None
     rest_timer: asyncio.TimerHandle | None = None
@@ -66,7 +64,7 @@ class GuardedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The clock runs from the first moment: a silent connection is closed too."""
         super().connection_made(transport)
-        self.read_in(SMALL_PIECE)
+        self.read_in(_SMALL_PIECE)
         self.watch_head()
 
     def read_in(self, size: int) -> None:
@@ -77,9 +75,9 @@ class GuardedProtocol(H11Protocol):
         """After each piece, a clock runs where a head is still open, or a body is in vain."""
         super().data_received(data)
         self.num_bytes += len(data)
-        if self.num_bytes >= 2 * BEGINNING:
-            self.read_in(LARGE_PIECE)
-        elif self.num_bytes >= BEGINNING and self.is_read():
+        if self.num_bytes >= 2 * _BEGINNING:
+            self.read_in(_LARGE_PIECE)
+        elif self.num_bytes >= _BEGINNING and self.is_read():
             # The handler resumes reading when it wants more of the body.
             self.flow.pause_reading()
         self.watch_head()
@@ -92,7 +90,7 @@ class GuardedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """The next request on this connection begins in small pieces again."""
         self.num_bytes = 0
-        self.read_in(SMALL_PIECE)
+        self.read_in(_SMALL_PIECE)
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -141,9 +139,9 @@ class GuardedProtocol(H11Protocol):
             cycle.disconnected = True
             cycle.message_event.set()
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            length = [(b"content-length", b"%d" % len(NO_HTTP))]
-            answer = h11.Response(status_code=400, headers=NO_HTTP_HEADERS + length)
-            for part in (answer, h11.Data(data=NO_HTTP), h11.EndOfMessage()):
+            length = [(b"content-length", b"%d" % len(_NO_HTTP))]
+            answer = h11.Response(status_code=400, headers=_NO_HTTP_HEADERS + length)
+            for part in (answer, h11.Data(data=_NO_HTTP), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(part))
         self.transport.close()
 
@@ -167,7 +165,7 @@ class HttpServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; whatever hangs, the process ends before who sent the signal kills it."""
         if not self.should_exit:
-            last = threading.Timer(LAST_S, os._exit, args=[1])
+            last = threading.Timer(_LAST_S, os._exit, args=[1])
             last.daemon = True
             last.start()
         super().handle_exit(sig, frame)
@@ -195,10 +193,10 @@ def server_config(app: Any) -> uvicorn.Config:  # noqa: ANN401 - an ASGI applica
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
-        timeout_keep_alive=IDLE_S,
-        timeout_graceful_shutdown=GRACE_S,
-        backlog=BACKLOG,
+        h11_max_incomplete_event_size=_MOST_HEAD_BYTES,
+        timeout_keep_alive=_IDLE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+        backlog=_BACKLOG,
     )
 
 
@@ -207,7 +205,7 @@ def bind(host: str, port: int) -> socket.socket:
 
     Raises :class:`OSError` where the address cannot be had.
     """
-    allow_many_connections()
+    _allow_many_connections()
     infos = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
     )
@@ -222,7 +220,7 @@ def bind(host: str, port: int) -> socket.socket:
     return made
 
 
-def allow_many_connections() -> None:
+def _allow_many_connections() -> None:
     # The usual soft limit, 1,024 files, is less than the nodes of one large job.
     with suppress(OSError, ValueError):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

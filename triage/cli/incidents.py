@@ -8,8 +8,6 @@ from triage.cli.ask import CaFile, TokenFile, Url, asking
 from triage.cli.options import Rows, since_time
 from triage.cli.output import columns, emit, print_lines
 
-__all__ = ["HELP", "incidents"]
-
 HELP = """
 List the incidents of a service, newest first.
 

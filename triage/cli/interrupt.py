@@ -15,14 +15,12 @@ from typing import Final
 
 from triage.collectors.capture import end_all
 
-__all__ = ["INTERRUPTED", "TIDY_S", "stopped_at_once"]
-
 INTERRUPTED: Final = 130
 TIDY_S: Final = 0.5
 """Enough to remove a folder of stacks; the whole end takes less than a second."""
-SAID: Final = b"triage: interrupted: stopped before it was done\n"
+_SAID: Final = b"triage: interrupted: stopped before it was done\n"
 # What a progress bar has drawn is taken away, and its cursor comes back.
-TIDY: Final = b"\r\x1b[2K\x1b[?25h"
+_TIDY: Final = b"\r\x1b[2K\x1b[?25h"
 
 
 @contextmanager
@@ -45,9 +43,9 @@ def stopped_at_once(tidy_s: float = 0.0) -> Iterator[None]:
         os.close(told)
         yield
         return
-    last = LastWords()
+    last = _LastWords()
     watcher = threading.Thread(
-        target=end_when_told, args=[heard, tidy_s, last], name="interrupt", daemon=True
+        target=_end_when_told, args=[heard, tidy_s, last], name="interrupt", daemon=True
     )
     watcher.start()
     try:
@@ -62,7 +60,7 @@ def stopped_at_once(tidy_s: float = 0.0) -> Iterator[None]:
         os.close(heard)
 
 
-class LastWords:
+class _LastWords:
     """The sentence, said once by whichever thread comes first."""
 
     def __init__(self) -> None:
@@ -74,11 +72,11 @@ class LastWords:
         with self.lock:
             if not self.said:
                 error = sys.__stderr__
-                os.write(2, TIDY + SAID if error is not None and error.isatty() else SAID)
+                os.write(2, _TIDY + _SAID if error is not None and error.isatty() else _SAID)
             self.said = True
 
 
-def end_when_told(heard: int, tidy_s: float, last: LastWords) -> None:
+def _end_when_told(heard: int, tidy_s: float, last: _LastWords) -> None:
     """End the process ``tidy_s`` after the byte of an interrupt, at the next one at once; return
     at the end of the pipe.
     """

@@ -9,8 +9,6 @@ from triage.cli.interrupt import TIDY_S, stopped_at_once
 from triage.cli.options import Format, ReportFormat, Top
 from triage.collectors.live.options import LIVE_OPTIONS
 
-__all__ = ["HELP", "live"]
-
 HELP = """
 Say which rank, node and line of code a running job waits for.
 

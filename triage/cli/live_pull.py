@@ -22,10 +22,8 @@ from triage.domain.report import Answer
 from triage.errors import TriageError, UsageError
 from triage.report import analyze
 
-__all__ = ["pull"]
-
 # What two polls have to say alike before an incident is opened.
-STANDS = "hang"
+_STANDS = "hang"
 
 
 def pull(arguments: Namespace, format_: Format, top: int | None) -> None:
@@ -33,19 +31,19 @@ def pull(arguments: Namespace, format_: Format, top: int | None) -> None:
     try:
         options = options_of(arguments)
         if options.every_s:
-            serve(options)
+            _serve(options)
         elif options.out == "-":
             raise UsageError("--out - is for python3 -m triage.collectors live; name a folder")
         else:
-            once(options, format_, top)
+            _once(options, format_, top)
     except Misuse as error:
         raise UsageError(str(error)) from error
     finally:
         end_all()
 
 
-def once(options: LiveOptions, format_: Format, top: int | None) -> None:
-    root = options.out or new_folder()
+def _once(options: LiveOptions, format_: Format, top: int | None) -> None:
+    root = options.out or _new_folder()
     fill(options, os.environ, root)
     say(f"wrote {root}")
     if options.send:
@@ -53,29 +51,29 @@ def once(options: LiveOptions, format_: Format, top: int | None) -> None:
         if status:
             raise typer.Exit(status)
         return
-    emit(rendered(answer_of(root), format_, top, to_file=False))
+    emit(rendered(_answer_of(root), format_, top, to_file=False))
 
 
-def new_folder() -> str:
+def _new_folder() -> str:
     """A folder in the working directory, or, where that cannot be written, in the temporary one."""
     name = f"triage-live-{stamp_text(time.time())}"
     here = os.getcwd()
     return os.path.join(here if os.access(here, os.W_OK) else tempfile.gettempdir(), name)
 
 
-def answer_of(root: str) -> Answer:
+def _answer_of(root: str) -> Answer:
     with reading() as progress:
         return analyze([Path(root)], progress=progress).answer
 
 
-def serve(options: LiveOptions) -> None:
+def _serve(options: LiveOptions) -> None:
     """Poll for ever; send once for each hang that two polls in a row agree on."""
     if not options.send:
         raise UsageError("--every sends what it finds: give --send and --url")
     before, told = None, None
     while True:
         began = time.monotonic()
-        with polled(options) as (root, found):
+        with _polled(options) as (root, found):
             if found is None:
                 told = None
             elif found == before and found != told:
@@ -86,23 +84,23 @@ def serve(options: LiveOptions) -> None:
 
 
 @contextmanager
-def polled(options: LiveOptions) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+def _polled(options: LiveOptions) -> Iterator[tuple[str, tuple[str, ...] | None]]:
     """A folder of this moment, and what stands in the job: None while it moves or is not there."""
     with tempfile.TemporaryDirectory(prefix="triage-live-") as root:
         try:
             fill(options, os.environ, root)
-            answer = answer_of(root)
+            answer = _answer_of(root)
         except (Misuse, TriageError, OSError) as error:
             say(str(error))
             yield root, None
             return
-        yield root, standing(answer)
+        yield root, _standing(answer)
 
 
-def standing(answer: Answer) -> tuple[str, ...] | None:
+def _standing(answer: Answer) -> tuple[str, ...] | None:
     """Kind, category and first suspect of a job that hangs."""
     verdict = answer.verdict
-    if verdict.kind != STANDS:
+    if verdict.kind != _STANDS:
         return None
     first = answer.suspects[:1]
     names = tuple(f"{one.node} {one.ranks}" for one in first)

@@ -44,8 +44,6 @@ from triage.fleet.cli import commands as fleet
 from triage.render.words.clean import one_line
 from triage.version import __version__
 
-__all__ = ["app", "main"]
-
 _HELP = """
 Say which rank, node or GPU stopped a distributed training job, and why.
 

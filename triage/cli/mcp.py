@@ -6,8 +6,6 @@ from contextlib import ExitStack
 from triage.cli.ask import CaFile, TokenFile, Url, asking
 from triage.cli.extras import service_packages
 
-__all__ = ["HELP", "mcp"]
-
 HELP = """
 Answer the questions of an agent, over stdio (MCP).
 
@@ -19,7 +17,7 @@ Examples:
   triage mcp
   triage mcp --url https://triage.example --token-file ~/read.token
 """
-SILENT_S = 20.0
+_SILENT_S = 20.0
 
 
 def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> None:
@@ -31,6 +29,6 @@ def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> 
         ask = None
         if url or os.environ.get("TRIAGE_URL"):
             # An agent is told at once that it has to wait; it can do something else meanwhile.
-            client = asking(url, token_file, ca_file, timeout_s=SILENT_S, tries=1)
+            client = asking(url, token_file, ca_file, timeout_s=_SILENT_S, tries=1)
             ask = OverUrl(stack.enter_context(client))
         serve_stdio(ask)

@@ -7,8 +7,6 @@ import typer
 
 from triage.cli.extras import service_packages
 
-__all__ = ["HELP", "migrate"]
-
 HELP = """
 Bring the database to the newest revision, or to another.
 
@@ -44,7 +42,7 @@ def migrate(
         database = open_database(settings)
         try:
             before = current_revision(database) or "base"
-            refuse_loss(database, to, lambda what: yes_delete or agreed(what))
+            refuse_loss(database, to, lambda what: yes_delete or _agreed(what))
             copy = None if no_copy else keep_copy(database, to)
             after = bring_schema(database, to)
         finally:
@@ -55,6 +53,6 @@ def migrate(
         return 0
 
 
-def agreed(what: str) -> bool:
+def _agreed(what: str) -> bool:
     """Whether a person at a terminal says yes to a loss; without one, nobody does."""
     return sys.stdin.isatty() and typer.confirm(f"{what}. Do it?")

@@ -8,8 +8,6 @@ from triage.cli.ask import CaFile, TokenFile, Url, asking
 from triage.cli.options import TextOrJson
 from triage.cli.output import columns, emit, print_lines
 
-__all__ = ["HELP", "node"]
-
 HELP = """
 Show the history of a node: its incidents and errors.
 

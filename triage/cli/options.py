@@ -11,23 +11,6 @@ import typer
 
 from triage.errors import UsageError
 
-__all__ = [
-    "Format",
-    "JobFile",
-    "Output",
-    "Paths",
-    "ReportFormat",
-    "Rows",
-    "Signatures",
-    "StoppedAt",
-    "TextOrJson",
-    "Top",
-    "check_top",
-    "existing",
-    "parse_at",
-    "since_time",
-]
-
 # 2026-11-21T03:14:15Z, with an offset or none at all (UTC), seconds and fraction optional.
 _RFC_3339 = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII

@@ -16,18 +16,7 @@ if TYPE_CHECKING:
     from triage.domain.report import Answer
     from triage.render.terminal.text import Line
 
-__all__ = [
-    "check_folder",
-    "columns",
-    "emit",
-    "encoded",
-    "print_lines",
-    "reading",
-    "rendered",
-    "wants_colour",
-]
-
-Progress = Callable[[int, int], None]
+_Progress = Callable[[int, int], None]
 
 _WIDTH, _WIDEST = 80, 100
 _READING = "reading"
@@ -126,7 +115,7 @@ def print_lines(lines: "Iterable[Line]") -> None:
 
 
 @contextmanager
-def reading() -> Iterator[Progress | None]:
+def reading() -> Iterator[_Progress | None]:
     """A bar on stderr while files are read; None, and nothing shown, without a terminal."""
     if not sys.stderr.isatty():
         yield None

@@ -11,8 +11,6 @@ from triage.cli.options import Paths, Signatures, existing
 from triage.cli.output import emit
 from triage.render.words.clean import cells, encodable, one_line
 
-__all__ = ["HELP", "RowFormat", "parse"]
-
 HELP = """
 Print the evidence that was read out of each file.
 

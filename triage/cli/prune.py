@@ -6,8 +6,6 @@ import typer
 
 from triage.cli.extras import service_context
 
-__all__ = ["HELP", "prune"]
-
 HELP = """
 Remove incidents and files whose time to be kept is over.
 

@@ -6,8 +6,6 @@ import typer
 
 from triage.cli.extras import service_context
 
-__all__ = ["HELP", "app"]
-
 HELP = """
 Say for how long incidents and files of a cluster are kept.
 
@@ -38,7 +36,7 @@ def set_days(
         from triage.services.incidents.retention import keep_for
 
         keep_for(ctx, cluster, days, blob_days, "local")
-    typer.echo(f"{cluster}: {in_words(days)}, files {in_words(blob_days)}")
+    typer.echo(f"{cluster}: {_in_words(days)}, files {_in_words(blob_days)}")
     return 0
 
 
@@ -52,10 +50,10 @@ def list_all() -> int:
         with ctx.database.reading() as session:
             found = own_periods(session)
     for one in found:
-        words = f"{in_words(one.keep_days)}, files {in_words(one.keep_blobs_days)}"
+        words = f"{_in_words(one.keep_days)}, files {_in_words(one.keep_blobs_days)}"
         typer.echo(f"{one_line(one.cluster)}: {words}")
     return 0
 
 
-def in_words(days: float | None) -> str:
+def _in_words(days: float | None) -> str:
     return "as the settings say" if days is None else f"{days:g} days"

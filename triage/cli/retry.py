@@ -7,8 +7,6 @@ import typer
 from triage.cli.extras import service_context
 from triage.errors import UsageError
 
-__all__ = ["HELP", "retry"]
-
 HELP = """
 Read again what could not be read, and answer anew.
 

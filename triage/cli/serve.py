@@ -7,8 +7,6 @@ import typer
 
 from triage.cli.extras import service_packages
 
-__all__ = ["HELP", "serve"]
-
 HELP = """
 Run the service: take uploads, analyse them, answer over HTTP.
 

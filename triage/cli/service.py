@@ -33,13 +33,11 @@ from triage.settings import Settings, load_settings
 from triage.store.messages.seals import seal_rows
 from triage.store.private_files import private_file, private_folder
 
-__all__ = ["Options", "run_service"]
-
 log = structlog.get_logger(__name__)
 
 # The child gives back what it holds within this; after it, SIGKILL, and the leases decide.
-CHILD_STOP_S: Final = 22.0
-CHECKOUT: Final = Path(__file__).resolve().parents[2]
+_CHILD_STOP_S: Final = 22.0
+_CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,8 @@ def run_service(options: Options) -> int:
     with ExitStack() as stack:
         if settings.embedded_database or settings.embedded_broker:
             stack.enter_context(lock_data_dir(settings.data_dir))
-        supervisor = supervisor_of(settings, options)
-        ctx = open_context(settings, wakeups_of(settings, supervisor))
+        supervisor = _supervisor_of(settings, options)
+        ctx = open_context(settings, _wakeups_of(settings, supervisor))
         stack.callback(ctx.close)
         prepare_schema(settings, ctx.database)
         seal_rows(ctx.database)
@@ -77,21 +75,21 @@ def run_service(options: Options) -> int:
                 f"{options.host} can be reached by others and there is no token yet:"
                 " `triage token create --scope admin --name NAME` first"
             )
-        sock = stack.enter_context(bound_socket(options.host, options.port))
+        sock = stack.enter_context(_bound_socket(options.host, options.port))
         # A store that is away is waited for, and not by those who ask the service.
-        threading.Thread(target=leave_mark, args=[ctx], name="store-mark", daemon=True).start()
-        serve(ctx, options, sock, supervisor)
+        threading.Thread(target=_leave_mark, args=[ctx], name="store-mark", daemon=True).start()
+        _serve(ctx, options, sock, supervisor)
     return 0
 
 
-def serve(
+def _serve(
     ctx: Context, options: Options, sock: socket.socket, supervisor: Supervisor | None
 ) -> None:
     """Answer on this socket, with the child beside, until a signal ends both."""
     # By name, as uvicorn loads any application: the command line knows no routes.
     create_app = importlib.import_module("triage.server.application").create_app
     app = create_app(ctx, open_access=options.open_access)
-    end_child = threading.Thread(target=stop_child, args=[supervisor], name="end-child")
+    end_child = threading.Thread(target=_stop_child, args=[supervisor], name="end-child")
 
     def ready() -> None:
         sys.stdout.write(f"{address_of(options.host, sock)}\n")
@@ -111,7 +109,7 @@ def serve(
         end_child.join()
 
 
-def leave_mark(ctx: Context) -> None:
+def _leave_mark(ctx: Context) -> None:
     """Say to whoever else writes to the blob store that this database does, and hear of them."""
     try:
         announce(ctx)
@@ -119,12 +117,12 @@ def leave_mark(ctx: Context) -> None:
         log.warning("no mark left in the blob store", why=error.detail)
 
 
-def stop_child(supervisor: Supervisor | None) -> None:
+def _stop_child(supervisor: Supervisor | None) -> None:
     if supervisor is not None:
-        supervisor.stop(CHILD_STOP_S)
+        supervisor.stop(_CHILD_STOP_S)
 
 
-def supervisor_of(settings: Settings, options: Options) -> Supervisor | None:
+def _supervisor_of(settings: Settings, options: Options) -> Supervisor | None:
     """The worker beside the API: always when it is embedded, else only when asked for."""
     if options.no_worker or (not settings.embedded_broker and options.num_workers is None):
         return None
@@ -133,7 +131,7 @@ def supervisor_of(settings: Settings, options: Options) -> Supervisor | None:
         **os.environ,
         "TRIAGE_DATA_DIR": str(settings.data_dir.absolute()),
         "PYTHONPATH": os.pathsep.join(
-            filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
+            filter(None, [str(_CHECKOUT), os.environ.get("PYTHONPATH", "")])
         ),
     }
     command = [sys.executable, "-m", "workers.child", str(os.getpid())]
@@ -141,12 +139,12 @@ def supervisor_of(settings: Settings, options: Options) -> Supervisor | None:
         command += ["workers.embedded", str(num_parsers)]
     else:
         command += ["workers.worker", "--child", "--concurrency", str(num_parsers)]
-    if not (CHECKOUT / "workers").is_dir():
+    if not (_CHECKOUT / "workers").is_dir():
         raise ModuleNotFoundError("no module named workers", name="workers")
     return Supervisor(command, environment)
 
 
-def wakeups_of(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
+def _wakeups_of(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
     if not settings.embedded_broker:
         return CeleryWakeups(settings)
     return NoWakeups() if supervisor is None else PipeWakeups(supervisor.wake)
@@ -169,7 +167,7 @@ def lock_data_dir(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
+def _bound_socket(host: str, port: int) -> Iterator[socket.socket]:
     try:
         sock = bind(host, port)
     except OSError as error:
@@ -192,5 +190,6 @@ def is_loopback(host: str) -> bool:
 
 
 def address_of(host: str, sock: socket.socket) -> str:
+    """The URL of a socket that listens on ``host``."""
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{sock.getsockname()[1]}"

@@ -9,8 +9,6 @@ from triage.cli.options import Format, Output, ReportFormat, Top
 from triage.cli.output import emit, rendered
 from triage.errors import Conflict, UsageError
 
-__all__ = ["HELP", "show"]
-
 HELP = """
 Show the answer to one incident.
 

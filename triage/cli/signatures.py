@@ -12,8 +12,6 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     from triage.services.signatures.dry_run import DryRun
 
-__all__ = ["HELP", "app"]
-
 HELP = """
 Work with signatures of your own: lines that your team knows, without code.
 
@@ -27,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-CHECK_HELP = """
+_CHECK_HELP = """
 Check a file of signatures, or a folder of them.
 
 Prints for each entry the examples that it hits, the near misses that it
@@ -41,19 +39,19 @@ Example:
 Exit status: 0 all is well; 2 something is wrong, each fault on a line of its
 own with its file and line.
 """
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file, or a folder of them.")]
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file, or a folder of them.")]
 
 
-OneFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file.")]
-Name = Annotated[
+_OneFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file.")]
+_Name = Annotated[
     str, typer.Option(metavar="NAME", help="The name it is kept under; else the file's.")
 ]
 Result = TypeVar("Result")
 
 
-@app.command(help=CHECK_HELP)
-def check(path: File) -> int:
-    """Check ``path``; ``CHECK_HELP`` is what people read of it."""
+@app.command(help=_CHECK_HELP)
+def check(path: _File) -> int:
+    """Check ``path``; ``_CHECK_HELP`` is what people read of it."""
     from triage.render.words.clean import one_line
     from triage.signatures.own.check import checked_from, files_below
     from triage.signatures.own.faults import FaultySignatures
@@ -86,13 +84,13 @@ def list_all() -> int:
 
 
 @app.command()
-def upload(path: OneFile, name: Name = "") -> int:
+def upload(path: _OneFile, name: _Name = "") -> int:
     """Upload a file. What comes from now on is read with it."""
-    body = head_of(path)
+    body = _head_of(path)
     with service_context() as ctx:
         from triage.services.signatures.upload import keep_file
 
-        found = with_all_faults(lambda: keep_file(ctx, name or stem(path), body, "local"))
+        found = _with_all_faults(lambda: keep_file(ctx, name or _stem(path), body, "local"))
     typer.echo(f"{found.name}: {found.num_signatures} entries are in force")
     return 0
 
@@ -108,7 +106,7 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="As list sho
     return 0
 
 
-TRY_HELP = """
+_TRY_HELP = """
 Try a file on past incidents, and change nothing.
 
 Reads the stored logs of the newest incidents again, with the signatures in
@@ -120,9 +118,9 @@ Example:
 """
 
 
-@app.command("try", help=TRY_HELP)
+@app.command("try", help=_TRY_HELP)
 def try_file(
-    path: OneFile,
+    path: _OneFile,
     since: Annotated[
         str, typer.Option(metavar="TIME", help="30d ago, or an RFC 3339 time.")
     ] = "30d",
@@ -132,29 +130,29 @@ def try_file(
     limit_s: Annotated[
         float, typer.Option("--limit", min=1, metavar="SECONDS", help="Begin none after this.")
     ] = 60.0,
-    name: Name = "",
+    name: _Name = "",
 ) -> int:
-    """Try ``path``; ``TRY_HELP`` is what people read of it."""
+    """Try ``path``; ``_TRY_HELP`` is what people read of it."""
     from triage.cli.options import since_time
 
-    begin, body = since_time(since), head_of(path)
+    begin, body = since_time(since), _head_of(path)
     with service_context() as ctx:
         from triage.sandbox.pool import Sandbox
         from triage.services.signatures.dry_run import dry_run
 
         sizes = ctx.settings.parse_memory_bytes, ctx.settings.reader_resident_bytes
         with Sandbox(*sizes, warm=False) as readers:
-            run = with_all_faults(
+            run = _with_all_faults(
                 lambda: dry_run(
                     ctx, readers, body,
-                    name=name or stem(path), since=begin, most=most, limit_s=limit_s,
+                    name=name or _stem(path), since=begin, most=most, limit_s=limit_s,
                 )
             )  # fmt: skip
-    show_run(run)
+    _show_run(run)
     return 0
 
 
-def show_run(run: "DryRun") -> None:
+def _show_run(run: "DryRun") -> None:
     from triage.render.words.clean import one_line
 
     answers = "answer" if len(run.changes) == 1 else "answers"
@@ -181,12 +179,12 @@ def show_run(run: "DryRun") -> None:
             )
 
 
-def stem(path: Path) -> str:
+def _stem(path: Path) -> str:
     """The name under which a file is kept, unless another is given."""
     return path.stem.lower()
 
 
-def head_of(path: Path) -> bytes:
+def _head_of(path: Path) -> bytes:
     from triage.signatures.own.check import files_below
 
     if path.is_dir():
@@ -195,7 +193,7 @@ def head_of(path: Path) -> bytes:
     return data
 
 
-def with_all_faults(act: Callable[[], Result]) -> Result:
+def _with_all_faults(act: Callable[[], Result]) -> Result:
     """What ``act`` gives; a refused file is said with all its faults."""
     from triage.errors import Unprocessable
 

@@ -6,8 +6,6 @@ import typer
 
 from triage.cli.extras import service_context
 
-__all__ = ["HELP", "app"]
-
 HELP = """
 Say whose the blob store is, and make it this database's again.
 
@@ -22,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what it means.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what it means.")]
 
 
 @app.command()
@@ -39,7 +37,7 @@ def status() -> int:
 
 
 @app.command()
-def adopt(yes: Yes = False) -> int:
+def adopt(yes: _Yes = False) -> int:
     """Make the store this database's alone. Nothing else may write to it then.
 
     A week later, blobs that this database does not know are deleted, unless they are many.
@@ -62,7 +60,7 @@ def adopt(yes: Yes = False) -> int:
 
 
 @app.command()
-def sweep(yes: Yes = False) -> int:
+def sweep(yes: _Yes = False) -> int:
     """Delete blobs that no row has named for a week, however many they are."""
     with service_context() as ctx:
         from triage.clock import utc_now

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 
     from triage.store.views import KeyView
 
-__all__ = ["HELP", "app"]
-
-MOST_SHOWN: Final = 20
+_MOST_SHOWN: Final = 20
 
 HELP = """
 Make, list, revoke and disbelieve tokens. A new token is valid at once.
@@ -85,11 +83,11 @@ def list_all() -> int:
         from triage.services.tokens import list_tokens
 
         for key in list_tokens(ctx):
-            typer.echo(line_of(key))
+            typer.echo(_line_of(key))
     return 0
 
 
-def line_of(key: "KeyView") -> str:
+def _line_of(key: "KeyView") -> str:
     """A token in a line: id, scopes, state, last use, name, bounds."""
     from triage.render.words.clean import one_line
 
@@ -103,35 +101,35 @@ def line_of(key: "KeyView") -> str:
     return f"{key.id}  {scopes:<12}  {state:<23}  {used:<22}  {one_line(key.name)}{bound}"
 
 
-KeyId = Annotated[
+_KeyId = Annotated[
     str, typer.Argument(metavar="ID", help="The token's id, from `triage token list`.")
 ]
-Since = Annotated[
+_Since = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Only what came then or later, such as 2026-11-21T03:14Z."),
 ]
 
 
 @app.command()
-def show(key_id: KeyId, since: Since = None) -> int:
+def show(key_id: _KeyId, since: _Since = None) -> int:
     """What a token is bound to, and what it has brought."""
     with service_context() as ctx:
         from triage.services.taint import brought_by
 
-        found = brought_by(ctx, key_id, time_from(since))
-        typer.echo(line_of(found.key))
+        found = brought_by(ctx, key_id, _time_from(since))
+        typer.echo(_line_of(found.key))
         for what, number in found.counts.items():
             typer.echo(f"{what.replace('_', ' ')}: {number:,}")
         typer.echo(f"incidents: {len(found.incidents):,}")
-        for incident_id in found.incidents[:MOST_SHOWN]:
+        for incident_id in found.incidents[:_MOST_SHOWN]:
             typer.echo(f"  {incident_id}")
     return 0
 
 
 @app.command()
 def taint(
-    key_id: KeyId,
-    since: Since = None,
+    key_id: _KeyId,
+    since: _Since = None,
     undo: Annotated[bool, typer.Option("--undo", help="Believe what it brought again.")] = False,
 ) -> int:
     """End a token, set apart all that it brought, and answer its incidents again."""
@@ -143,7 +141,7 @@ def taint(
         if undo:
             done = services.untaint(ctx, key_id, "local")
         else:
-            done = services.taint(ctx, key_id, "local", time_from(since))
+            done = services.taint(ctx, key_id, "local", _time_from(since))
     counts = ", ".join(
         f"{number:,} {what.replace('_', ' ')}" for what, number in done.counts.items()
     )
@@ -152,7 +150,7 @@ def taint(
     return 0
 
 
-def time_from(text: str | None) -> "datetime | None":
+def _time_from(text: str | None) -> "datetime | None":
     from triage.services.hooks.times import moment
 
     at = None if text is None else moment(text)
@@ -163,7 +161,7 @@ def time_from(text: str | None) -> "datetime | None":
 
 @app.command()
 def revoke(
-    key_id: KeyId,
+    key_id: _KeyId,
 ) -> int:
     """End a token at once."""
     with service_context() as ctx:

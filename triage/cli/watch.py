@@ -16,8 +16,6 @@ from triage.cli.output import emit, rendered
 if TYPE_CHECKING:
     from triage.client import Client, Incident
 
-__all__ = ["HELP", "watch"]
-
 HELP = """
 Watch one incident until its answer is final, then print it.
 
@@ -34,11 +32,11 @@ Exit status: 0 answered; 1 the analysis failed, or the time was up;
 2 wrong usage; 130 interrupted.
 """
 
-SHORTEST_S, LONGEST_S = 0.5, 5.0
-MAX_SUSPECTS = 3
+_SHORTEST_S, _LONGEST_S = 0.5, 5.0
+_MAX_SUSPECTS = 3
 
 
-class Screen(Protocol):
+class _Screen(Protocol):
     """Where the state is shown."""
 
     def show(self, lines: list[str]) -> None:
@@ -61,7 +59,7 @@ def watch(
 ) -> int:
     """Watch; the help stands in ``HELP``."""
     with stopped_at_once(TIDY_S), asking(url, token_file, ca_file) as client:
-        with screen() as shown:
+        with _screen() as shown:
             incident = follow(client, incident_id, timeout, shown)
         if incident is None:
             typer.echo(f"triage: no answer within {timeout:g} s; it goes on without us", err=True)
@@ -75,30 +73,30 @@ def watch(
 
 
 def follow(
-    client: "Client", incident_id: str, timeout_s: float | None, shown: Screen
+    client: "Client", incident_id: str, timeout_s: float | None, shown: _Screen
 ) -> "Incident | None":
     """The incident once its answer is final; None when the time is up before."""
     from triage.render.terminal.listing import state_text
 
     begun = time.monotonic()
-    pause_s = SHORTEST_S
+    pause_s = _SHORTEST_S
     incident = client.incident(incident_id)
     before: list[str] = []
     while True:
-        lines = state_lines(incident, state_text(incident.facts))
+        lines = _state_lines(incident, state_text(incident.facts))
         shown.show(lines)
         if incident.state == "failed" or (incident.state == "ready" and not incident.provisional):
             return incident
         if timeout_s is not None and time.monotonic() - begun >= timeout_s:
             return None
         # The pause is short after a change and grows while nothing changes.
-        pause_s = SHORTEST_S if lines != before else min(pause_s * 1.5, LONGEST_S)
+        pause_s = _SHORTEST_S if lines != before else min(pause_s * 1.5, _LONGEST_S)
         before = lines
         time.sleep(pause_s)
         incident.refresh()
 
 
-def state_lines(incident: "Incident", state: str) -> list[str]:
+def _state_lines(incident: "Incident", state: str) -> list[str]:
     """The state, and the answer so far."""
     from triage.render.words.belief import belief
     from triage.render.words.clean import one_line
@@ -109,7 +107,7 @@ def state_lines(incident: "Incident", state: str) -> list[str]:
     if verdict is None:
         return lines
     lines.append(f"  {one_line(verdict.summary, 300)}")
-    for suspect in incident.report.answer.suspects[:MAX_SUSPECTS]:
+    for suspect in incident.report.answer.suspects[:_MAX_SUSPECTS]:
         where = one_line(suspect.node or f"rank {condense(suspect.ranks, max_chars=20)}", 40)
         facts = f"{suspect.category}, {belief(suspect.score)}, {suspect.role}"
         lines.append(f"  {suspect.position}. {where}, {facts}")
@@ -117,7 +115,7 @@ def state_lines(incident: "Incident", state: str) -> list[str]:
 
 
 @contextmanager
-def screen() -> Iterator[Screen]:
+def _screen() -> Iterator[_Screen]:
     """A view that is kept up to date on a terminal, else a line a change on stderr."""
     if not sys.stderr.isatty():
         yield Changes()

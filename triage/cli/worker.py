@@ -7,8 +7,6 @@ import typer
 
 from triage.cli.extras import service_packages
 
-__all__ = ["SCHEDULER_HELP", "WORKER_HELP", "scheduler", "worker"]
-
 WORKER_HELP = """
 Run a worker of the service, woken by Redis or RabbitMQ.
 

@@ -6,8 +6,6 @@ from urllib.parse import quote
 from triage.client.incident import path_of
 from triage.client.transport import Transport
 
-__all__ = ["NodeActs"]
-
 
 class NodeActs:
     """The acts of a service. Each method raises what :class:`triage.client.Client` raises."""

@@ -17,10 +17,8 @@ from triage.errors import UsageError
 from triage.parsers.files.archive import PEEK_BYTES, is_tar, peek
 from triage.parsers.files.compression import compression_of
 
-__all__ = ["Bundle", "bundle_of"]
-
-PIECE: Final = 1 << 20
-BLOCK: Final = 512
+_PIECE: Final = 1 << 20
+_BLOCK: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,8 @@ class Bundle:
     def pieces(self) -> Iterator[bytes]:
         """The body, from its first byte on."""
         if self.tar is not None:
-            with opened(self.tar) as file:
-                yield from iter(lambda: file.read(PIECE), b"")
+            with _opened(self.tar) as file:
+                yield from iter(lambda: file.read(_PIECE), b"")
             return
         packer = zstandard.ZstdCompressor(level=3).compressobj()
         for piece in tar_pieces(self.files):
@@ -56,18 +54,18 @@ def bundle_of(path: str | Path) -> Bundle:
     start = Path(path)
     try:
         if start.is_dir():
-            files = tuple(files_below(start))
+            files = tuple(_files_below(start))
             if not files:
                 raise UsageError(f"{start} holds no file; give the folder of one incident")
             return Bundle(files)
-        with opened(start) as file:
-            ready = looks_like_tar(file)
+        with _opened(start) as file:
+            ready = _looks_like_tar(file)
     except OSError as error:
         raise UsageError(f"cannot read {start}: {error.strerror or error}") from error
     return Bundle(tar=start) if ready else Bundle(((start.name, start),))
 
 
-def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
+def _files_below(folder: Path) -> Iterator[tuple[str, Path]]:
     """Regular files with their names from the folder on, in order; no link is followed."""
     for root, folders, names in os.walk(folder, onerror=_raise):
         folders.sort()
@@ -81,7 +79,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def looks_like_tar(file: IO[bytes]) -> bool:
+def _looks_like_tar(file: IO[bytes]) -> bool:
     """Whether it is a tar, plain or below one layer of packing."""
     head = file.read(PEEK_BYTES)
     compression = compression_of(head)
@@ -91,17 +89,17 @@ def looks_like_tar(file: IO[bytes]) -> bool:
 def tar_pieces(files: tuple[tuple[str, Path], ...]) -> Iterator[bytes]:
     """A tar of ``files``: the header of each, its bytes, zeros up to a whole block."""
     for name, path in files:
-        with opened(path) as file:
+        with _opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             header = tarfile.TarInfo(name)
             header.size, header.mode = size, 0o600
             yield header.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
-            yield from exactly(file, size, path)
-            yield bytes(-size % BLOCK)
-    yield bytes(2 * BLOCK)
+            yield from _exactly(file, size, path)
+            yield bytes(-size % _BLOCK)
+    yield bytes(2 * _BLOCK)
 
 
-def opened(path: Path) -> io.BufferedReader:
+def _opened(path: Path) -> io.BufferedReader:
     """The file, open for reading. Raises :class:`UsageError`."""
     try:
         return path.open("rb")
@@ -109,11 +107,11 @@ def opened(path: Path) -> io.BufferedReader:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def exactly(file: io.BufferedReader, size: int, path: Path) -> Iterator[bytes]:
+def _exactly(file: io.BufferedReader, size: int, path: Path) -> Iterator[bytes]:
     """The first ``size`` bytes; what a file grows by meanwhile is not read."""
     left = size
     while left > 0:
-        piece = file.read(min(PIECE, left))
+        piece = file.read(min(_PIECE, left))
         if not piece:
             raise UsageError(f"{path} became shorter while it was sent; send it again")
         left -= len(piece)

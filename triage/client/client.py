@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from httpx2 import BaseTransport
     from pandas import DataFrame
 
-__all__ = ["Client"]
-
 # The service answers a request that waits after this time at the latest.
-LONGEST_WAIT_S = 60
+_LONGEST_WAIT_S = 60
 # The period of the service where none is given.
-DEFAULT_DAYS = 30
+_DEFAULT_DAYS = 30
 # An export of a million rows is answered when all of them are kept.
-IMPORT_S = 600
+_IMPORT_S = 600
 
 
 class Client:
@@ -112,14 +110,14 @@ class Client:
             "state": state,
             "since": since,
         }
-        return table(map(flat, self.incident_rows(filters, limit=limit)), INCIDENTS)
+        return table(map(_flat, self.incident_rows(filters, limit=limit)), INCIDENTS)
 
     def incident_rows(
         self, filters: Mapping[str, object] | None = None, *, limit: int | None = 1000
     ) -> list[dict[str, Any]]:
         """The same as plain dicts, as the service gives them; ``filters`` go by name."""
         query = {
-            name: rfc_3339(value) if isinstance(value, datetime) else value
+            name: _rfc_3339(value) if isinstance(value, datetime) else value
             for name, value in (filters or {}).items()
         }
         return list(self._transport.pages("/v1/incidents", query, most=limit))
@@ -165,7 +163,7 @@ class Client:
         checkpoint costs it, ``restart_s`` a restart; ``top`` is how many nodes are named.
         Answers are fetched when they are first needed.
         """
-        period = period_of(days, since, until)
+        period = _period_of(days, since, until)
         knobs = {"gpus": gpus, "cost_s": cost_s, "restart_s": restart_s, "top": top}
         return Fleet(self._transport, {**period, "cluster": cluster}, knobs)
 
@@ -179,7 +177,7 @@ class Client:
         end = time.monotonic() + timeout_s
         while True:
             left_s = max(0.0, end - time.monotonic())
-            wait_s = min(LONGEST_WAIT_S, int(left_s))
+            wait_s = min(_LONGEST_WAIT_S, int(left_s))
             path = path_of(str(incident_id), "suspects")
             state = self._transport.get(path, {"wait_s": wait_s or None}, silent_s=wait_s)["state"]
             if state in ENDED:
@@ -246,7 +244,7 @@ class Client:
             )
         )
         facts = self._facts_of(uploaded["incident_id"])
-        return Incident(self._transport, facts, sent_table(uploaded["artifacts"]))
+        return Incident(self._transport, facts, _sent_table(uploaded["artifacts"]))
 
     def import_exposure(
         self,
@@ -282,7 +280,7 @@ class Client:
                 },
                 {"Content-Type": "application/octet-stream"},
                 lambda: iter([data]),
-                silent_s=IMPORT_S,
+                silent_s=_IMPORT_S,
             )
         )
 
@@ -344,31 +342,31 @@ class Client:
                 "provisional": True,
                 "revision": 0,
                 "verdict": None,
-                "created_at": rfc_3339(datetime.now(UTC)),
+                "created_at": _rfc_3339(datetime.now(UTC)),
             }
 
     def __repr__(self) -> str:
         return f"<Client {self.url}>"
 
 
-def rfc_3339(at: datetime) -> str:
+def _rfc_3339(at: datetime) -> str:
     """A time as the service reads it; without an offset it is UTC."""
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
-def period_of(
+def _period_of(
     days: float, since: datetime | str | None, until: datetime | str | None
 ) -> dict[str, str | None]:
     """The period as the service reads it; by default the service's own last 30 days."""
-    end = rfc_3339(until) if isinstance(until, datetime) else until
-    if since is None and (days != DEFAULT_DAYS or end is not None):
+    end = _rfc_3339(until) if isinstance(until, datetime) else until
+    if since is None and (days != _DEFAULT_DAYS or end is not None):
         last = datetime.now(UTC) if end is None else datetime.fromisoformat(end)
         since = last - timedelta(days=days)
-    begin = rfc_3339(since) if isinstance(since, datetime) else since
+    begin = _rfc_3339(since) if isinstance(since, datetime) else since
     return {"since": begin, "until": end}
 
 
-def flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
     """An incident as one row of ``INCIDENTS``."""
     verdict = facts.get("verdict") or {}
     keys = ("kind", "category", "confidence", "summary", "cordon")
@@ -377,7 +375,7 @@ def flat(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "cordon": row["cordon"] or [], "resolved_as": resolution.get("category")}
 
 
-def sent_table(files: Sequence[Mapping[str, Any]]) -> "DataFrame":
+def _sent_table(files: Sequence[Mapping[str, Any]]) -> "DataFrame":
     """The files of an upload; a warning names those that were refused."""
     refused = [file for file in files if file["status"] >= 400]
     if refused:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from triage.render.pictures.alone import ReportPictures
     from triage.report import Report
 
-__all__ = ["ENDED", "Incident", "path_of"]
-
 T = TypeVar("T")
 
 ENDED = frozenset({IncidentState.READY, IncidentState.FAILED})

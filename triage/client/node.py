@@ -11,8 +11,6 @@ from triage.render.words.clean import one_line
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["NODE_ERRORS", "NODE_INCIDENTS", "NODE_PARTS", "PART_STAYS", "NodeHistory"]
-
 NODE_INCIDENTS: Mapping[str, str] = {
     "incident_id": "string",
     "job_id": "string",

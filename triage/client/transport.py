@@ -17,8 +17,6 @@ import httpx2
 from triage.errors import Place, Refusal, Unavailable, Unprocessable, UsageError
 from triage.version import __version__
 
-__all__ = ["TRIES", "ApiRequest", "Body", "JsonObject", "Transport", "json_of", "refusal"]
-
 R = TypeVar("R", bound=Refusal)
 JsonObject = dict[str, Any]
 Body = Callable[[], Iterator[bytes]]
@@ -28,13 +26,13 @@ TRIES: Final = 4
 """How often a request is sent that may yet succeed."""
 PAUSE_S: Final = 0.5
 # Statuses of the service, or of a proxy before it, after which the same may succeed.
-TRY_LATER: Final = frozenset({408, 429, 502, 503, 504})
-LONGEST_PAUSE_S: Final = 60.0
+_TRY_LATER: Final = frozenset({408, 429, 502, 503, 504})
+_LONGEST_PAUSE_S: Final = 60.0
 # Refusals of triage.errors only; a service in the same process has more, of another form.
-REFUSALS: Final = {
+_REFUSALS: Final = {
     cls.status: cls for cls in Refusal.__subclasses__() if cls.__module__ == Refusal.__module__
 }
-EXAMPLE: Final = "give one like https://triage.example:8000"
+_EXAMPLE: Final = "give one like https://triage.example:8000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +68,13 @@ class Transport:
         tries: int = TRIES,
         over: httpx2.BaseTransport | None = None,
     ) -> None:
-        self.url = checked(url)
+        self.url = _checked(url)
         headers = {
             "Accept": "application/json, application/problem+json",
             "User-Agent": f"nccl-triage/{__version__}",
         }
         if token:
-            headers["Authorization"] = f"Bearer {one_word(token)}"
+            headers["Authorization"] = f"Bearer {_one_word(token)}"
         try:
             tls = ssl.create_default_context(cafile=ca_file)
         except OSError as error:
@@ -161,9 +159,9 @@ class Transport:
             except Unavailable:
                 time.sleep(pause_s)
             else:
-                if answer.status_code not in TRY_LATER:
+                if answer.status_code not in _TRY_LATER:
                     return answer
-                time.sleep(min(retry_after_s(answer) or pause_s, LONGEST_PAUSE_S))
+                time.sleep(min(_retry_after_s(answer) or pause_s, _LONGEST_PAUSE_S))
             pause_s *= 2
         return self.once(request)
 
@@ -209,25 +207,25 @@ class Transport:
         hint = (
             "is the service running there? `triage serve` starts one, `triage doctor` examines it"
         )
-        return with_message(Unavailable(f"cannot reach {self.url}: {why}", hint=hint))
+        return _with_message(Unavailable(f"cannot reach {self.url}: {why}", hint=hint))
 
 
-def checked(url: str) -> str:
+def _checked(url: str) -> str:
     """The address without a slash at its end. Raises :class:`UsageError`."""
     try:
         parts = httpx2.URL(url)
     except (httpx2.InvalidURL, TypeError) as error:
-        raise UsageError(f"{url!r} is no address of a service; {EXAMPLE}") from error
+        raise UsageError(f"{url!r} is no address of a service; {_EXAMPLE}") from error
     if parts.scheme not in ("http", "https") or not parts.host:
-        raise UsageError(f"the address needs http:// or https:// and a host; {EXAMPLE}")
+        raise UsageError(f"the address needs http:// or https:// and a host; {_EXAMPLE}")
     if parts.userinfo:
         raise UsageError("the address holds a user or password; give the token instead")
     if parts.query or parts.fragment:
-        raise UsageError(f"the address must end with its path; {EXAMPLE}")
+        raise UsageError(f"the address must end with its path; {_EXAMPLE}")
     return str(parts).rstrip("/")
 
 
-def one_word(token: str) -> str:
+def _one_word(token: str) -> str:
     """A token that can stand in a header. Raises :class:`UsageError`, which does not hold it."""
     if not all("!" <= char <= "~" for char in token):
         raise UsageError("the token must be one word of printable characters")
@@ -248,28 +246,28 @@ def json_of(answer: httpx2.Response) -> JsonObject | None:
 def refusal(answer: httpx2.Response, problem: Mapping[str, Any]) -> Refusal:
     """The error that a problem document stands for, with its detail, hint and places."""
     status = answer.status_code
-    cls = REFUSALS.get(status, Unavailable if status >= 500 else Unprocessable)
+    cls = _REFUSALS.get(status, Unavailable if status >= 500 else Unprocessable)
     detail = problem.get("detail") or problem.get("title") or f"{status} {answer.reason_phrase}"
     errors = problem.get("errors")
     places = [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
-    return with_message(
+    return _with_message(
         cls(
             str(detail),
             hint=str(problem.get("hint") or ""),
-            places=tuple(Place(where_of(one), str(one.get("message", ""))) for one in places),
-            retry_after_s=retry_after_s(answer),
+            places=tuple(Place(_where_of(one), str(one.get("message", ""))) for one in places),
+            retry_after_s=_retry_after_s(answer),
         )
     )
 
 
-def where_of(place: Mapping[str, Any]) -> str:
+def _where_of(place: Mapping[str, Any]) -> str:
     """``body/rank``, ``query/limit``: the place of a problem document."""
     if place.get("parameter"):
         return f"{place.get('in', 'query')}/{place['parameter']}"
     return str(place.get("place") or f"body{place.get('pointer') or ''}")
 
 
-def with_message(error: R) -> R:
+def _with_message(error: R) -> R:
     """The error with a text that says what is wrong and what to do."""
     places = [f"{place.where}: {place.message}" for place in error.places]
     text = "; ".join([error.detail, *(place for place in places if place not in error.detail)])
@@ -277,7 +275,7 @@ def with_message(error: R) -> R:
     return error
 
 
-def retry_after_s(answer: httpx2.Response) -> int | None:
+def _retry_after_s(answer: httpx2.Response) -> int | None:
     """The header, where it gives seconds; the service's own always does."""
     text = answer.headers.get("Retry-After", "").strip()
     return int(text[:6]) if text.isascii() and text.isdigit() else None

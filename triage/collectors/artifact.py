@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from triage.collectors.options import Options
     from triage.collectors.surroundings import Surroundings
 
-__all__ = ["DUMP", "JOB_LOG", "KERNEL_LOG", "Artifact", "SearchContext", "Skipped", "Source"]
-
 DUMP = "dump"
 KERNEL_LOG = "kernel log"
 JOB_LOG = "job log"

@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["MANIFEST", "Bounds", "Packed", "one_line", "pack"]
-
-CHUNK = 1 << 20
+_CHUNK = 1 << 20
 # Bytes in which the first whole line is looked for, where only the end of a log is kept.
-LINE = 1 << 16
+_LINE = 1 << 16
 # A dump that changes while it is read is being written: read again, so often.
-TRIES, PAUSE_S = 3, 0.5
+_TRIES, PAUSE_S = 3, 0.5
 # Of the time to read, the share after which a digest is no longer waited for: dumps are sent then.
-DIGEST_SHARE = 0.6
-COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+_DIGEST_SHARE = 0.6
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 MANIFEST = "MANIFEST.txt"
 
 
@@ -128,7 +126,7 @@ def _reduced(
 ) -> tuple[_Copy, str]:
     """The digest in place of the dump in ``copy``, or the dump; and what is to be said of it."""
     name = artifact.member.rpartition("/")[2]
-    made = digester.digest(copy, name, deadline.part(DIGEST_SHARE))
+    made = digester.digest(copy, name, deadline.part(_DIGEST_SHARE))
     if not made.data:
         return copied, made.why
     copy.seek(0)
@@ -154,7 +152,7 @@ def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Co
     except OSError as error:
         raise _LeftOut(error.strerror or str(error)) from error
     with os.fdopen(handle, "rb", buffering=0) as source:
-        tries = TRIES if artifact.kind == DUMP else 1
+        tries = _TRIES if artifact.kind == DUMP else 1
         for turn in range(tries):
             copy.seek(0)
             copy.truncate()
@@ -187,7 +185,7 @@ def _read(
     start, note = 0, ""
     if size > limit:
         source.seek(0)
-        packed = (source.read(4) or b"").startswith(COMPRESSED)
+        packed = (source.read(4) or b"").startswith(_COMPRESSED)
         if not artifact.tail or packed:
             raise _LeftOut(f"{size:,} bytes, more than the {limit:,} that are taken")
         # One byte earlier: it tells whether the kept part begins with a whole line.
@@ -200,7 +198,7 @@ def _read(
     while left > 0:
         if deadline.passed():
             raise _LeftOut("no time was left to read it")
-        part = source.read(min(CHUNK, left))
+        part = source.read(min(_CHUNK, left))
         if not part:
             break
         left -= len(part)
@@ -213,7 +211,7 @@ def _read(
 
 def _from_line(part: bytes) -> bytes:
     """``part`` from its first whole line on, where one begins soon."""
-    at = part.find(b"\n", 0, LINE)
+    at = part.find(b"\n", 0, _LINE)
     return part[at + 1 :] if at >= 0 else part[1:]
 
 

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["FOLDERS", "Captured", "capture", "end_all", "end_process_at", "program", "running"]
-
-CHUNK = 1 << 18
+_CHUNK = 1 << 18
 # After the deadline: time to close files and to say what was left.
-GRACE_S = 1.0
+_GRACE_S = 1.0
 # An epilogue has no search path.
 FOLDERS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
 
@@ -106,7 +104,7 @@ def _drain(
         ready, _, _ = select.select([pipe], [], [], min(1.0, deadline.left_s()))
         if not ready:
             continue
-        part = os.read(pipe, CHUNK)
+        part = os.read(pipe, _CHUNK)
         if not part:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(min(1.0, deadline.left_s()))
@@ -123,7 +121,7 @@ def _keep_end(scratch: IO[bytes], size: int) -> None:
     start, at = end - size, 0
     while start < end:
         scratch.seek(start)
-        part = scratch.read(min(CHUNK, end - start))
+        part = scratch.read(min(_CHUNK, end - start))
         scratch.seek(at)
         scratch.write(part)
         start, at = start + len(part), at + len(part)
@@ -144,7 +142,7 @@ def end_process_at(deadline: Deadline, status: int) -> threading.Timer:
         sys.stderr.flush()
         os._exit(status)
 
-    timer = threading.Timer(deadline.left_s() + GRACE_S, end)
+    timer = threading.Timer(deadline.left_s() + _GRACE_S, end)
     timer.daemon = True
     timer.start()
     return timer

@@ -36,16 +36,14 @@ if TYPE_CHECKING:
     from triage.collectors.artifact import Source
     from triage.collectors.credentials import Token
 
-__all__ = ["Bundle", "Listed", "Outcome", "collect", "listing"]
-
 # Shares of the whole time: when the search ends, when reading ends. The rest is for sending.
-LOOK_SHARE, PACK_SHARE = 0.5, 0.7
-WAIT_SHARE = 0.6
+_LOOK_SHARE, _PACK_SHARE = 0.5, 0.7
+_WAIT_SHARE = 0.6
 # The share for older bundles, of the time that is left once the new bundle is in the spool.
-FLUSH_SHARE = 0.34
+_FLUSH_SHARE = 0.34
 # Seconds in which the service may ask for what it has only digests of, and the share of the time
 # that is left then: the rest is for sending it.
-WANTED_S, WANTED_SHARE = 45.0, 0.75
+_WANTED_S, _WANTED_SHARE = 45.0, 0.75
 
 
 class Bundle(NamedTuple):
@@ -135,7 +133,7 @@ def collect(options: Options, environment: Mapping[str, str], deadline: Deadline
     older: list[tuple[Answer, int]] = []
     bundles = [Bundle(packed, path, Answer(MEND, token.why), 0) for packed, path in drafts]
     if not token.why:
-        share = 1.0 if options.flush_spool else FLUSH_SHARE
+        share = 1.0 if options.flush_spool else _FLUSH_SHARE
         older = delivery.flush(deadline.part(share), skip=new)
         bundles = [_delivered(packed, path, delivery, deadline) for packed, path in drafts]
         # A disk that is full by now keeps nothing from having been sent.
@@ -172,14 +170,14 @@ def _wanted(context: SearchContext, delivery: Delivery, bundles: list[Bundle]) -
     wait_s = options.wait_for_wanted_s
     if wait_s is None:
         reduced = sum(sum(one.packed.counts.values()) for one in bundles) > len(whole)
-        wait_s = WANTED_S if reduced else 0.0
-    asking = Deadline(min(wait_s, WANTED_SHARE * deadline.left_s()))
+        wait_s = _WANTED_S if reduced else 0.0
+    asking = Deadline(min(wait_s, _WANTED_SHARE * deadline.left_s()))
     node, job_id = context.surroundings.node, context.surroundings.job_id
     options = options._replace(digest=False, incident=incident)
     sent: list[Bundle] = []
     while incident and not asking.passed():
         asked = ask(delivery.endpoint, delivery.token, job_id, incident, node, asking)
-        context = context._replace(options=options, deadline=deadline.part(PACK_SHARE))
+        context = context._replace(options=options, deadline=deadline.part(_PACK_SHARE))
         chosen = [
             artifact
             for artifact in (_search(context)[0] if asked.files else ())
@@ -203,10 +201,10 @@ def _spooled(
     """
     options = context.options
     if options.wait_for_dumps_s > 0:
-        share = min(WAIT_SHARE, options.wait_for_dumps_s / max(context.deadline.left_s(), 0.001))
+        share = min(_WAIT_SHARE, options.wait_for_dumps_s / max(context.deadline.left_s(), 0.001))
         wait_until_written(context, context.deadline.part(share))
-    pack_by = context.deadline.part(PACK_SHARE)
-    artifacts, notes = _search(context._replace(deadline=context.deadline.part(LOOK_SHARE)))
+    pack_by = context.deadline.part(_PACK_SHARE)
+    artifacts, notes = _search(context._replace(deadline=context.deadline.part(_LOOK_SHARE)))
     if options.only_with_dumps and not any(artifact.kind == DUMP for artifact in artifacts):
         notes.append(Skipped("dumps", "none found, so nothing is sent", usual=True))
         return [], notes

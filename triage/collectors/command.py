@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from triage.collectors.artifact import Skipped
     from triage.collectors.collect import Bundle, Listed, Outcome
 
-__all__ = ["main", "options_of", "parser", "run"]
-
-ABOUT = "Send this node's dumps, kernel log and job logs of one job to the service."
-NICENESS = 10
+_ABOUT = "Send this node's dumps, kernel log and job logs of one job to the service."
+_NICENESS = 10
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +50,7 @@ def run(options: Options, environment: Mapping[str, str]) -> int:
     """
     os.umask(0o077)  # copies of logs and dumps are for this user alone
     with suppress(OSError):
-        os.nice(NICENESS)
+        os.nice(_NICENESS)
     with suppress(ValueError):  # not the main thread: somebody else's process
         signal.signal(signal.SIGTERM, _terminated)
     deadline = Deadline(options.deadline_s)
@@ -60,8 +58,8 @@ def run(options: Options, environment: Mapping[str, str]) -> int:
     try:
         if options.dry_run:
             rows, notes = listing(options, environment)
-            _say(note_lines(notes))
-            sys.stdout.write("".join(f"{line}\n" for line in list_lines(rows)))
+            _say(_note_lines(notes))
+            sys.stdout.write("".join(f"{line}\n" for line in _list_lines(rows)))
             return 0
         outcome = collect(options, environment, deadline)
     except Misuse as error:
@@ -69,7 +67,7 @@ def run(options: Options, environment: Mapping[str, str]) -> int:
     finally:
         late.cancel()
         end_all()
-    _say(lines_of(outcome))
+    _say(_lines_of(outcome))
     return 1 if options.strict and not outcome.complete else 0
 
 
@@ -77,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
     """The options; the same as those of ``triage collect``."""
     made = _Parser(
         prog="triage collect",
-        description=ABOUT,
+        description=_ABOUT,
         epilog=__doc__.partition("\n\n")[2],
         # "--token X" must not be taken for --token-file: X would be a token.
         allow_abbrev=False,
@@ -156,13 +154,13 @@ def _terminated(_number: int, _frame: object) -> NoReturn:
     sys.exit(128 + signal.SIGTERM)
 
 
-MAX_NOTES = 12
-MAX_MEMBERS = 5
+_MAX_NOTES = 12
+_MAX_MEMBERS = 5
 
 
-def lines_of(outcome: Outcome) -> list[str]:
+def _lines_of(outcome: Outcome) -> list[str]:
     """The notes, then one line per bundle; the last line is the one to read."""
-    lines = note_lines(outcome.notes)
+    lines = _note_lines(outcome.notes)
     lines.extend(outcome.trouble)
     taken = [size for answer, size in outcome.older if answer.kind == ACCEPTED]
     if taken:
@@ -178,7 +176,7 @@ def lines_of(outcome: Outcome) -> list[str]:
     return [hide_tokens(line) for line in lines]
 
 
-def note_lines(notes: Iterable[Skipped]) -> list[str]:
+def _note_lines(notes: Iterable[Skipped]) -> list[str]:
     """One line per reason, with the first path and how many more."""
     by_why: dict[str, list[str]] = {}
     for note in notes:
@@ -187,12 +185,12 @@ def note_lines(notes: Iterable[Skipped]) -> list[str]:
         f"{one_line(paths[0])}{f' and {len(paths) - 1} more' if paths[1:] else ''}: {one_line(why)}"
         for why, paths in by_why.items()
     ]
-    if len(lines) > MAX_NOTES:
-        lines[MAX_NOTES:] = [f"{len(lines) - MAX_NOTES} more notes, left out here"]
+    if len(lines) > _MAX_NOTES:
+        lines[_MAX_NOTES:] = [f"{len(lines) - _MAX_NOTES} more notes, left out here"]
     return lines
 
 
-def list_lines(rows: Iterable[Listed]) -> list[str]:
+def _list_lines(rows: Iterable[Listed]) -> list[str]:
     """A dry run: size, name in the bundle and path, or why a file is left out."""
     lines = []
     for row in rows:
@@ -219,9 +217,9 @@ def _bundle_line(bundle: Bundle, outcome: Outcome) -> str:
 
 def _members(bundle: Bundle) -> list[str]:
     refused = bundle.answer.refused
-    lines = [f"not taken by the service: {name}: {why}" for name, why in refused[:MAX_MEMBERS]]
-    if len(refused) > MAX_MEMBERS:
-        lines.append(f"not taken by the service: {len(refused) - MAX_MEMBERS} more")
+    lines = [f"not taken by the service: {name}: {why}" for name, why in refused[:_MAX_MEMBERS]]
+    if len(refused) > _MAX_MEMBERS:
+        lines.append(f"not taken by the service: {len(refused) - _MAX_MEMBERS} more")
     return lines
 
 

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Token", "hide_tokens", "token_from"]
-
-MAX_TOKEN = 4096
+_MAX_TOKEN = 4096
 _LOOKS_LIKE_ONE = re.compile(r"triage_[A-Za-z0-9]+_[A-Za-z0-9_-]{12,}", re.ASCII)
 
 
@@ -44,7 +42,7 @@ def token_from(path: str | None, environment: Mapping[str, str]) -> Token:
             mode = os.fstat(file.fileno()).st_mode
             if not stat.S_ISREG(mode):
                 return Token("", f"the token file {name} is no regular file")
-            text = file.read(MAX_TOKEN + 1)
+            text = file.read(_MAX_TOKEN + 1)
     except OSError as error:
         return Token("", f"the token file {name} cannot be read: {error.strerror}")
     token = _checked(text.decode("latin-1").strip(), f"the token file {name}")
@@ -62,6 +60,6 @@ def hide_tokens(text: str) -> str:
 
 def _checked(value: str, where: str) -> Token:
     """A value that can stand in a header; a line break in it would begin another one."""
-    if len(value) > MAX_TOKEN or not all("!" <= char <= "~" for char in value):
+    if len(value) > _MAX_TOKEN or not all("!" <= char <= "~" for char in value):
         return Token("", f"{where} holds no token: one word of printable characters")
     return Token(value)

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Deadline"]
-
 
 class Deadline:
     """So many seconds from now."""

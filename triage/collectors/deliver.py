@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from triage.collectors.endpoint import Endpoint
     from triage.collectors.spool import Entry, Spool
 
-__all__ = ["Delivery", "wait_s"]
-
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 10.0
 
 
 class Delivery:
@@ -88,7 +86,7 @@ def wait_s(
     A random part keeps apart two thousand nodes that were refused at once. It is never less
     than what the service asked for.
     """
-    backoff = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(turn, 16))
+    backoff = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(turn, 16))
     if retry_after is None:
         return draw(backoff / 2, backoff)
     return retry_after + draw(0.0, max(backoff, retry_after / 4))

@@ -22,23 +22,21 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Digested", "Digester"]
-
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MAKER = "triage.sandbox.node_digests"
-CHUNK = 1 << 16
+_CHUNK = 1 << 16
 # A first line of an answer: how many bytes follow, or why none do.
-LONGEST_LINE = 512
+_LONGEST_LINE = 512
 # No digest is larger.
-MAX_BYTES = 1 << 20
-ENDED = "what makes them ended; it needs the whole package, with numba"
+_MAX_BYTES = 1 << 20
+_ENDED = "what makes them ended; it needs the whole package, with numba"
 # What the child is told of its surroundings: where things are, and no secret.
-PASSED_ON = frozenset(
+_PASSED_ON = frozenset(
     ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "XDG_CACHE_HOME")
 )
-PASSED_ON_PREFIXES = ("PYTHON", "NUMBA_", "LC_")
+_PASSED_ON_PREFIXES = ("PYTHON", "NUMBA_", "LC_")
 # Threads of libraries, of which it makes no use, would take memory that it does not have.
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Digested(NamedTuple):
@@ -94,10 +92,10 @@ class Digester:
         copy.seek(0)
         line = f"{size} {name}\n".encode("utf-8", "surrogateescape")
         _give(child, line, deadline)
-        while part := copy.read(CHUNK):
+        while part := copy.read(_CHUNK):
             _give(child, part, deadline)
         size_text, _, why = self._line(child, deadline).partition(b" ")
-        if not size_text.isdigit() or int(size_text) > MAX_BYTES:
+        if not size_text.isdigit() or int(size_text) > _MAX_BYTES:
             raise _Broken("what makes them answered something else")
         said = why.decode("utf-8", "replace")
         if not int(size_text):
@@ -127,7 +125,7 @@ class Digester:
 
     def _line(self, child: subprocess.Popen[bytes], deadline: Deadline) -> bytes:
         while b"\n" not in self._left:
-            if len(self._left) > LONGEST_LINE:
+            if len(self._left) > _LONGEST_LINE:
                 raise _Broken("what makes them answered something else")
             self._left += _more(child, deadline)
         line, _, self._left = self._left.partition(b"\n")
@@ -157,9 +155,9 @@ def _environment(given: Mapping[str, str]) -> dict[str, str]:
     kept = {
         name: value
         for name, value in given.items()
-        if name in PASSED_ON or name.startswith(PASSED_ON_PREFIXES)
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
     }
-    return {**kept, **ONE_THREAD}
+    return {**kept, **_ONE_THREAD}
 
 
 def _give(child: subprocess.Popen[bytes], data: bytes, deadline: Deadline) -> None:
@@ -176,7 +174,7 @@ def _give(child: subprocess.Popen[bytes], data: bytes, deadline: Deadline) -> No
         except BlockingIOError:
             continue
         except BrokenPipeError:
-            raise _Broken(ENDED) from None
+            raise _Broken(_ENDED) from None
 
 
 def _more(child: subprocess.Popen[bytes], deadline: Deadline) -> bytes:
@@ -186,8 +184,8 @@ def _more(child: subprocess.Popen[bytes], deadline: Deadline) -> bytes:
     while not deadline.passed():
         ready, _, _ = select.select([child.stdout], [], [], min(1.0, deadline.left_s()))
         if ready:
-            part = os.read(child.stdout.fileno(), CHUNK)
+            part = os.read(child.stdout.fileno(), _CHUNK)
             if not part:
-                raise _Broken(ENDED)
+                raise _Broken(_ENDED)
             return part
     raise _Broken("no time was left to make them")

@@ -21,21 +21,19 @@ if TYPE_CHECKING:
     from triage.collectors.deadline import Deadline
     from triage.collectors.surroundings import Surroundings
 
-__all__ = ["Dumps", "oldest", "wait_until_written"]
-
 # The service takes no larger dump.
-MAX_DUMP_BYTES = 64 << 20
+_MAX_DUMP_BYTES = 64 << 20
 # The newer name first, as PyTorch has it.
-PREFIX_VARIABLES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
-NAMES = ("comm_lib_trace_rank_*", "nccl_trace_rank_*")
+_PREFIX_VARIABLES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+_NAMES = ("comm_lib_trace_rank_*", "nccl_trace_rank_*")
 # Without the start of the job: a dump that lay there for longer is not of this job.
-USUAL_AGE_S = 86_400.0
+_USUAL_AGE_S = 86_400.0
 # The clock of a file server is not ours.
-CLOCK_MARGIN_S = 120.0
+_CLOCK_MARGIN_S = 120.0
 
-LOOK_EVERY_S = 0.5
+_LOOK_EVERY_S = 0.5
 # A rank writes its dump within a second or two once it has begun.
-QUIET_S = 3.0
+_QUIET_S = 3.0
 
 
 class Dumps:
@@ -47,7 +45,7 @@ class Dumps:
         """Each dump as ``fr/NAME``, whole or not at all."""
         since = oldest(context, asked=bool(context.options.fr))
         literals = context.options.literals
-        for match in search(patterns(context), context.deadline, since=since, literals=literals):
+        for match in search(_patterns(context), context.deadline, since=since, literals=literals):
             if isinstance(match, Skipped):
                 yield match
                 continue
@@ -56,7 +54,7 @@ class Dumps:
                 kind=DUMP,
                 member=f"fr/{name}",
                 path=match.path,
-                max_bytes=MAX_DUMP_BYTES,
+                max_bytes=_MAX_DUMP_BYTES,
                 tail=False,
                 owner=context.surroundings.owner,
                 named=False,
@@ -65,7 +63,7 @@ class Dumps:
             )
 
 
-def patterns(context: SearchContext) -> tuple[str, ...]:
+def _patterns(context: SearchContext) -> tuple[str, ...]:
     """The patterns to look for: those of ``--fr``, else where PyTorch writes."""
     if context.options.fr:
         return context.options.fr
@@ -77,15 +75,15 @@ def usual_patterns(surroundings: Surroundings) -> tuple[str, ...]:
     environment = surroundings.environment
     paths = [
         f"{glob.escape(environment[variable])}*"
-        for variable in PREFIX_VARIABLES
+        for variable in _PREFIX_VARIABLES
         if environment.get(variable)
     ]
     folders = [os.path.join(home, ".cache") for home in surroundings.homes]
     if environment.get("XDG_CACHE_HOME"):
         folders.insert(0, environment["XDG_CACHE_HOME"])
     for folder in folders:
-        paths.extend(os.path.join(glob.escape(folder), "torch", name) for name in NAMES)
-    paths.extend(f"/tmp/{name}" for name in reversed(NAMES))
+        paths.extend(os.path.join(glob.escape(folder), "torch", name) for name in _NAMES)
+    paths.extend(f"/tmp/{name}" for name in reversed(_NAMES))
     return tuple(dict.fromkeys(paths))
 
 
@@ -96,8 +94,8 @@ def oldest(context: SearchContext, *, asked: bool) -> float | None:
     the start of the job is known.
     """
     if context.since is not None:
-        return context.since - CLOCK_MARGIN_S
-    return None if asked else time.time() - USUAL_AGE_S
+        return context.since - _CLOCK_MARGIN_S
+    return None if asked else time.time() - _USUAL_AGE_S
 
 
 def wait_until_written(context: SearchContext, deadline: Deadline) -> None:
@@ -112,12 +110,12 @@ def wait_until_written(context: SearchContext, deadline: Deadline) -> None:
         now = {
             match.path: (match.status.st_size, match.status.st_mtime)
             for match in search(
-                patterns(context), deadline, since=since, literals=context.options.literals
+                _patterns(context), deadline, since=since, literals=context.options.literals
             )
             if isinstance(match, Match)
         }
         if now != last:
             last, quiet_since = now, time.monotonic()
-        elif now and time.monotonic() - quiet_since >= QUIET_S:
+        elif now and time.monotonic() - quiet_since >= _QUIET_S:
             return
-        time.sleep(min(LOOK_EVERY_S, deadline.left_s()))
+        time.sleep(min(_LOOK_EVERY_S, deadline.left_s()))

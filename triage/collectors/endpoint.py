@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
     from triage.collectors.spool import Label
 
-__all__ = ["Endpoint", "endpoint_of", "path_of", "wanted_path"]
-
 
 # What a request says beside the job; each is a field of the label.
-ASKED = ("node", "cluster", "attempt", "incident")
+_ASKED = ("node", "cluster", "attempt", "incident")
 
 
 class Endpoint(NamedTuple):
@@ -78,7 +76,7 @@ def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False)
 
 def path_of(prefix: str, label: Label) -> str:
     """The path and query of a bundle; names are quoted, ``/`` in them too."""
-    asked = {key: value for key in ASKED if (value := getattr(label, key))}
+    asked = {key: value for key in _ASKED if (value := getattr(label, key))}
     return _path(prefix, label.job_id, "bundle", asked)
 
 

@@ -23,20 +23,10 @@ if TYPE_CHECKING:
     from triage.collectors.artifact import Artifact
     from triage.collectors.deadline import Deadline
 
-__all__ = [
-    "Match",
-    "literals_of",
-    "node_folder",
-    "open_artifact",
-    "open_regular",
-    "safe_name",
-    "search",
-]
-
 # More matches than one node has ranks and logs: a pattern that is too wide.
 MAX_MATCHES = 10_000
-MAX_PARTS = 4
-MAX_NAME = 200
+_MAX_PARTS = 4
+_MAX_NAME = 200
 
 # A wildcard, or one that is escaped as glob.escape does: "[*]".
 _MAGIC = re.compile(r"\[[*?\[]\]|([*?\[])")
@@ -65,8 +55,8 @@ def search(
     """
     seen: set[tuple[int, int]] = set()
     for pattern in patterns:
-        fixed = _fixed_folder(pattern[: place_of(pattern, literals)])
-        filled = fill(pattern, literals)
+        fixed = _fixed_folder(pattern[: _place_of(pattern, literals)])
+        filled = _fill(pattern, literals)
         paths = sorted(islice(glob.iglob(filled, recursive=True), MAX_MATCHES + 1))
         if len(paths) > MAX_MATCHES:
             yield Skipped(pattern, f"fits more than {MAX_MATCHES:,} files; the rest is left")
@@ -159,7 +149,7 @@ def safe_name(path: str) -> str:
     long name the end is kept, where the rank stands.
     """
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
-    return "/".join(_safe_part(part) for part in parts[-MAX_PARTS:]) or "unnamed"
+    return "/".join(_safe_part(part) for part in parts[-_MAX_PARTS:]) or "unnamed"
 
 
 def node_folder(node: str) -> str:
@@ -173,8 +163,8 @@ def _safe_part(part: str) -> str:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         text = "".join(chr(byte) if byte < 128 else f"%{byte:02X}" for byte in raw)
-    while len(text.encode("utf-8")) > MAX_NAME:
-        text = text[max(1, (len(text.encode("utf-8")) - MAX_NAME) // 4) :]
+    while len(text.encode("utf-8")) > _MAX_NAME:
+        text = text[max(1, (len(text.encode("utf-8")) - _MAX_NAME) // 4) :]
     return text
 
 
@@ -223,14 +213,14 @@ def literals_of(arguments: Sequence[str], patterns: Sequence[str]) -> dict[str, 
     return literals
 
 
-def fill(pattern: str, literals: Mapping[str, str]) -> str:
+def _fill(pattern: str, literals: Mapping[str, str]) -> str:
     """``pattern`` with each ``{NAME}`` as its literal text; others stay as they are."""
     return _PLACE.sub(
         lambda match: glob.escape(literals[match[1]]) if match[1] in literals else match[0], pattern
     )
 
 
-def place_of(pattern: str, literals: Mapping[str, str]) -> int:
+def _place_of(pattern: str, literals: Mapping[str, str]) -> int:
     """Where the first literal of ``pattern`` stands; its length where there is none."""
     places = (match.start() for match in _PLACE.finditer(pattern) if match[1] in literals)
     return next(places, len(pattern))

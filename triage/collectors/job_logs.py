@@ -14,10 +14,8 @@ from triage.collectors.shares import is_shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["JobLogs"]
-
 # Paths that schedulers and launchers hand on, each to one file.
-FILE_VARIABLES = ("SLURM_JOB_STDOUT", "SLURM_JOB_STDERR", "TORCHELASTIC_ERROR_FILE")
+_FILE_VARIABLES = ("SLURM_JOB_STDOUT", "SLURM_JOB_STDERR", "TORCHELASTIC_ERROR_FILE")
 
 
 class JobLogs:
@@ -33,7 +31,7 @@ class JobLogs:
         since = oldest(context, asked=bool(context.options.logs))
         folder = node_folder(context.surroundings.node)
         literals = context.options.literals
-        for match in search(patterns(context), context.deadline, since=since, literals=literals):
+        for match in search(_patterns(context), context.deadline, since=since, literals=literals):
             if isinstance(match, Skipped):
                 yield match
                 continue
@@ -52,14 +50,14 @@ class JobLogs:
             )
 
 
-def patterns(context: SearchContext) -> tuple[str, ...]:
+def _patterns(context: SearchContext) -> tuple[str, ...]:
     """The patterns to look for: those of ``--logs``, else what the environment names."""
     if context.options.logs:
         return context.options.logs
     environment = context.surroundings.environment
     paths = [
         glob.escape(environment[variable])
-        for variable in FILE_VARIABLES
+        for variable in _FILE_VARIABLES
         if environment.get(variable)
     ]
     folder = environment.get("SLURM_JOB_WORK_DIR")

@@ -18,14 +18,12 @@ from triage.collectors.files import node_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["KernelLog"]
-
-FILES = ("/var/log/kern.log", "/var/log/messages")
+_FILES = ("/var/log/kern.log", "/var/log/messages")
 # A journal of many gigabytes is read from its end, and yet may take this long.
 COMMAND_S = 15.0
-USUAL_AGE_S = 86_400.0
+_USUAL_AGE_S = 86_400.0
 # Errors of the hardware shortly before the job began may explain why it failed.
-BEFORE_S = 3_600.0
+_BEFORE_S = 3_600.0
 
 
 class KernelLog:
@@ -38,27 +36,27 @@ class KernelLog:
         if context.options.no_kernel_log:
             return
         if context.options.kernel_log is not None:
-            yield artifact(context, context.options.kernel_log, named=True)
+            yield _artifact(context, context.options.kernel_log, named=True)
             return
-        for argv in commands(context):
-            path, skipped = printed(argv, context)
+        for argv in _commands(context):
+            path, skipped = _printed(argv, context)
             if skipped is not None:
                 yield skipped
             if path:
-                yield artifact(context, path, named=False)
+                yield _artifact(context, path, named=False)
                 return
-        for path in FILES:
+        for path in _FILES:
             if os.access(path, os.R_OK):
-                yield artifact(context, path, named=True)
+                yield _artifact(context, path, named=True)
                 return
         yield Skipped("kernel log", "neither journalctl, dmesg nor /var/log/kern.log gives one")
 
 
-def commands(context: SearchContext) -> Iterator[tuple[str, ...]]:
+def _commands(context: SearchContext) -> Iterator[tuple[str, ...]]:
     """Commands that print the kernel log, the best first; only those that are there."""
     search = context.surroundings.environment.get("PATH", "")
     since = context.since
-    start = int(time.time() - USUAL_AGE_S if since is None else since - BEFORE_S)
+    start = int(time.time() - _USUAL_AGE_S if since is None else since - _BEFORE_S)
     journal, ring = program("journalctl", search), program("dmesg", search)
     if journal:
         # Not -k, which means this boot alone: a node that fell over has booted since.
@@ -69,7 +67,7 @@ def commands(context: SearchContext) -> Iterator[tuple[str, ...]]:
         yield (ring,)
 
 
-def printed(argv: tuple[str, ...], context: SearchContext) -> tuple[str, Skipped | None]:
+def _printed(argv: tuple[str, ...], context: SearchContext) -> tuple[str, Skipped | None]:
     """The scratch file with the output of ``argv``, empty where there is none; and what failed."""
     deadline = context.deadline.part(min(1.0, COMMAND_S / max(context.deadline.left_s(), 0.001)))
     handle, path = tempfile.mkstemp(dir=context.scratch, prefix="kernel-")
@@ -79,7 +77,7 @@ def printed(argv: tuple[str, ...], context: SearchContext) -> tuple[str, Skipped
     return path if got.size_bytes else "", skipped
 
 
-def artifact(context: SearchContext, path: str, *, named: bool) -> Artifact:
+def _artifact(context: SearchContext, path: str, *, named: bool) -> Artifact:
     """``path`` as this node's kernel log; never shared, and of any owner."""
     return Artifact(
         kind=KERNEL_LOG,

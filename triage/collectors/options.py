@@ -11,20 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "NO_LITERALS",
-    "OPTIONS",
-    "SHARED",
-    "Misuse",
-    "Option",
-    "Options",
-    "bytes_of",
-    "seconds_of",
-]
-
-MIB = 1 << 20
-GIB = 1 << 30
-DAY_S = 86_400
+_MIB = 1 << 20
+_GIB = 1 << 30
+_DAY_S = 86_400
 
 # How files are treated that lie on a file system which every node of the job sees:
 # auto: the job's first node sends them, every node where the list of nodes is unknown;
@@ -40,7 +29,7 @@ _DATE = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.\d+)?(?:([Zz])|([+-])(\d{2}):(\d{2}))?",
     re.ASCII,
 )
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": _DAY_S}
 
 
 class Misuse(Exception):
@@ -125,11 +114,11 @@ class Options(NamedTuple):
     only_with_dumps: bool = False
     wait_for_dumps_s: float = 0.0
     deadline_s: float = 60.0
-    max_bytes: int = GIB
-    max_log_bytes: int = 64 * MIB
+    max_bytes: int = _GIB
+    max_log_bytes: int = 64 * _MIB
     spool: str | None = None
-    spool_max_bytes: int = 4 * GIB
-    spool_max_age_s: float = 14.0 * DAY_S
+    spool_max_bytes: int = 4 * _GIB
+    spool_max_age_s: float = 14.0 * _DAY_S
     flush_spool: bool = False
     dry_run: bool = False
     strict: bool = False

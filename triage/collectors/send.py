@@ -28,23 +28,18 @@ if TYPE_CHECKING:
     from triage.collectors.endpoint import Endpoint
     from triage.collectors.spool import Entry
 
-__all__ = [
-    "ACCEPTED", "AGAIN", "MAX_ANSWER", "MEND", "REFUSED", "TRY_LATER", "Answer", "attempt",
-    "common_headers", "connected", "retry_after_s",
-]  # fmt: skip
-
 ACCEPTED = "accepted"  # the service has it
 AGAIN = "again"  # the same request may succeed later
 MEND = "mend"  # it may succeed once a person has mended the token or the address
 REFUSED = "refused"  # it never succeeds
 
-CHUNK = 1 << 18
+_CHUNK = 1 << 18
 MAX_ANSWER = 1 << 20
-CONNECT_S = 10.0
+_CONNECT_S = 10.0
 # The longest wait for a turn, while all nodes of a large job send.
-QUIET_S = 120.0
+_QUIET_S = 120.0
 TRY_LATER = frozenset({408, 425, 429})
-TO_BE_MENDED = frozenset({401, 403})
+_TO_BE_MENDED = frozenset({401, 403})
 
 
 class Answer(NamedTuple):
@@ -81,11 +76,11 @@ def attempt(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) 
 @contextmanager
 def connected(endpoint: Endpoint, deadline: Deadline) -> Iterator[http.client.HTTPConnection]:
     """An open connection, which is cut at the deadline. Raises OSError."""
-    connection = endpoint.connect(min(CONNECT_S, deadline.left_s()))
+    connection = endpoint.connect(min(_CONNECT_S, deadline.left_s()))
     cutter: threading.Timer | None = None
     try:
         connection.connect()
-        connection.sock.settimeout(max(0.05, min(QUIET_S, deadline.left_s())))
+        connection.sock.settimeout(max(0.05, min(_QUIET_S, deadline.left_s())))
         cutter = threading.Timer(deadline.left_s(), _cut, [connection.sock])
         cutter.daemon = True
         cutter.start()
@@ -126,7 +121,7 @@ def _post(
         # A refusal comes before the body is read. Under TLS a ticket looks the same.
         if endpoint.tls is None and select.select([connection.sock], [], [], 0)[0]:
             return False
-        part = entry.file.read(min(CHUNK, left))
+        part = entry.file.read(min(_CHUNK, left))
         if not part:
             raise OSError("the spooled bundle is shorter than it was")
         try:
@@ -162,7 +157,7 @@ def _read(connection: http.client.HTTPConnection, whole: bool) -> Answer:
     if 300 <= status < 400:
         where = one_line(response.getheader("Location") or "elsewhere")
         return Answer(MEND, f"{status}: the service is at {where}; give that as --url")
-    return Answer(MEND if status in TO_BE_MENDED else REFUSED, text)
+    return Answer(MEND if status in _TO_BE_MENDED else REFUSED, text)
 
 
 def retry_after_s(text: str | None) -> float | None:

@@ -12,8 +12,6 @@ import re
 from triage.collectors.artifact import Artifact, SearchContext
 from triage.collectors.surroundings import on_network
 
-__all__ = ["is_shared", "why_left"]
-
 
 def is_shared(path: str, context: SearchContext) -> bool:
     """Whether ``path`` lies where all nodes see it and does not bear this node's name."""

@@ -24,16 +24,14 @@ from triage.collectors.options import Misuse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["SCRATCH", "Draft", "Entry", "Label", "Spool", "default_folder"]
-
-FORMAT = "triage.spool/1"
-SUFFIX = ".bundle"
+_FORMAT = "triage.spool/1"
+_SUFFIX = ".bundle"
 # A bundle that is being written, and a folder for copies; a kill leaves them behind.
-PARTIAL, SCRATCH = ".partial-", ".scratch-"
-MAX_LABEL = 4096
+_PARTIAL, SCRATCH = ".partial-", ".scratch-"
+_MAX_LABEL = 4096
 # A partial file that old belongs to no process that still runs: deadlines are minutes.
-STALE_S = 86_400.0
-SYSTEM_FOLDER = "/var/spool/triage"
+_STALE_S = 86_400.0
+_SYSTEM_FOLDER = "/var/spool/triage"
 
 
 class Label(NamedTuple):
@@ -48,7 +46,7 @@ class Label(NamedTuple):
 
     def line(self) -> bytes:
         """The first line of the file."""
-        return json.dumps({"format": FORMAT, **self._asdict()}).encode("ascii") + b"\n"
+        return json.dumps({"format": _FORMAT, **self._asdict()}).encode("ascii") + b"\n"
 
 
 class Draft(NamedTuple):
@@ -91,7 +89,7 @@ class Spool:
     def _holds_bundles(self) -> bool:
         """Whether nothing else is in it: a shared folder is not closed to those who share it."""
         return all(
-            name == "refused" or name.endswith(SUFFIX) or name.startswith((PARTIAL, SCRATCH))
+            name == "refused" or name.endswith(_SUFFIX) or name.startswith((_PARTIAL, SCRATCH))
             for name in os.listdir(self.root)
         )
 
@@ -106,9 +104,9 @@ class Spool:
 
         When the block raises, nothing is. Raises OSError when the disk refuses.
         """
-        name = f"{time.time_ns() // 1_000_000:015d}-{secrets.token_hex(4)}{SUFFIX}"
+        name = f"{time.time_ns() // 1_000_000:015d}-{secrets.token_hex(4)}{_SUFFIX}"
         path = os.path.join(self.root, name)
-        handle, partial = tempfile.mkstemp(dir=self.root, prefix=PARTIAL)
+        handle, partial = tempfile.mkstemp(dir=self.root, prefix=_PARTIAL)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(label.line())
@@ -125,7 +123,7 @@ class Spool:
     def pending(self) -> list[str]:
         """Paths of the bundles that wait, the oldest first."""
         with os.scandir(self.root) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.endswith(SUFFIX))
+            names = sorted(entry.name for entry in entries if entry.name.endswith(_SUFFIX))
         return [os.path.join(self.root, name) for name in names]
 
     @contextmanager
@@ -150,7 +148,7 @@ class Spool:
             if (status.st_dev, status.st_ino) != (there.st_dev, there.st_ino):
                 yield None
                 return
-            label = _label(file.readline(MAX_LABEL))
+            label = _label(file.readline(_MAX_LABEL))
             if label is None:
                 self.refuse(path)
                 yield None
@@ -181,7 +179,7 @@ class Spool:
         for turn, folder in enumerate((self.refused, self.root)):
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
-                    if entry.name.endswith(SUFFIX):
+                    if entry.name.endswith(_SUFFIX):
                         with suppress(OSError):
                             bundles.append((turn, entry.path, entry.stat(follow_symlinks=False)))
         # Within a folder the name begins with the time.
@@ -201,10 +199,10 @@ class Spool:
     def _drop_stale(self, now: float) -> None:
         with suppress(OSError), os.scandir(self.root) as entries:
             for entry in entries:
-                if not entry.name.startswith((PARTIAL, SCRATCH)):
+                if not entry.name.startswith((_PARTIAL, SCRATCH)):
                     continue
                 with suppress(OSError):
-                    if now - entry.stat(follow_symlinks=False).st_mtime <= STALE_S:
+                    if now - entry.stat(follow_symlinks=False).st_mtime <= _STALE_S:
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         shutil.rmtree(entry.path, ignore_errors=True)
@@ -223,9 +221,9 @@ class Spool:
 def default_folder(environment: Mapping[str, str]) -> str:
     """``/var/spool/triage`` where this user may write it, else below the user's state folder."""
     if os.geteuid() == 0:
-        return SYSTEM_FOLDER
-    if os.path.isdir(SYSTEM_FOLDER) and os.stat(SYSTEM_FOLDER).st_uid == os.geteuid():
-        return SYSTEM_FOLDER
+        return _SYSTEM_FOLDER
+    if os.path.isdir(_SYSTEM_FOLDER) and os.stat(_SYSTEM_FOLDER).st_uid == os.geteuid():
+        return _SYSTEM_FOLDER
     state = environment.get("XDG_STATE_HOME")
     if not state or not os.path.isabs(state):
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -237,7 +235,7 @@ def _label(line: bytes) -> Label | None:
         data = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+    if not isinstance(data, dict) or data.pop("format", None) != _FORMAT:
         return None
     values = [data.get(name, "") for name in Label._fields]
     if not all(isinstance(value, str) for value in values) or not values[0]:

@@ -17,17 +17,15 @@ from triage.collectors.options import Misuse, Options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NETWORK_FILE_SYSTEMS", "Surroundings", "on_network", "surroundings"]
-
-CLUSTER = ("TRIAGE_CLUSTER", "SLURM_CLUSTER_NAME")
+_CLUSTER = ("TRIAGE_CLUSTER", "SLURM_CLUSTER_NAME")
 # Slurm, by the names of the node's and of the controller's scripts; the launcher of PyTorch.
-ATTEMPT = (
+_ATTEMPT = (
     "TRIAGE_ATTEMPT",
     "SLURM_RESTART_COUNT",
     "SLURM_JOB_RESTART_COUNT",
     "TORCHELASTIC_RESTART_COUNT",
 )
-MOUNTS = "/proc/self/mountinfo"
+_MOUNTS = "/proc/self/mountinfo"
 # Not 9p and virtiofs: they are how a virtual machine sees its own node's disk.
 NETWORK_FILE_SYSTEMS = frozenset({
     "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs",
@@ -78,8 +76,8 @@ def surroundings(options: Options, environment: Mapping[str, str]) -> Surroundin
     return Surroundings(
         job_id=job_id,
         node=node,
-        cluster=_named("--cluster", options.cluster, environment, CLUSTER),
-        attempt=_named("--attempt", options.attempt, environment, ATTEMPT),
+        cluster=_named("--cluster", options.cluster, environment, _CLUSTER),
+        attempt=_named("--attempt", options.attempt, environment, _ATTEMPT),
         homes=_homes(environment, user),
         owner=user if os.geteuid() == 0 else None,
         started_at=_number(environment.get("SLURM_JOB_START_TIME")),
@@ -94,7 +92,7 @@ def first_of(nodes: str) -> str:
     return nodes if match is None else "".join(part or "" for part in match.groups())
 
 
-def on_network(path: str, mounts: str = MOUNTS) -> str:
+def on_network(path: str, mounts: str = _MOUNTS) -> str:
     """The type of the network file system that ``path`` lies on, else an empty text.
 
     ``mounts`` is a table in the form of ``/proc/self/mountinfo``; without one nothing is

@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from triage.collectors.deadline import Deadline
     from triage.collectors.endpoint import Endpoint
 
-__all__ = ["Wanted", "WantedOfNode", "ask"]
-
-KINDS = {"flight_recorder": DUMP, "kernel_log": KERNEL_LOG, "job_log": JOB_LOG}
-MOST_FILES = 64
+_KINDS = {"flight_recorder": DUMP, "kernel_log": KERNEL_LOG, "job_log": JOB_LOG}
+_MOST_FILES = 64
 # A service that is away for a moment; one that knows no such question says 404, or 501.
-AWAY = TRY_LATER | {500, 502, 503, 504}
+_AWAY = TRY_LATER | {500, 502, 503, 504}
 # Where the service does not say when to ask again, and the shortest pause that it can ask for.
-LATER_S, SOONEST_S = 10.0, 1.0
+_LATER_S, _SOONEST_S = 10.0, 1.0
 # As the service reads the rank of a dump: trace_rank_3, trace_rank_3.json.gz.
 _RANK = re.compile(r"([0-9]{1,7})(?:\.[A-Za-z]+)*$", re.ASCII)
 
@@ -66,7 +64,7 @@ class WantedOfNode(NamedTuple):
     again_s: float | None
 
 
-NOTHING = WantedOfNode((), None)
+_NOTHING = WantedOfNode((), None)
 
 
 def ask(
@@ -80,34 +78,34 @@ def ask(
             response = connection.getresponse()
             body = response.read(MAX_ANSWER)
     except (OSError, http.client.HTTPException):
-        return WantedOfNode((), LATER_S)
-    if response.status in AWAY:
+        return WantedOfNode((), _LATER_S)
+    if response.status in _AWAY:
         wait_s = retry_after_s(response.getheader("Retry-After"))
-        return WantedOfNode((), LATER_S if wait_s is None else max(SOONEST_S, wait_s))
+        return WantedOfNode((), _LATER_S if wait_s is None else max(_SOONEST_S, wait_s))
     if response.status != 200:
-        return NOTHING
+        return _NOTHING
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        return NOTHING
-    return _read(answer) if isinstance(answer, dict) else NOTHING
+        return _NOTHING
+    return _read(answer) if isinstance(answer, dict) else _NOTHING
 
 
 def _read(answer: dict[str, object]) -> WantedOfNode:
     rows, again_s = answer.get("wanted"), answer.get("again_s")
     files = [
         one
-        for row in (rows if isinstance(rows, list) else [])[:MOST_FILES]
+        for row in (rows if isinstance(rows, list) else [])[:_MOST_FILES]
         if isinstance(row, dict) and (one := _file(row)) is not None
     ]
     if isinstance(again_s, bool) or not isinstance(again_s, (int, float)) or not again_s >= 0:
         return WantedOfNode(tuple(files), None)
-    return WantedOfNode(tuple(files), max(SOONEST_S, min(float(again_s), 3600.0)))
+    return WantedOfNode(tuple(files), max(_SOONEST_S, min(float(again_s), 3600.0)))
 
 
 def _file(row: dict[str, object]) -> Wanted | None:
     kind, rank, name = row.get("kind"), row.get("rank"), row.get("filename")
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         return None
     known = rank if isinstance(rank, int) and not isinstance(rank, bool) else None
-    return Wanted(KINDS[kind], known, name.rpartition("/")[2] if isinstance(name, str) else "")
+    return Wanted(_KINDS[kind], known, name.rpartition("/")[2] if isinstance(name, str) else "")

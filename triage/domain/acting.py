@@ -3,8 +3,6 @@
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["ACTIVE", "ASKED_FOR", "ENDED", "ActMode", "ActionState", "Verb"]
-
 
 class Verb(StrEnum):
     """What can be done to a node."""

@@ -19,17 +19,15 @@ from triage.domain.exact_json import Json, from_exact_json, to_exact_json
 from triage.domain.report import Answer
 from triage.errors import Corrupt
 
-__all__ = ["MEDIA_TYPE", "answer_from_bytes", "answer_to_bytes", "reader_of"]
-
 MEDIA_TYPE: Final = "application/vnd.nccl-triage.answer"
 """Of these bytes over HTTP."""
 MAGIC: Final = b"TRA\x01"
 # An answer of 16,384 ranks has 3 MB.
-MAX_BYTES: Final = 256 << 20
+_MAX_BYTES: Final = 256 << 20
 # What only pictures need; at 16,384 ranks, three quarters of the time that reading takes.
-PICTURED: Final = frozenset({"ranks", "waits"})
-Hint = Any  # a type, or what typing makes of types
-Read = Callable[[Json], Any]
+_PICTURED: Final = frozenset({"ranks", "waits"})
+_Hint = Any  # a type, or what typing makes of types
+_Read = Callable[[Json], Any]
 
 
 def answer_to_bytes(answer: Answer) -> bytes:
@@ -46,37 +44,37 @@ def answer_from_bytes(data: bytes, *, pictures: bool = True) -> Answer:
     if data[:4] != MAGIC:
         raise Corrupt("not a stored answer of a known version")
     try:
-        if zstandard.frame_content_size(data[4:]) > MAX_BYTES:
+        if zstandard.frame_content_size(data[4:]) > _MAX_BYTES:
             raise Corrupt("a stored answer is larger than any that is written")
-        plain = zstandard.ZstdDecompressor().decompress(data[4:], max_output_size=MAX_BYTES)
+        plain = zstandard.ZstdDecompressor().decompress(data[4:], max_output_size=_MAX_BYTES)
     except zstandard.ZstdError as error:
         raise Corrupt(f"a stored answer cannot be unpacked: {error}") from error
     fields_by_name = from_exact_json(plain)
     if not pictures and isinstance(fields_by_name, dict):
-        fields_by_name = {k: v for k, v in fields_by_name.items() if k not in PICTURED}
+        fields_by_name = {k: v for k, v in fields_by_name.items() if k not in _PICTURED}
     answer: Answer = reader_of(Answer)(fields_by_name)
     return answer
 
 
 @cache
-def reader_of(wanted: Hint) -> Read:
+def reader_of(wanted: _Hint) -> _Read:
     """What makes a value of a type out of its JSON."""
-    origin: Hint = get_origin(wanted)
+    origin: _Hint = get_origin(wanted)
     if origin in (Union, types.UnionType):
         inner = reader_of(next(one for one in get_args(wanted) if one is not types.NoneType))
         return lambda value: None if value is None else inner(value)
     if origin is tuple:
-        return tuple_of(reader_of(get_args(wanted)[0]))
+        return _tuple_of(reader_of(get_args(wanted)[0]))
     if isinstance(wanted, type) and issubclass(wanted, StrEnum):
-        return choice_of(wanted)
+        return _choice_of(wanted)
     if wanted is datetime:
-        return time_of
+        return _time_of
     if hasattr(wanted, "__dataclass_fields__"):
-        return dataclass_of(wanted)
-    return plain_of(wanted)
+        return _dataclass_of(wanted)
+    return _plain_of(wanted)
 
 
-def tuple_of(inner: Read) -> Read:
+def _tuple_of(inner: _Read) -> _Read:
     def read(value: Json) -> Json:
         if not isinstance(value, list):
             raise Corrupt("a stored answer holds no list where one belongs")
@@ -85,7 +83,7 @@ def tuple_of(inner: Read) -> Read:
     return read
 
 
-def choice_of(wanted: type[StrEnum]) -> Read:
+def _choice_of(wanted: type[StrEnum]) -> _Read:
     names = {str(one): one for one in wanted}
 
     def read(value: Json) -> Json:
@@ -97,14 +95,14 @@ def choice_of(wanted: type[StrEnum]) -> Read:
     return read
 
 
-def time_of(value: Json) -> datetime:
+def _time_of(value: Json) -> datetime:
     try:
         return datetime.fromisoformat(value)
     except (TypeError, ValueError) as error:
         raise Corrupt(f"a stored answer holds a time that is none: {error}") from error
 
 
-def plain_of(wanted: type) -> Read:
+def _plain_of(wanted: type) -> _Read:
     allowed = (int, float) if wanted is float else (wanted,)
 
     def read(value: Json) -> Json:
@@ -115,7 +113,7 @@ def plain_of(wanted: type) -> Read:
     return read
 
 
-def dataclass_of(wanted: Hint) -> Read:
+def _dataclass_of(wanted: _Hint) -> _Read:
     hints = get_type_hints(wanted)
     readers = {one.name: reader_of(hints[one.name]) for one in fields(wanted)}
     needed = {

@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-__all__ = ["Body"]
-
 
 class Body(Protocol):
     """Bytes to be read once."""

@@ -8,12 +8,10 @@ from typing import Final
 
 from triage.errors import NotAllowed, NotFound
 
-__all__ = ["MAX_PATTERN", "NODE_PATTERN", "Caller"]
-
 MAX_PATTERN: Final = 256
 # gpu-*, gpu-0[0-4]?, n17.a.example: a glob over plain host names.
 NODE_PATTERN: Final = re.compile(rf"[A-Za-z0-9._*?!\[\]-]{{1,{MAX_PATTERN}}}", re.ASCII)
-GLOB: Final = frozenset("*?[")
+_GLOB: Final = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Caller:
     def only_node(self) -> str | None:
         """The node that it is bound to; None where it is bound to several, or to none."""
         pattern = self.node_pattern
-        return None if pattern is None or GLOB.intersection(pattern) else pattern
+        return None if pattern is None or _GLOB.intersection(pattern) else pattern
 
     def check(
         self,
@@ -61,22 +59,22 @@ class Caller:
         Raises :class:`NotAllowed`, which says which bound is in the way and what to do.
         """
         if self.cluster is not None and (cluster or self.cluster) != self.cluster:
-            raise outside("cluster", self.cluster, f"this is of the cluster {cluster!r}")
+            raise _outside("cluster", self.cluster, f"this is of the cluster {cluster!r}")
         if self.job_id is not None and job_id != self.job_id:
             of = "no one job" if job_id is None else f"the job {job_id!r}"
-            raise outside("job", self.job_id, f"this is of {of}")
+            raise _outside("job", self.job_id, f"this is of {of}")
         if self.node_pattern is not None:
             self._check_nodes(self.node_pattern, nodes)
         return cluster or self.cluster
 
     def _check_nodes(self, pattern: str, nodes: Iterable[str | None] | None) -> None:
         if nodes is None:
-            raise outside("nodes", pattern, "this says something of whole jobs")
+            raise _outside("nodes", pattern, "this says something of whole jobs")
         for node in nodes:
             if node is None:
-                raise outside("nodes", pattern, "this does not say which node it is of")
+                raise _outside("nodes", pattern, "this does not say which node it is of")
             if not fnmatchcase(node, pattern):
-                raise outside("nodes", pattern, f"this is of the node {node!r}")
+                raise _outside("nodes", pattern, f"this is of the node {node!r}")
 
     def sees(self, cluster: str | None) -> bool:
         """Whether it may know of what is of this cluster; None is of no cluster."""
@@ -100,10 +98,10 @@ class Caller:
         """
         if self.cluster is not None and not self.sees(cluster):
             of = f"the cluster {cluster!r}" if cluster else "no cluster"
-            raise outside("cluster", self.cluster, f"this is of {of}")
+            raise _outside("cluster", self.cluster, f"this is of {of}")
 
 
-def outside(what: str, bound: str, this: str) -> NotAllowed:
+def _outside(what: str, bound: str, this: str) -> NotAllowed:
     return NotAllowed(
         f"the token is bound to the {what} {bound!r}, and {this}",
         hint="use a token that reaches it: `triage token create` has --cluster, --node-pattern"

@@ -6,20 +6,6 @@ The rows are those of the interruption table of the Llama 3 405B training run
 
 from enum import StrEnum
 
-__all__ = [
-    "ANY_CAUSE",
-    "GPU_CHIP",
-    "GPU_PARTS",
-    "HARDWARE",
-    "LLAMA3_ROW",
-    "OF_THE_NODE",
-    "SOFTWARE",
-    "Action",
-    "Category",
-    "Role",
-    "VerdictKind",
-]
-
 
 class Category(StrEnum):
     """A root cause, as precise as the evidence allows."""

@@ -1,7 +1,5 @@
 """Counts: a number and its noun."""
 
-__all__ = ["count"]
-
 
 def count(number: float, noun: str, many: str = "") -> str:
     """``1 rank``, ``16,384 ranks``; ``many`` is a plural that does not end in a mere s."""

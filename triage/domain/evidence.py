@@ -15,33 +15,6 @@ from typing import Any, Final, TypedDict
 from triage.domain.category import HARDWARE, Category
 from triage.domain.wire import Time, iso_utc
 
-__all__ = [
-    "ACTOR",
-    "BY_FILE",
-    "BY_RANK",
-    "HOST",
-    "HOST_AMONG_SEVERAL",
-    "KERNEL_KINDS",
-    "LABELS",
-    "LASTING",
-    "LAST_LINE",
-    "NO_STAMP",
-    "OF_A_PROGRAM",
-    "OWN_ACTION",
-    "OWN_FAMILY",
-    "OWN_RANK",
-    "SILENCED",
-    "Blame",
-    "Clock",
-    "Evidence",
-    "EvidenceRole",
-    "EvidenceRow",
-    "Kind",
-    "RowOrigin",
-    "Stamp",
-    "Trait",
-]
-
 
 class Clock(StrEnum):
     """What the time of a line is counted on."""
@@ -184,8 +157,8 @@ class RowOrigin(StrEnum):
 
 
 # By the family of a signature; all other rows are lines of logs.
-MEASURED: Final = {"telemetry": RowOrigin.TELEMETRY, "check": RowOrigin.HEALTH_CHECK}
-MENDED: Final = frozenset({"corrected", "warn", "info"})
+_MEASURED: Final = {"telemetry": RowOrigin.TELEMETRY, "check": RowOrigin.HEALTH_CHECK}
+_MENDED: Final = frozenset({"corrected", "warn", "info"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +233,7 @@ class Evidence:
     @property
     def at(self) -> datetime | None:
         """``at_ns`` as an aware UTC time, None where it is unknown or absurd."""
-        return moment(self.at_ns)
+        return _moment(self.at_ns)
 
     @property
     def last_line(self) -> int | None:
@@ -282,14 +255,14 @@ class Evidence:
     def origin(self) -> RowOrigin:
         """What sort of file it was read from."""
         log = RowOrigin.KERNEL_LOG if self.kind in KERNEL_KINDS else RowOrigin.JOB_LOG
-        return MEASURED.get(self.family, log)
+        return _MEASURED.get(self.family, log)
 
     @property
     def is_mild(self) -> bool:
         """Whether a machine mended it, or only warns: it seldom stops a job."""
         if self.category is not None and self.category not in HARDWARE:
             return False
-        return self.fields.get("severity", "") in MENDED
+        return self.fields.get("severity", "") in _MENDED
 
     @property
     def is_generic(self) -> bool:
@@ -306,7 +279,7 @@ class Evidence:
         ``dataclasses.replace`` takes three times as long.
         """
         times = (at_ns, last_at_ns, error_ns)
-        values: tuple[Any, ...] = (*BEFORE_ITS_TIMES(self), *times, self.fields, self.traits)
+        values: tuple[Any, ...] = (*_BEFORE_ITS_TIMES(self), *times, self.fields, self.traits)
         return Evidence(*values)
 
     def to_row(self) -> dict[str, Any]:
@@ -327,7 +300,7 @@ class Evidence:
             "signature": self.signature,
             "text": self.text,
             "count": self.count,
-            "last_at": iso_utc(moment(self.last_at_ns)),
+            "last_at": iso_utc(_moment(self.last_at_ns)),
             "uptime_s": None if self.stamp.uptime_ns is None else self.stamp.uptime_ns / 1e9,
             "weak": self.weak,
             "blame": str(self.blame),
@@ -336,7 +309,7 @@ class Evidence:
 
 
 # In the order of the fields, up to the first time.
-BEFORE_ITS_TIMES: Final = attrgetter(*(column.name for column in fields(Evidence)[:-5]))
+_BEFORE_ITS_TIMES: Final = attrgetter(*(column.name for column in fields(Evidence)[:-5]))
 
 
 class EvidenceRow(TypedDict):
@@ -357,7 +330,7 @@ class EvidenceRow(TypedDict):
     text: str
 
 
-def moment(ns: int | None) -> datetime | None:
+def _moment(ns: int | None) -> datetime | None:
     """``ns`` since the epoch as an aware UTC time."""
     if ns is None:
         return None

@@ -12,13 +12,11 @@ import orjson
 
 from triage.errors import Corrupt
 
-__all__ = ["Json", "from_exact_json", "to_exact_json"]
-
 # What JSON holds; its reader finds out what it is.
 Json = Any
 
-FAST: Final = b"F"
-SLOW: Final = b"S"
+_FAST: Final = b"F"
+_SLOW: Final = b"S"
 
 
 def to_exact_json(value: object) -> bytes:
@@ -27,12 +25,12 @@ def to_exact_json(value: object) -> bytes:
     Times and dataclasses are written as :mod:`orjson` writes them. Raises TypeError for the rest.
     """
     try:
-        return FAST + orjson.dumps(value)
+        return _FAST + orjson.dumps(value)
     except TypeError:
-        return SLOW + json.dumps(value, default=orjson_like, allow_nan=False).encode("ascii")
+        return _SLOW + json.dumps(value, default=_orjson_like, allow_nan=False).encode("ascii")
 
 
-def orjson_like(value: object) -> object:
+def _orjson_like(value: object) -> object:
     """A dataclass by its fields; a time as text."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
@@ -46,9 +44,9 @@ def from_exact_json(data: bytes) -> Json:
     """The value again. Raises :class:`Corrupt` for bytes that no writer made."""
     first, rest = data[:1], data[1:]
     try:
-        if first == FAST:
+        if first == _FAST:
             return orjson.loads(rest)
-        if first == SLOW:
+        if first == _SLOW:
             return json.loads(rest)
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"stored JSON cannot be read: {error}") from error

@@ -13,18 +13,6 @@ from typing import Any, Final
 
 from triage.domain.caller import Caller
 
-__all__ = [
-    "IGNORED",
-    "FactsSource",
-    "FactsState",
-    "Statement",
-    "added",
-    "contradicted",
-    "merged",
-    "state_when_settled",
-    "still_conflicts",
-]
-
 
 class FactsSource(StrEnum):
     """What brought a statement."""
@@ -47,13 +35,13 @@ class FactsState(StrEnum):
 
 
 # What an answer rests on; the other keys of a job.json are kept and change nothing.
-DECISIVE: Final = frozenset({
+_DECISIVE: Final = frozenset({
     "job_id", "world_size", "gpus_per_node", "nodes", "rank_to_node", "gpu_bus_ids",
     "leaf_switch", "failed_at", "exit_code",
 })  # fmt: skip
 # Among the facts, the fields of a hook that could not be read: field -> why.
 IGNORED: Final = "triage.ignored"
-HOOKS: Final = frozenset({FactsSource.HOOK, FactsSource.ALERT, FactsSource.BEFORE})
+_HOOKS: Final = frozenset({FactsSource.HOOK, FactsSource.ALERT, FactsSource.BEFORE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +56,7 @@ class Statement:
 
 def added(facts: Mapping[str, Any], statement: Statement) -> dict[str, Any]:
     """The facts with one more statement; ``statement`` is the newest."""
-    if statement.state is FactsState.USED and statement.source in HOOKS:
+    if statement.state is FactsState.USED and statement.source in _HOOKS:
         return {**facts, **statement.facts}
     if statement.state in (FactsState.USED, FactsState.LATE):
         return {**statement.facts, **facts}
@@ -86,7 +74,7 @@ def merged(statements: Iterable[Statement]) -> dict[str, Any]:
 def contradicted(facts: Mapping[str, Any], statement: Statement) -> tuple[str, ...]:
     """The keys by which a statement would change what the answer of these facts rests on."""
     after = added(facts, replace(statement, state=FactsState.USED))
-    return tuple(sorted(key for key in DECISIVE if facts.get(key) != after.get(key)))
+    return tuple(sorted(key for key in _DECISIVE if facts.get(key) != after.get(key)))
 
 
 def state_when_settled(facts: Mapping[str, Any], statement: Statement) -> FactsState:

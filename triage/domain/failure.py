@@ -9,8 +9,6 @@ from triage.domain.caller import Caller
 from triage.domain.facts import FactsSource
 from triage.domain.wire import WireForm
 
-__all__ = ["Failure", "IgnoredField"]
-
 
 @dataclass(frozen=True, slots=True)
 class IgnoredField(WireForm):

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-__all__ = ["Candidate", "JobAttempt", "for_failure", "for_files"]
-
 # Whoever tells of a failure looks at a clock of its own, when it comes to it. A job that fails a
 # second time has started in between.
-SAME_WITHIN: Final = timedelta(minutes=1)
+_SAME_WITHIN: Final = timedelta(minutes=1)
 # What was uploaded longer ago than this, and never reported, is of another failure.
-ADOPTED_WITHIN: Final = timedelta(days=1)
+_ADOPTED_WITHIN: Final = timedelta(days=1)
 # A failure is before the files of it were in, as far as two clocks agree.
-CLOCKS_APART: Final = timedelta(minutes=5)
+_CLOCKS_APART: Final = timedelta(minutes=5)
 # Files that say nothing of their time belong to an incident that settled no longer ago.
-LATE_WITHOUT_TIMES: Final = timedelta(hours=1)
+_LATE_WITHOUT_TIMES: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +71,18 @@ def for_failure(
     fitting = [one for one in candidates if not attempt or one.attempt in ("", attempt)]
     if failed_at is None:
         unsettled = [one for one in fitting if one.settled_at is None]
-        orphans = [one for one in fitting if is_orphan(one, now - ADOPTED_WITHIN, now)]
-        return best(unsettled or orphans, attempt, newest_first)
+        orphans = [one for one in fitting if _is_orphan(one, now - _ADOPTED_WITHIN, now)]
+        return _best(unsettled or orphans, attempt, _newest_first)
     same = [
         one
         for one in fitting
         if one.failed_at is not None
-        and one.apart_s(failed_at) < SAME_WITHIN.total_seconds()
+        and one.apart_s(failed_at) < _SAME_WITHIN.total_seconds()
         and (started_at is None or started_at <= one.failed_at)
     ]
     open_ones = [one for one in fitting if one.settled_at is None and one.failed_at is None]
-    orphans = [one for one in fitting if is_orphan(one, failed_at, now)]
-    return best(same or open_ones + orphans, attempt, lambda one: one.apart_s(failed_at))
+    orphans = [one for one in fitting if _is_orphan(one, failed_at, now)]
+    return _best(same or open_ones + orphans, attempt, lambda one: one.apart_s(failed_at))
 
 
 def for_files(
@@ -100,11 +98,11 @@ def for_files(
     """
     if written_at is not None:
         written_at = min(written_at, now)
-    ended_after = now - LATE_WITHOUT_TIMES if written_at is None else written_at - quiet
+    ended_after = now - _LATE_WITHOUT_TIMES if written_at is None else written_at - quiet
     fitting = [
         one
         for one in candidates
-        if takes_attempt(one, attempt)
+        if _takes_attempt(one, attempt)
         and (
             one.settled_at is None
             or one.settled_at >= ended_after
@@ -112,12 +110,12 @@ def for_files(
         )
     ]
     if written_at is None:
-        return best(fitting, attempt, newest_first)
+        return _best(fitting, attempt, _newest_first)
     at = written_at
-    return best(fitting, attempt, lambda one: one.apart_s(at))
+    return _best(fitting, attempt, lambda one: one.apart_s(at))
 
 
-def takes_attempt(one: Candidate, attempt: str) -> bool:
+def _takes_attempt(one: Candidate, attempt: str) -> bool:
     """Whether files of this attempt may lie in the incident.
 
     Slurm names the attempt of a requeued job, not of a job that started once. So files that name
@@ -128,21 +126,21 @@ def takes_attempt(one: Candidate, attempt: str) -> bool:
     return not one.attempt and not one.num_files
 
 
-def is_orphan(one: Candidate, failed_at: datetime, now: datetime) -> bool:
+def _is_orphan(one: Candidate, failed_at: datetime, now: datetime) -> bool:
     """Whether it has settled, and holds files of this failure that nobody has reported."""
     return (
         not one.announced
         and one.settled_at is not None
-        and one.created_at >= now - ADOPTED_WITHIN
-        and one.settled_at >= failed_at - CLOCKS_APART
+        and one.created_at >= now - _ADOPTED_WITHIN
+        and one.settled_at >= failed_at - _CLOCKS_APART
     )
 
 
-def newest_first(one: Candidate) -> float:
+def _newest_first(one: Candidate) -> float:
     return -one.created_at.timestamp()
 
 
-def best(
+def _best(
     fitting: Iterable[Candidate], attempt: str, distance: Callable[[Candidate], float]
 ) -> str | None:
     """The id of the one that names the attempt, and among several of the least distance."""

@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-__all__ = ["DECLARED", "LOGS", "FileKind", "file_kind"]
-
 
 class FileKind(StrEnum):
     """What a stored file is."""

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.report import Because
 
-__all__ = ["Finding"]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["MAX_IDENTITY", "HardwareKind", "PartIdentity", "identity_of", "part_identity"]
-
 MAX_IDENTITY: Final = 64
-MAX_SLOT: Final = 64
-LEAST: Final = 4
-GPU: Final = re.compile(r"(?:gpu-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.ASCII)
+_MAX_SLOT: Final = 64
+_LEAST: Final = 4
+_GPU: Final = re.compile(r"(?:gpu-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.ASCII)
 # "0x5e2c4b000343a588", "5e2c:4b00:0343:a588", "5e2c4b000343a588"
-GUID: Final = re.compile(r"(?:0x)?([0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4})", re.ASCII)
-SERIAL: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._:/+-]*", re.ASCII)
-MARKS: Final = re.compile(r"[^0-9a-z]+")
+_GUID: Final = re.compile(r"(?:0x)?([0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4})", re.ASCII)
+_SERIAL: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._:/+-]*", re.ASCII)
+_MARKS: Final = re.compile(r"[^0-9a-z]+")
 # What firmware and tools print in the place of a number, without blanks and marks.
-PLACEHOLDERS: Final = frozenset(
+_PLACEHOLDERS: Final = frozenset(
     {
         "na", "none", "null", "unknown", "empty", "invalid", "default", "defaultstring", "serial",
         "notspecified", "notavailable", "notapplicable", "notsupported", "notprovided", "notset",
@@ -32,7 +30,7 @@ PLACEHOLDERS: Final = frozenset(
         "unknownerror", "insufficientpermissions",
     }
 )  # fmt: skip
-COUNTED: Final = "0123456789012345678901234567890123456789"
+_COUNTED: Final = "0123456789012345678901234567890123456789"
 
 
 class HardwareKind(StrEnum):
@@ -76,7 +74,7 @@ def part_identity(kind: HardwareKind, text: str, slot: str = "") -> PartIdentity
     if identity is None:
         return None
     place = slot.strip()
-    return PartIdentity(kind, identity, place if SERIAL.fullmatch(place[:MAX_SLOT]) else "")
+    return PartIdentity(kind, identity, place if _SERIAL.fullmatch(place[:_MAX_SLOT]) else "")
 
 
 def identity_of(kind: HardwareKind, text: str) -> str | None:
@@ -87,37 +85,37 @@ def identity_of(kind: HardwareKind, text: str) -> str | None:
     >>> identity_of(HardwareKind.CHASSIS, "To be filled by O.E.M.")
     """
     text = text.strip(" \t./")
-    if not text or len(text) > MAX_IDENTITY or SERIAL.fullmatch(text) is None or no_number(text):
+    if not text or len(text) > MAX_IDENTITY or _SERIAL.fullmatch(text) is None or _no_number(text):
         return None
-    return READ.get(kind, serial)(text)
+    return _READ.get(kind, _serial)(text)
 
 
-def no_number(text: str) -> bool:
-    plain = MARKS.sub("", text.lower())
+def _no_number(text: str) -> bool:
+    plain = _MARKS.sub("", text.lower())
     digits = plain.removeprefix("gpu").removeprefix("0x")
     return (
-        plain in PLACEHOLDERS
+        plain in _PLACEHOLDERS
         or len(set(digits)) < 2
-        or digits in COUNTED
+        or digits in _COUNTED
         or digits.lstrip("0") in ("", "1")
     )
 
 
-def serial(text: str) -> str | None:
-    return " ".join(text.split()).upper() if len(text) >= LEAST else None
+def _serial(text: str) -> str | None:
+    return " ".join(text.split()).upper() if len(text) >= _LEAST else None
 
 
-def gpu(text: str) -> str | None:
-    found = GPU.fullmatch(text.lower())
+def _gpu(text: str) -> str | None:
+    found = _GPU.fullmatch(text.lower())
     return None if found is None else f"GPU-{found[1]}"
 
 
-def nic(text: str) -> str | None:
-    found = GUID.fullmatch(text.lower())
-    return serial(text) if found is None else found[1].replace(":", "")
+def _nic(text: str) -> str | None:
+    found = _GUID.fullmatch(text.lower())
+    return _serial(text) if found is None else found[1].replace(":", "")
 
 
-READ: Final[dict[HardwareKind, Callable[[str], str | None]]] = {
-    HardwareKind.GPU: gpu,
-    HardwareKind.NIC: nic,
+_READ: Final[dict[HardwareKind, Callable[[str], str | None]]] = {
+    HardwareKind.GPU: _gpu,
+    HardwareKind.NIC: _nic,
 }

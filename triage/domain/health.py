@@ -6,8 +6,6 @@ from enum import StrEnum
 
 from triage.domain.category import Category
 
-__all__ = ["Bandwidth", "CheckResult", "Outcome"]
-
 
 class Outcome(StrEnum):
     """How a check ended."""

@@ -9,21 +9,19 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final
 
-__all__ = ["MAX_HOSTS", "expand", "host_list", "is_host_name"]
-
 MAX_HOSTS: Final = 20_000
-MAX_CHARS: Final = 1 << 18
-RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
+_MAX_CHARS: Final = 1 << 18
+_RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
 # gpu[001-128,130]-ib[0-1]
-PART: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
+_PART: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
 
 # gpu-a-017: the number at the end of a name.
-LAST_NUMBER: Final = re.compile(r"(.*?)([0-9]{1,9})", re.ASCII)
+_LAST_NUMBER: Final = re.compile(r"(.*?)([0-9]{1,9})", re.ASCII)
 
-MAX_NAME: Final = 253
+_MAX_NAME: Final = 253
 # n3, gpu-a-017.cluster.local, N2_b; never a blank, a quote, a leading dash or a sign of markup.
-LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
-NAME: Final = re.compile(rf"{LABEL}(?:\.{LABEL})*", re.ASCII)
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
+_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
 
 
 def is_host_name(text: str) -> bool:
@@ -32,17 +30,17 @@ def is_host_name(text: str) -> bool:
     >>> is_host_name("gpu-a-017.cluster.local"), is_host_name("n<img src=x>")
     (True, False)
     """
-    return len(text) <= MAX_NAME and NAME.fullmatch(text) is not None
+    return len(text) <= _MAX_NAME and _NAME.fullmatch(text) is not None
 
 
 def expand(expression: str) -> list[str]:
     """The names in order. Raises ``ValueError``, which says what is wrong where."""
-    if len(expression) > MAX_CHARS:
-        raise ValueError(f"the host list is longer than {MAX_CHARS:,} characters")
+    if len(expression) > _MAX_CHARS:
+        raise ValueError(f"the host list is longer than {_MAX_CHARS:,} characters")
     nodes: list[str] = []
-    for item in items(expression):
+    for item in _items(expression):
         room = MAX_HOSTS - len(nodes)
-        nodes.extend(hosts_of(item, room))
+        nodes.extend(_hosts_of(item, room))
     return list(dict.fromkeys(nodes))
 
 
@@ -56,7 +54,7 @@ def host_list(names: Iterable[str]) -> str:
     """
     parts: list[tuple[str, list[tuple[str, str]]]] = []
     for name in names:
-        match = LAST_NUMBER.fullmatch(name)
+        match = _LAST_NUMBER.fullmatch(name)
         stem, digits = (match[1], match[2]) if match else (name, "")
         if parts and parts[-1][0] == stem and digits and parts[-1][1]:
             ranges = parts[-1][1]
@@ -67,17 +65,17 @@ def host_list(names: Iterable[str]) -> str:
                 ranges.append((digits, digits))
         else:
             parts.append((stem, [(digits, digits)] if digits else []))
-    return ",".join(stem + bracket_of(ranges) for stem, ranges in parts)
+    return ",".join(stem + _bracket_of(ranges) for stem, ranges in parts)
 
 
-def bracket_of(ranges: list[tuple[str, str]]) -> str:
+def _bracket_of(ranges: list[tuple[str, str]]) -> str:
     if not ranges:
         return ""
     shown = [first if first == last else f"{first}-{last}" for first, last in ranges]
     return shown[0] if len(shown) == 1 and "-" not in shown[0] else f"[{','.join(shown)}]"
 
 
-def items(expression: str) -> Iterator[str]:
+def _items(expression: str) -> Iterator[str]:
     """What stands between the commas outside of brackets."""
     start, depth = 0, 0
     for place, char in enumerate(expression):
@@ -97,15 +95,15 @@ def items(expression: str) -> Iterator[str]:
         yield expression[start:].strip()
 
 
-def hosts_of(item: str, room: int) -> list[str]:
+def _hosts_of(item: str, room: int) -> list[str]:
     choices: list[list[str]] = []
     num_hosts, place = 1, 0
     while place < len(item):
-        match = PART.match(item, place)
+        match = _PART.match(item, place)
         if match is None or match.end() == place:
             raise ValueError(f"{item[:80]!r} is no host list")
         place = match.end()
-        numbers = [""] if match[2] is None else numbers_of(match[2], room)
+        numbers = [""] if match[2] is None else _numbers_of(match[2], room)
         num_hosts *= len(numbers)
         if num_hosts > room:
             raise ValueError(f"the host list names more than {MAX_HOSTS:,} hosts")
@@ -113,10 +111,10 @@ def hosts_of(item: str, room: int) -> list[str]:
     return ["".join(parts) for parts in product(*choices)]
 
 
-def numbers_of(ranges: str, room: int) -> list[str]:
+def _numbers_of(ranges: str, room: int) -> list[str]:
     found: list[str] = []
     for one in ranges.split(","):
-        match = RANGE.fullmatch(one.strip())
+        match = _RANGE.fullmatch(one.strip())
         if match is None:
             raise ValueError(f"[{ranges[:80]}] holds no numbers and ranges")
         first, last = int(match[1]), int(match[2] or match[1])

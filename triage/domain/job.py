@@ -9,10 +9,8 @@ from typing import Any, Final
 from triage.domain.restart import EarlierEnd, EarlierStarts, restarts_in, seconds_in
 from triage.domain.standing import Prior
 
-__all__ = ["Job", "bus_id", "job_from_dict", "seconds_of", "unreadable"]
-
 # "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
-BUS_ID = re.compile(
+_BUS_ID = re.compile(
     r"(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})"
     r"(?:\.[0-9a-fA-F])?"
 )
@@ -64,12 +62,12 @@ class Job:
     @property
     def started_in_a_zone(self) -> bool:
         """Whether ``started_at`` names its zone."""
-        return names_a_zone(self.started_at)
+        return _names_a_zone(self.started_at)
 
     @property
     def failed_in_a_zone(self) -> bool:
         """Whether ``failed_at`` names its zone."""
-        return names_a_zone(self.failed_at)
+        return _names_a_zone(self.failed_at)
 
     @property
     def starts(self) -> EarlierStarts:
@@ -122,7 +120,7 @@ class Job:
 
 def bus_id(text: str) -> str | None:
     """A PCI bus id as ``dddd:bb:dd`` in lower case; None when it is none."""
-    match = BUS_ID.fullmatch(text.strip())
+    match = _BUS_ID.fullmatch(text.strip())
     if match is None:
         return None
     domain = int(match["domain"] or "0", 16) & 0xFFFF
@@ -139,7 +137,7 @@ def seconds_of(text: object) -> float | None:
         return None
 
 
-def names_a_zone(text: str | None) -> bool:
+def _names_a_zone(text: str | None) -> bool:
     """Whether a time says of which zone it is."""
     try:
         return datetime.fromisoformat((text or "").strip()).tzinfo is not None
@@ -148,30 +146,30 @@ def names_a_zone(text: str | None) -> bool:
 
 
 # How often the job was started again before: our name, a plain one, Slurm's, torchrun's.
-RESTART_COUNTS: Final = (
+_RESTART_COUNTS: Final = (
     "attempt", "restart_count", "SLURM_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT",
 )  # fmt: skip
 
 
-def restarts_of(raw: Mapping[str, Any]) -> int | None:
+def _restarts_of(raw: Mapping[str, Any]) -> int | None:
     """The largest count of restarts that can be one; a name of an attempt is none."""
-    counts = [restarts_in(raw.get(key)) for key in RESTART_COUNTS]
+    counts = [restarts_in(raw.get(key)) for key in _RESTART_COUNTS]
     return max((count for count in counts if count is not None), default=None)
 
 
-def ran_of(raw: Mapping[str, Any]) -> float | None:
+def _ran_of(raw: Mapping[str, Any]) -> float | None:
     """Seconds from ``started_at`` to ``failed_at``; None where clocks contradict each other."""
     start, end = seconds_of(raw.get("started_at")), seconds_of(raw.get("failed_at"))
     return None if start is None or end is None else seconds_in(end - start)
 
 
-def positive(value: object) -> int | None:
+def _positive(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10_000_000:
         return value
     return None
 
 
-def names(value: object) -> tuple[str, ...]:
+def _names(value: object) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(one for one in value if isinstance(one, str) and 0 < len(one) <= 256)
     return ()
@@ -181,7 +179,7 @@ def unreadable(raw: Mapping[str, Any]) -> dict[str, str]:
     """The fields of a ``job.json`` that cannot be read as they are: field -> why, as a clause."""
     readable: dict[str, tuple[bool, str]] = {
         **{
-            key: (positive(raw.get(key)) is not None, "is no positive integer")
+            key: (_positive(raw.get(key)) is not None, "is no positive integer")
             for key in ("world_size", "gpus_per_node")
         },
         "nodes": (isinstance(raw.get("nodes"), list), "is no list of names"),
@@ -209,7 +207,7 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
             problems.append('job.json: "rank_to_node" holds a row that is no rank and node')
     buses = raw.get("gpu_bus_ids")
     gpu_bus_ids = {
-        node: tuple(bus_id(one) or one[:40] for one in names(listed))
+        node: tuple(bus_id(one) or one[:40] for one in _names(listed))
         for node, listed in (buses.items() if isinstance(buses, dict) else ())
     }
     leaves = raw.get("leaf_switch")
@@ -218,9 +216,9 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
     failed_at, started_at = raw.get("failed_at"), raw.get("started_at")
     return Job(
         job_id=str(job_id)[:256] if isinstance(job_id, str | int) else None,
-        world_size=positive(raw.get("world_size")),
-        gpus_per_node=positive(raw.get("gpus_per_node")),
-        nodes=names(raw.get("nodes")),
+        world_size=_positive(raw.get("world_size")),
+        gpus_per_node=_positive(raw.get("gpus_per_node")),
+        nodes=_names(raw.get("nodes")),
         rank_to_node=rank_to_node,
         gpu_bus_ids=gpu_bus_ids,
         leaf_switch={
@@ -230,8 +228,8 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
         },
         failed_at=failed_at if isinstance(failed_at, str) else None,
         exit_code=exit_code if type(exit_code) is int else None,
-        restarts=restarts_of(raw),
-        ran_s=ran_of(raw),
+        restarts=_restarts_of(raw),
+        ran_s=_ran_of(raw),
         started_at=started_at if isinstance(started_at, str) else None,
         problems=tuple(dict.fromkeys(problems)),
     )

@@ -8,16 +8,6 @@ from typing import Annotated, Final
 from triage.domain.restart import RestartDecision
 from triage.domain.wire import Count, Keywords, WireForm
 
-__all__ = [
-    "ACTION_OF",
-    "Launch",
-    "LaunchDecision",
-    "LaunchStatus",
-    "LeftOut",
-    "Recommendation",
-    "RecommendedAction",
-]
-
 
 class LaunchDecision(StrEnum):
     """What to do with the start that is about to be made."""

@@ -8,17 +8,6 @@ add up to 419. Source: "The Llama 3 Herd of Models" (arXiv 2407.21783), section 
 from enum import StrEnum
 from typing import Final
 
-__all__ = [
-    "LLAMA3_COUNTS",
-    "LLAMA3_GPUS",
-    "LLAMA3_HOURS",
-    "LLAMA3_NODES",
-    "LLAMA3_PARENT",
-    "LLAMA3_PLANNED",
-    "LLAMA3_UNEXPECTED",
-    "Parent",
-]
-
 
 class Parent(StrEnum):
     """What a row of the table belongs to."""

@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["natural"]
-
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 

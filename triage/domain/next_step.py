@@ -5,8 +5,6 @@ from datetime import datetime
 
 from triage.domain.wire import WireForm
 
-__all__ = ["ANYWHERE", "LOGIN", "NextCommand", "NextStep", "Symptom"]
-
 ANYWHERE = "any"
 """On any node of the job, on each of them, or where the files lie: the reason says which."""
 LOGIN = "login"

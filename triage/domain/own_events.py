@@ -7,8 +7,6 @@ of ours by whoever exports the conditions of nodes. It is our own conclusion, an
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["AGENT", "CHECK", "SOURCE", "is_own_event"]
-
 AGENT: Final = "nccl-triage"
 """The agent of our health events."""
 CHECK: Final = "TriageSuspect"

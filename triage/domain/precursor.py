@@ -5,9 +5,7 @@ from typing import Annotated
 
 from triage.domain.wire import Count, Rounded, WireForm
 
-__all__ = ["NO_PRECURSORS", "Precursor", "PrecursorFlag", "Precursors"]
-
-FourDecimals = Annotated[float | None, Rounded(decimals=4)]
+_FourDecimals = Annotated[float | None, Rounded(decimals=4)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +24,15 @@ class Precursor(WireForm):
     threshold: float | None
     flags: Count
     followed: Count
-    precision: FourDecimals
-    precision_low: FourDecimals
-    precision_high: FourDecimals
-    base_rate: FourDecimals
+    precision: _FourDecimals
+    precision_low: _FourDecimals
+    precision_high: _FourDecimals
+    base_rate: _FourDecimals
     num_faults: Count
-    announced: FourDecimals
+    announced: _FourDecimals
     lead_days: Annotated[float | None, Rounded(decimals=2)]
-    false_per_node_month: FourDecimals
-    q_value: FourDecimals
+    false_per_node_month: _FourDecimals
+    q_value: _FourDecimals
     pays: bool
     text: str
 

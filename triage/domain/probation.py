@@ -10,10 +10,8 @@ from typing import Annotated
 
 from triage.domain.wire import Count, Rounded, Share, WireForm
 
-__all__ = ["Probation"]
-
-DAYS = Rounded(decimals=2)
-SHARE = Rounded(decimals=4)
+_DAYS = Rounded(decimals=2)
+_SHARE = Rounded(decimals=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +27,16 @@ class Probation(WireForm):
 
     node: str
     returned_at: datetime
-    days_back: Annotated[float, DAYS]
+    days_back: Annotated[float, _DAYS]
     cause: str
     action: str | None
-    within_7: Annotated[Share, SHARE]
-    low_7: Annotated[Share, SHARE]
-    high_7: Annotated[Share, SHARE]
-    within_30: Annotated[Share, SHARE]
-    next_7: Annotated[Share, SHARE]
-    next_30: Annotated[Share, SHARE]
-    usual_7: Annotated[Share, SHARE]
+    within_7: Annotated[Share, _SHARE]
+    low_7: Annotated[Share, _SHARE]
+    high_7: Annotated[Share, _SHARE]
+    within_30: Annotated[Share, _SHARE]
+    next_7: Annotated[Share, _SHARE]
+    next_30: Annotated[Share, _SHARE]
+    usual_7: Annotated[Share, _SHARE]
     num_returns: Count
     until: datetime
     check: str

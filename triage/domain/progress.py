@@ -9,18 +9,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-__all__ = [
-    "Change",
-    "ChangeKind",
-    "Curve",
-    "Health",
-    "IdleGpus",
-    "JobProgress",
-    "ProgressPoint",
-    "SlowRank",
-    "utc_text",
-]
-
 
 class Health(StrEnum):
     """What the progress lines of a job say of it."""
@@ -53,7 +41,7 @@ class ChangeKind(StrEnum):
     EVERY_STEP_SKIPPED = "every_step_skipped"
 
 
-DIVERGING = frozenset(
+_DIVERGING = frozenset(
     {
         ChangeKind.LOSS_NOT_A_NUMBER,
         ChangeKind.LOSS_EXPLODED,
@@ -107,8 +95,8 @@ class Change:
             "kind": str(self.kind),
             "text": self.text,
             "since": self.since.to_dict(),
-            "before": finite(self.before),
-            "after": finite(self.after),
+            "before": _finite(self.before),
+            "after": _finite(self.after),
             "lasting": self.lasting,
         }
 
@@ -215,8 +203,8 @@ class JobProgress:
             "total_steps": self.total,
             "ended": None if self.ended is None else self.ended.to_dict(),
             "until": utc_text(self.until_ns),
-            "step_s": rounded(self.step_s),
-            "silent_s": rounded(self.silent_s),
+            "step_s": _rounded(self.step_s),
+            "silent_s": _rounded(self.silent_s),
             "changes": [one.to_dict() for one in self.changes],
             "slow_ranks": [one.to_dict() for one in self.slow_ranks],
         }
@@ -250,15 +238,15 @@ class JobProgress:
     @property
     def diverged(self) -> Change | None:
         """That the training went astray and did not come back."""
-        return self.change(*DIVERGING)
+        return self.change(*_DIVERGING)
 
 
-def finite(value: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     """A number that JSON can hold; None for the others."""
     return value if value is not None and abs(value) < float("inf") else None
 
 
-def rounded(value: float | None) -> float | None:
+def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 

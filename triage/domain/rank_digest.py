@@ -14,67 +14,11 @@ from numpy.typing import NDArray
 
 from triage.domain.arrays import I64
 
-__all__ = [
-    "ANY_SOURCE",
-    "COALESCED",
-    "FINISHED",
-    "ISSUED_ALONE",
-    "MEMBER_FIELDS",
-    "MISSING",
-    "M_OWN",
-    "M_PEER",
-    "M_SEND",
-    "M_SIG",
-    "M_UNIT",
-    "P2P",
-    "RETIRED_BIT",
-    "ROOTED_BIT",
-    "STARTED_BIT",
-    "STREAM_FIELDS",
-    "S_DESC",
-    "S_DONE",
-    "S_FINISHED",
-    "S_FIRST",
-    "S_LAST",
-    "S_NAME",
-    "S_P2P",
-    "S_PENDING",
-    "S_PG_ID",
-    "S_UNITS",
-    "TIMEOUT_SHIFT",
-    "UNEVEN",
-    "UNIT_FIELDS",
-    "U_COMPLETED",
-    "U_CREATED",
-    "U_ENTRY",
-    "U_FLAGS",
-    "U_SEQ",
-    "U_SIG",
-    "U_STARTED",
-    "U_STREAM",
-    "Counters",
-    "Frame",
-    "GroupRow",
-    "History",
-    "Member",
-    "Members",
-    "OpDescription",
-    "OpenHistory",
-    "Past",
-    "RankDigest",
-    "Stream",
-    "Streams",
-    "Unit",
-    "Units",
-    "any_finished",
-    "any_fresh",
-]
+_I32 = NDArray[np.int32]
+_I16 = NDArray[np.int16]
+_U8 = NDArray[np.uint8]
 
-I32 = NDArray[np.int32]
-I16 = NDArray[np.int16]
-U8 = NDArray[np.uint8]
-
-LITTLE: Final = np.dtype("<i8")
+_LITTLE: Final = np.dtype("<i8")
 # In a table: the dump does not say it.
 MISSING: Final = np.iinfo(np.int64).min
 
@@ -91,17 +35,17 @@ ISSUED_ALONE: Final = 128  # retired when it was issued: whether it ended is not
 TIMEOUT_SHIFT: Final = 8
 
 
-class Column:
+class _Column:
     """One column of a table, as an attribute of it: an array of int64, one value a row."""
 
     def __init__(self, index: int) -> None:
         self.index = index
 
-    def __get__(self, table: "Table", owner: type) -> I64:
+    def __get__(self, table: "_Table", owner: type) -> I64:
         return table.values[:, self.index]
 
 
-class Table:
+class _Table:
     """Rows and columns of int64, as the decoder wrote them.
 
     Kept as bytes: an array has a head of twice 100 bytes, and a large job has hundreds of
@@ -113,7 +57,7 @@ class Table:
     width: ClassVar[int]
 
     def __init__(self, values: I64) -> None:
-        self.data = values.astype(LITTLE, copy=False).tobytes()
+        self.data = values.astype(_LITTLE, copy=False).tobytes()
 
     @classmethod
     def of(cls, data: bytes) -> Self:
@@ -125,13 +69,13 @@ class Table:
     @property
     def values(self) -> I64:
         """The rows, which cannot be written to."""
-        return np.frombuffer(self.data, LITTLE).reshape(-1, self.width)
+        return np.frombuffer(self.data, _LITTLE).reshape(-1, self.width)
 
     def __len__(self) -> int:
-        return len(self.data) // (LITTLE.itemsize * self.width)
+        return len(self.data) // (_LITTLE.itemsize * self.width)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and self.data == other.data
+        return isinstance(other, _Table) and self.data == other.data
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.values.tolist()})"
@@ -166,15 +110,15 @@ STREAM_FIELDS: Final = len(Stream._fields)
 ) = range(STREAM_FIELDS)  # fmt: skip
 
 
-class Streams(Table):
+class Streams(_Table):
     """The process groups of one rank; the columns are those of :class:`Stream`."""
 
     __slots__ = ()
     width = STREAM_FIELDS
-    pg_id = Column(S_PG_ID)
-    pending = Column(S_PENDING)
-    num_p2p = Column(S_P2P)
-    ratio = Column(S_RATIO)
+    pg_id = _Column(S_PG_ID)
+    pending = _Column(S_PENDING)
+    num_p2p = _Column(S_P2P)
+    ratio = _Column(S_RATIO)
 
     def __iter__(self) -> Iterator[Stream]:
         return map(Stream._make, self.values.tolist())
@@ -204,18 +148,18 @@ UNIT_FIELDS: Final = len(Unit._fields)
 ) = range(UNIT_FIELDS)  # fmt: skip
 
 
-class Units(Table):
+class Units(_Table):
     """Operations; the columns are those of :class:`Unit`."""
 
     __slots__ = ()
     width = UNIT_FIELDS
-    stream = Column(U_STREAM)
-    seq = Column(U_SEQ)
-    sig = Column(U_SIG)
-    created = Column(U_CREATED)
-    flags = Column(U_FLAGS)
-    entry = Column(U_ENTRY)
-    started = Column(U_STARTED)
+    stream = _Column(U_STREAM)
+    seq = _Column(U_SEQ)
+    sig = _Column(U_SIG)
+    created = _Column(U_CREATED)
+    flags = _Column(U_FLAGS)
+    entry = _Column(U_ENTRY)
+    started = _Column(U_STARTED)
 
     def __iter__(self) -> Iterator[Unit]:
         return map(Unit._make, self.values.tolist())
@@ -243,7 +187,7 @@ MEMBER_FIELDS: Final = len(Member._fields)
 M_UNIT, M_SEND, M_OWN, M_PEER, M_SIG = range(MEMBER_FIELDS)
 
 
-class Members(Table):
+class Members(_Table):
     """Sends and receives; the columns are those of :class:`Member`."""
 
     __slots__ = ()
@@ -303,13 +247,13 @@ class OpDescription:
 class Past(NamedTuple):
     """The newest operations of a rank, finished or not: parallel arrays in record order."""
 
-    stream: I16
+    stream: _I16
     seq: I64
     sig: I64
     created: I64  # ns since the epoch
-    flags: U8
-    wait_us: I32  # how long after that the end was noticed, -1 where nothing says it
-    lasted_us: I32 | None = None
+    flags: _U8
+    wait_us: _I32  # how long after that the end was noticed, -1 where nothing says it
+    lasted_us: _I32 | None = None
     """How long it ran on the device, waiting for peers included; -1 where an operation does not
     say it, None where none does: timing was off.
     """
@@ -325,12 +269,12 @@ class Past(NamedTuple):
         return any_fresh(self.flags)
 
 
-def any_finished(flags: U8) -> bool:
+def any_finished(flags: _U8) -> bool:
     """Whether one of the operations with these flags is finished."""
     return bool(np.bitwise_or.reduce(flags) & FINISHED)
 
 
-def any_fresh(flags: U8) -> bool:
+def any_fresh(flags: _U8) -> bool:
     """Whether one of them is finished, and no watchdog has retired it."""
     return bool(((flags & (FINISHED | RETIRED_BIT)) == FINISHED).any())
 

@@ -17,28 +17,6 @@ from triage.domain.restart import Restart
 from triage.domain.slow import SlowJob
 from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire
 
-__all__ = [
-    "MAX_REASONS",
-    "SCHEMA",
-    "Answer",
-    "Because",
-    "CollectiveAtFrontier",
-    "Coverage",
-    "JobFacts",
-    "Missing",
-    "Moment",
-    "RankState",
-    "Refused",
-    "StandingRanks",
-    "Suspect",
-    "Verdict",
-    "Victims",
-    "WaitEdge",
-    "WaitNode",
-    "Waits",
-    "WantedFile",
-]
-
 SCHEMA: Final = "triage.report/1"
 MAX_REASONS = 8
 """As many reasons as a suspect has at most."""

@@ -13,8 +13,6 @@ from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import SCHEMA, Answer, JobFacts, Verdict
 from triage.errors import Corrupt
 
-__all__ = ["NO_ANSWER", "answer_of_report"]
-
 NO_ANSWER = Answer(
     JobFacts(),
     Verdict(VerdictKind.INCONCLUSIVE, Category.NONE, 0.0, "There is no verdict yet.", Action.NONE),
@@ -33,7 +31,7 @@ def answer_of_report(
         raise Corrupt(f"no {SCHEMA}: its schema is {report.get('schema')!r}")
     known = {**report, "collectives": report.get("groups", []), "timeline": list(timeline)}
     if isinstance(known.get("progress"), Mapping):
-        known["progress"] = progress_of_report(known["progress"])
+        known["progress"] = _progress_of_report(known["progress"])
     slow = known.get("slow")
     if isinstance(slow, Mapping) and "parts" in slow:
         known["slow_job"] = slow
@@ -41,17 +39,17 @@ def answer_of_report(
     return answer
 
 
-def progress_of_report(told: Mapping[str, Any]) -> dict[str, Any]:
+def _progress_of_report(told: Mapping[str, Any]) -> dict[str, Any]:
     """The course of the job under the names of its fields, times in ns."""
 
     def point(raw: object) -> dict[str, Any] | None:
-        return {**raw, "at_ns": ns_of(raw.get("at"))} if isinstance(raw, Mapping) else None
+        return {**raw, "at_ns": _ns_of(raw.get("at"))} if isinstance(raw, Mapping) else None
 
     return {
         **told,
         "said": told.get("text", ""),
         "total": told.get("total_steps"),
-        "until_ns": ns_of(told.get("until")),
+        "until_ns": _ns_of(told.get("until")),
         **{name: point(told.get(name)) for name in ("first", "last", "ended")},
         "changes": [{**one, "since": point(one.get("since"))} for one in told.get("changes", ())],
         "slow_ranks": [
@@ -60,7 +58,7 @@ def progress_of_report(told: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def ns_of(text: object) -> int | None:
+def _ns_of(text: object) -> int | None:
     """RFC 3339 text as ns since the epoch; None for anything else."""
     if not isinstance(text, str):
         return None

@@ -9,23 +9,11 @@ from typing import Any, Final
 from triage.domain.category import Category
 from triage.domain.wire import Count, WireForm
 
-__all__ = [
-    "MAX_ENDS",
-    "NO_STARTS",
-    "EarlierEnd",
-    "EarlierStarts",
-    "Restart",
-    "RestartDecision",
-    "restarts_in",
-    "seconds_in",
-    "starts_from",
-]
-
 # Of a job that was started more often, the newest ends tell enough.
 MAX_ENDS: Final = 32
-MAX_NODES: Final = 64
-MAX_RESTARTS: Final = 10_000
-YEAR_S: Final = 366 * 86_400.0
+_MAX_NODES: Final = 64
+_MAX_RESTARTS: Final = 10_000
+_YEAR_S: Final = 366 * 86_400.0
 
 
 class RestartDecision(StrEnum):
@@ -104,15 +92,15 @@ def starts_from(raw: Mapping[str, Any]) -> EarlierStarts:
     return EarlierStarts(
         restarts_in(raw.get("restarts")),
         seconds_in(raw.get("ran_s")),
-        tuple(end_from(one) for one in ends[:MAX_ENDS] if isinstance(one, Mapping))
+        tuple(_end_from(one) for one in ends[:MAX_ENDS] if isinstance(one, Mapping))
         if isinstance(ends, Sequence) and not isinstance(ends, str)
         else (),
     )
 
 
-def end_from(raw: Mapping[str, Any]) -> EarlierEnd:
+def _end_from(raw: Mapping[str, Any]) -> EarlierEnd:
     category, nodes = raw.get("category"), raw.get("nodes")
-    named = nodes[:MAX_NODES] if isinstance(nodes, list) else ()
+    named = nodes[:_MAX_NODES] if isinstance(nodes, list) else ()
     return EarlierEnd(
         Category(category) if isinstance(category, str) and category in set(Category) else None,
         tuple(node for node in named if isinstance(node, str)),
@@ -124,7 +112,7 @@ def restarts_in(value: object) -> int | None:
     """A number of restarts, also as text; None for what is none."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 8:
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_RESTARTS:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_RESTARTS:
         return value
     return None
 
@@ -133,4 +121,4 @@ def seconds_in(value: object) -> float | None:
     """A time that a start can have run; None for what is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
-    return float(value) if 0 <= value <= YEAR_S else None
+    return float(value) if 0 <= value <= _YEAR_S else None

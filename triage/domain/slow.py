@@ -11,10 +11,8 @@ from typing import Annotated, ClassVar
 
 from triage.domain.wire import Rounded, WireForm
 
-__all__ = ["SlowCause", "SlowJob", "SlowPart", "gpu_hours_per_day"]
-
-Ms = Annotated[float, Rounded(decimals=3)]
-Part = Annotated[float, Rounded(decimals=4)]
+_Ms = Annotated[float, Rounded(decimals=3)]
+_Part = Annotated[float, Rounded(decimals=4)]
 
 
 class SlowCause(StrEnum):
@@ -37,8 +35,8 @@ class SlowPart(WireForm):
 
     cause: SlowCause
     ranks: tuple[int, ...]
-    ms_per_step: Ms
-    share: Part
+    ms_per_step: _Ms
+    share: _Part
     gpu_hours_per_day: Annotated[float, Rounded(decimals=1)]
     text: str
     since: datetime | None = None
@@ -57,8 +55,8 @@ class SlowJob(WireForm):
         "ms_per_step", "since", "share", "slowdown", "num_gpus", "text", "parts",
     )  # fmt: skip
 
-    ms_per_step: Ms
-    slowdown: Part
+    ms_per_step: _Ms
+    slowdown: _Part
     num_gpus: int
     parts: tuple[SlowPart, ...]
 
@@ -68,7 +66,7 @@ class SlowJob(WireForm):
         return next((part.since for part in self.parts if part.since is not None), None)
 
     @property
-    def share(self) -> Part:
+    def share(self) -> _Part:
         """By how much longer a step takes than it need."""
         return self.slowdown - 1
 

@@ -15,24 +15,10 @@ from triage.domain.precursor import NO_PRECURSORS, Precursors
 from triage.domain.probation import Probation
 from triage.domain.wire import Count, Key, Rounded, SentAs, WireForm
 
-__all__ = [
-    "NO_STANDINGS",
-    "FleetStandings",
-    "Grade",
-    "PartKind",
-    "Place",
-    "Prior",
-    "RepeatedPart",
-    "Standing",
-    "StandingsForm",
-    "Walked",
-    "prior_from",
-]
-
-SCHEMA = "triage.standings/1"
-MAX_TEXT = 300
+_SCHEMA = "triage.standings/1"
+_MAX_TEXT = 300
 # More would be noise of the arithmetic.
-SIX_DIGITS: Final = Rounded(digits=6)
+_SIX_DIGITS: Final = Rounded(digits=6)
 
 
 class Grade(StrEnum):
@@ -65,9 +51,9 @@ class RepeatedPart(WireForm):
     node: str | None
     nodes: tuple[str, ...]
     interruptions: Count
-    expected: Annotated[float | None, SIX_DIGITS]
-    p_value: Annotated[float | None, SIX_DIGITS]
-    q_value: Annotated[float | None, SIX_DIGITS]
+    expected: Annotated[float | None, _SIX_DIGITS]
+    p_value: Annotated[float | None, _SIX_DIGITS]
+    q_value: Annotated[float | None, _SIX_DIGITS]
     text: str
 
 
@@ -99,26 +85,28 @@ class Standing(WireForm):
     grade: Grade
     reasons: tuple[str, ...]
     strikes: Count = 0
-    blame: Annotated[float, SIX_DIGITS] = 0.0
-    expected: Annotated[float, SIX_DIGITS] = 0.0
-    exposure_days: Annotated[float, SIX_DIGITS] = 0.0
-    p_value: Annotated[float | None, SIX_DIGITS] = None
-    q_value: Annotated[float | None, SIX_DIGITS] = None
-    score: Annotated[float | None, SIX_DIGITS] = None
-    rate: Annotated[float | None, SIX_DIGITS, Key("rate_per_1000_node_days")] = None
-    rate_low: Annotated[float | None, SIX_DIGITS] = None
-    rate_high: Annotated[float | None, SIX_DIGITS] = None
+    blame: Annotated[float, _SIX_DIGITS] = 0.0
+    expected: Annotated[float, _SIX_DIGITS] = 0.0
+    exposure_days: Annotated[float, _SIX_DIGITS] = 0.0
+    p_value: Annotated[float | None, _SIX_DIGITS] = None
+    q_value: Annotated[float | None, _SIX_DIGITS] = None
+    score: Annotated[float | None, _SIX_DIGITS] = None
+    rate: Annotated[float | None, _SIX_DIGITS, Key("rate_per_1000_node_days")] = None
+    rate_low: Annotated[float | None, _SIX_DIGITS] = None
+    rate_high: Annotated[float | None, _SIX_DIGITS] = None
     part: str | None = None
     leaf_switch: str | None = None
     rack: str | None = None
     probation: Probation | None = None
     hardware: tuple[str, ...] = ()
-    forecast: Annotated[float | None, SIX_DIGITS, Key("forecast_faults_56_days")] = None
-    forecast_low: Annotated[float | None, SIX_DIGITS] = None
-    forecast_high: Annotated[float | None, SIX_DIGITS] = None
-    times: Annotated[float | None, SIX_DIGITS] = None
+    forecast: Annotated[float | None, _SIX_DIGITS, Key("forecast_faults_56_days")] = None
+    forecast_low: Annotated[float | None, _SIX_DIGITS] = None
+    forecast_high: Annotated[float | None, _SIX_DIGITS] = None
+    times: Annotated[float | None, _SIX_DIGITS] = None
     special: str | None = None
-    saved_gpu_hours: Annotated[float | None, SIX_DIGITS, Key("saved_gpu_hours_per_node_day")] = None
+    saved_gpu_hours: Annotated[float | None, _SIX_DIGITS, Key("saved_gpu_hours_per_node_day")] = (
+        None
+    )
     pays: bool | None = None
 
 
@@ -138,13 +126,13 @@ class Walked(WireForm):
     calls: Count
     calls_apart: Count
     failed: Count
-    precision: Annotated[float, SIX_DIGITS]
-    precision_low: Annotated[float, SIX_DIGITS]
-    precision_high: Annotated[float, SIX_DIGITS]
-    faults_per_call: Annotated[float, SIX_DIGITS]
-    faults_per_node: Annotated[float, SIX_DIGITS]
+    precision: Annotated[float, _SIX_DIGITS]
+    precision_low: Annotated[float, _SIX_DIGITS]
+    precision_high: Annotated[float, _SIX_DIGITS]
+    faults_per_call: Annotated[float, _SIX_DIGITS]
+    faults_per_node: Annotated[float, _SIX_DIGITS]
     best_count: str
-    faults_per_best_count: Annotated[float, SIX_DIGITS]
+    faults_per_best_count: Annotated[float, _SIX_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +149,13 @@ class Place(WireForm):
     name: str
     nodes: Count
     faults: Count
-    rate: Annotated[float | None, SIX_DIGITS, Key("rate_per_1000_node_days")]
-    rate_of_rest: Annotated[float | None, SIX_DIGITS]
-    ratio: Annotated[float | None, SIX_DIGITS]
-    ratio_low: Annotated[float | None, SIX_DIGITS]
-    ratio_high: Annotated[float | None, SIX_DIGITS]
-    p_value: Annotated[float | None, SIX_DIGITS]
-    q_value: Annotated[float | None, SIX_DIGITS]
+    rate: Annotated[float | None, _SIX_DIGITS, Key("rate_per_1000_node_days")]
+    rate_of_rest: Annotated[float | None, _SIX_DIGITS]
+    ratio: Annotated[float | None, _SIX_DIGITS]
+    ratio_low: Annotated[float | None, _SIX_DIGITS]
+    ratio_high: Annotated[float | None, _SIX_DIGITS]
+    p_value: Annotated[float | None, _SIX_DIGITS]
+    q_value: Annotated[float | None, _SIX_DIGITS]
     found: bool
     text: str
 
@@ -248,12 +236,12 @@ class FleetStandings:
     def to_dict(self) -> StandingsForm:
         """Its object in the JSON of standings."""
         return {
-            "schema": SCHEMA,
+            "schema": _SCHEMA,
             "counts": self.counts(),
-            "fleet_rate_per_1000_node_days": SIX_DIGITS.of(self.fleet_rate),
+            "fleet_rate_per_1000_node_days": _SIX_DIGITS.of(self.fleet_rate),
             "prior": {
-                "shape": SIX_DIGITS.of(self.prior_shape),
-                "node_days": SIX_DIGITS.of(self.prior_days),
+                "shape": _SIX_DIGITS.of(self.prior_shape),
+                "node_days": _SIX_DIGITS.of(self.prior_days),
             },
             "num_tested": self.num_tested,
             "window_days": self.window_days,
@@ -304,4 +292,4 @@ def prior_from(raw: Mapping[str, Any]) -> Prior | None:
     grade, text = raw.get("grade"), raw.get("text")
     if not isinstance(text, str) or not isinstance(grade, str) or grade not in set(Grade):
         return None
-    return Prior(Grade(grade), text[:MAX_TEXT], raw.get("on_probation") is True)
+    return Prior(Grade(grade), text[:_MAX_TEXT], raw.get("on_probation") is True)

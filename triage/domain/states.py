@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-__all__ = ["ArtifactState", "DeliveryState", "IncidentState", "WorkKind", "WorkState"]
-
 
 class IncidentState(StrEnum):
     """Where an incident stands; ``failed`` is a failure of ours."""

@@ -18,15 +18,10 @@ from enum import Enum
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, get_args, get_origin, get_type_hints
 
-__all__ = [
-    "UNSENT", "Count", "Key", "Keywords", "Rounded", "SentAs", "Share", "Time", "WireField",
-    "WireForm", "as_wire", "iso_utc", "notes_of", "wire_fields",
-]  # fmt: skip
-
-DIGITS: Final = 10
+_DIGITS: Final = 10
 UNSENT: Final = object()
 """Marks a field that is not sent."""
-Hint = Any  # a type, or what typing makes of types
+_Hint = Any  # a type, or what typing makes of types
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class Rounded:
     """A number is sent with so many ``decimals``, or so many significant ``digits``."""
 
     decimals: int | None = None
-    digits: int = DIGITS
+    digits: int = _DIGITS
 
     def of(self, value: Any) -> Any:  # noqa: ANN401 - numbers, or tuples of them
         """The number that is sent; None as None, a tuple as a list."""
@@ -65,7 +60,7 @@ class Rounded:
 class SentAs:
     """The value is JSON of this form already: it is sent as it is."""
 
-    form: Hint
+    form: _Hint
 
 
 Count = Annotated[int, Keywords(minimum=0)]
@@ -80,7 +75,7 @@ class WireField:
 
     key: str
     attribute: str
-    hint: Hint
+    hint: _Hint
 
 
 class WireForm:
@@ -128,13 +123,13 @@ def wire_fields(cls: type) -> tuple[WireField, ...]:
     return tuple(found)
 
 
-def notes_of(hint: Hint) -> tuple[Any, ...]:
+def notes_of(hint: _Hint) -> tuple[Any, ...]:
     """What ``Annotated`` says beside the type."""
-    origin: Hint = get_origin(hint)
+    origin: _Hint = get_origin(hint)
     return get_args(hint)[1:] if origin is Annotated else ()
 
 
-def _of_property(cls: type, name: str) -> Hint:
+def _of_property(cls: type, name: str) -> _Hint:
     getter = getattr(cls, name).fget
     hint = get_type_hints(getter, include_extras=True)["return"]
     return Annotated[hint, getter.__doc__] if getter.__doc__ else hint
@@ -145,7 +140,7 @@ def _writers(cls: type) -> list[tuple[str, str, Callable[[Any], Any]]]:
     return [(one.key, one.attribute, _writer(one.hint)) for one in wire_fields(cls)]
 
 
-def _writer(hint: Hint) -> Callable[[Any], Any]:
+def _writer(hint: _Hint) -> Callable[[Any], Any]:
     for note in notes_of(hint):
         if isinstance(note, Rounded):
             return note.of
@@ -164,7 +159,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
     if isinstance(value, datetime):
         return iso_utc(value)
     if isinstance(value, Mapping):

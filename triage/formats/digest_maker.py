@@ -7,8 +7,6 @@ from triage.formats.dumps import DumpReader, is_dump
 from triage.formats.extractor import operations_of
 from triage.formats.node_digest import read_node_digest, write_node_digest
 
-__all__ = ["digest_of"]
-
 
 def digest_of(reader: DumpReader, data: bytes, name: str) -> bytes:
     """The file of the digest of one plain dump.

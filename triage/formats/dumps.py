@@ -42,20 +42,18 @@ from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import named_as_dump, rank_in_name
 from triage.parsers.flight_recorder.shared import Shared
 
-__all__ = ["DumpReader", "is_dump", "read_dumps"]
-
 # Longer than any compressed file of nothing.
-EMPTY_BYTES: Final = 512
-UNKNOWN_RANK: Final = -1
+_EMPTY_BYTES: Final = 512
+_UNKNOWN_RANK: Final = -1
 FILES_PER_TASK: Final = 8
 # A dump of 20,000 entries has 5 MB. What is larger takes up to 700 MB to decode, so that is
 # done by one thread at a time, and the memory is given back.
-LARGE_BYTES: Final = 8 << 20
-LARGE_CELLS: Final = 1 << 22
-TASKS_AHEAD: Final = 64
+_LARGE_BYTES: Final = 8 << 20
+_LARGE_CELLS: Final = 1 << 22
+_TASKS_AHEAD: Final = 64
 
 
-Outcome = RankDigest | Refused | JobFile | str
+_Outcome = RankDigest | Refused | JobFile | str
 
 
 class DumpReader:
@@ -77,7 +75,7 @@ class DumpReader:
         if known is None:
             known = self.local.decoder = Decoder(self.shared, self.limits)
             self.local.buffer = bytearray(1 << 20)
-        elif len(known.scratch.cell) > LARGE_CELLS:
+        elif len(known.scratch.cell) > _LARGE_CELLS:
             known = self.local.decoder = Decoder(self.shared, self.limits)
         return known
 
@@ -90,9 +88,9 @@ class DumpReader:
         if known is not None:
             known.share(self.shared)
 
-    def files(self, files: Sequence[InputFile]) -> list[Outcome]:
+    def files(self, files: Sequence[InputFile]) -> list[_Outcome]:
         """Outcomes of plain files, and of tars their members'."""
-        outcomes: list[Outcome] = []
+        outcomes: list[_Outcome] = []
         for file in files:
             try:
                 outcomes.extend(self.file(file))
@@ -104,7 +102,7 @@ class DumpReader:
                 outcomes.append(Refused(file.artifact, "needs more memory than there is"))
         return outcomes
 
-    def file(self, file: InputFile) -> Iterator[Outcome]:
+    def file(self, file: InputFile) -> Iterator[_Outcome]:
         """The outcomes of one file: one of a plain file, one a member of a tar."""
         decoder = self.decoder()
         with file.path.open("rb", buffering=0) as source:
@@ -121,7 +119,7 @@ class DumpReader:
                     data = expand(source, compression, self.bounds)
                     yield from self.outcomes(decoder, data, file.artifact)
                     return
-                if not first and file.size_bytes > EMPTY_BYTES:
+                if not first and file.size_bytes > _EMPTY_BYTES:
                     why = f"{compression} cannot be read: damaged, or cut off at the start"
                     yield Refused(file.artifact, why)
                     return
@@ -137,7 +135,7 @@ class DumpReader:
                 whole = self.whole(source, file.size_bytes)
                 yield from self.outcomes(decoder, whole, file.artifact)
                 return
-        yield from no_dump(file.artifact, first)
+        yield from _no_dump(file.artifact, first)
 
     def whole(self, source: io.FileIO, size: int) -> memoryview:
         """The file's bytes in this thread's buffer."""
@@ -149,10 +147,10 @@ class DumpReader:
             filled += got
         return view[:filled]
 
-    def archive(self, file: InputFile, compression: str | None) -> Iterator[Outcome]:
+    def archive(self, file: InputFile, compression: str | None) -> Iterator[_Outcome]:
         """The outcomes of a tar's members."""
         decoder = self.decoder()
-        for member in tar_members(file.path, compression, self.bounds, read_here):
+        for member in tar_members(file.path, compression, self.bounds, _read_here):
             artifact = f"{file.artifact}/{member.name}" if member.name else file.artifact
             if member.why is not None:
                 yield Refused(artifact, member.why)
@@ -163,30 +161,30 @@ class DumpReader:
             elif is_dump(member.data[:HEAD_BYTES], artifact):
                 yield from self.outcomes(decoder, member.data, artifact)
             else:
-                yield from no_dump(artifact, member.data[:HEAD_BYTES])
+                yield from _no_dump(artifact, member.data[:HEAD_BYTES])
 
     def outcomes(
         self, decoder: Decoder, data: bytes | memoryview, artifact: str
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[_Outcome]:
         """The digest of a dump; one that tells of communicators is read by their reader as well,
         and by it alone where the recorder holds nothing: an empty record is no healthy rank.
         """
         communicators = holds_communicators(data)
         outcome = self.dump(decoder, data, artifact)
-        if not communicators or not (isinstance(outcome, RankDigest) and holds_nothing(outcome)):
+        if not communicators or not (isinstance(outcome, RankDigest) and _holds_nothing(outcome)):
             yield outcome
         if communicators:
             yield artifact
 
-    def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
+    def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> _Outcome:
         """The digest of one dump, or why it is refused."""
         rank = rank_in_name(artifact)
         if rank is None:
-            rank = UNKNOWN_RANK
+            rank = _UNKNOWN_RANK
         try:
             if data[: len(NODE_DIGEST)] == NODE_DIGEST:
                 return self.made_on_node(bytes(data), artifact, rank)
-            if len(data) <= LARGE_BYTES:
+            if len(data) <= _LARGE_BYTES:
                 return self.kept(decoder.decode(data, artifact, rank))
             with self.large:
                 return self.kept(Decoder(self.shared, self.limits).decode(data, artifact, rank))
@@ -217,12 +215,12 @@ class DumpReader:
         return replace(digest, history=packed(digest.history.read(), wide(highest)))
 
 
-def holds_nothing(digest: RankDigest) -> bool:
+def _holds_nothing(digest: RankDigest) -> bool:
     """Whether a recorder was empty, and counted nothing before."""
     return digest.num_entries == 0 and not digest.counters
 
 
-def no_dump(artifact: str, head: bytes) -> Iterator[Outcome]:
+def _no_dump(artifact: str, head: bytes) -> Iterator[_Outcome]:
     """A file that is none of ours: read as a log, with a word where its name says otherwise.
 
     What stands in the place of a file that was not fetched is no log either.
@@ -236,7 +234,7 @@ def no_dump(artifact: str, head: bytes) -> Iterator[Outcome]:
     yield artifact
 
 
-def read_here(head: bytes, name: str) -> bool:
+def _read_here(head: bytes, name: str) -> bool:
     """Whether a file of an archive is read with the dumps: a log is not, however large."""
     return is_job_file(name) or is_dump(head, name)
 
@@ -284,17 +282,17 @@ def read_dumps(
 
 def ordered(
     reader: DumpReader, batches: Sequence[Sequence[InputFile]], threads: int
-) -> Iterable[tuple[Sequence[InputFile], list[Outcome]]]:
+) -> Iterable[tuple[Sequence[InputFile], list[_Outcome]]]:
     """Outcomes batch by batch in the given order, some batches ahead."""
     if len(batches) <= 1:
         for batch in batches:
             yield batch, reader.files(batch)
         return
     with ThreadPoolExecutor(threads, thread_name_prefix="decode") as pool:
-        ahead: list[tuple[Sequence[InputFile], Future[list[Outcome]]]] = []
+        ahead: list[tuple[Sequence[InputFile], Future[list[_Outcome]]]] = []
         for batch in batches:
             ahead.append((batch, pool.submit(reader.files, batch)))
-            if len(ahead) > TASKS_AHEAD:
+            if len(ahead) > _TASKS_AHEAD:
                 first, future = ahead.pop(0)
                 yield first, future.result()
         for first, future in ahead:

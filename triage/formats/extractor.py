@@ -22,10 +22,8 @@ from triage.parsers.logs.progress.series import JobSteps
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 
-__all__ = ["Extractor", "operations_of"]
-
 # What the agent of a node and the scheduler print is not the rank's, whoever's log it stands in.
-NOT_OF_A_RANK: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})
+_NOT_OF_A_RANK: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})
 
 
 class Extractor:
@@ -69,14 +67,14 @@ class Extractor:
             else:
                 foreign.append(found)
         if file.artifact in foreign and is_job_file(file.artifact):
-            job_files += plain_job_file(file)
+            job_files += _plain_job_file(file)
         logs: list[Outcome] = []
         refused_logs: list[Refused] = []
         for log in self.streams.files([file], frozenset(foreign)):
             if isinstance(log, Refused):
                 refused_logs.append(log)
             else:
-                logs.append(log if rank is None else of_rank(log, rank))
+                logs.append(log if rank is None else _of_rank(log, rank))
         return Extract(
             artifact=file.artifact,
             size_bytes=file.size_bytes,
@@ -90,7 +88,7 @@ class Extractor:
         )
 
 
-def plain_job_file(file: InputFile) -> list[JobFile]:
+def _plain_job_file(file: InputFile) -> list[JobFile]:
     """A ``job.json`` that lies beside the artifacts; one that cannot be read is none."""
     if file.size_bytes > MAX_JOB_BYTES:
         return []
@@ -100,21 +98,21 @@ def plain_job_file(file: InputFile) -> list[JobFile]:
         return []
 
 
-def of_rank(log: Outcome, rank: int) -> Outcome:
+def _of_rank(log: Outcome, rank: int) -> Outcome:
     """The log of one rank's own process: what names no rank was printed by this one."""
     if log.file.kind is not LogKind.JOB:
         return log
     rows = [
-        replace(row, rank=rank) if row.rank is None and row.kind not in NOT_OF_A_RANK else row
+        replace(row, rank=rank) if row.rank is None and row.kind not in _NOT_OF_A_RANK else row
         for row in log.rows
     ]
     file = log.file
     if file.progress is not None:
-        file = replace(file, progress=of_one_rank(file.progress, rank))
+        file = replace(file, progress=_of_one_rank(file.progress, rank))
     return replace(log, file=file, rows=rows)
 
 
-def of_one_rank(progress: JobSteps, rank: int) -> JobSteps:
+def _of_one_rank(progress: JobSteps, rank: int) -> JobSteps:
     steps = [replace(step, rank=rank) if step.rank is None else step for step in progress.steps]
     return replace(progress, steps=tuple(steps))
 

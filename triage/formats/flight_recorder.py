@@ -13,35 +13,28 @@ from triage.domain.file_kind import FileKind
 from triage.formats.format import Head
 from triage.parsers.flight_recorder.naming import might_be_dump, named_as_dump
 
-__all__ = [
-    "FLIGHT_RECORDER",
-    "NODE_DIGEST",
-    "holds_communicators",
-    "what_instead",
-]
-
 # How the digest of a dump begins that a node sends in its place.
 NODE_DIGEST: Final = b"triage-digest "
 # A dump is told by so many bytes.
-HEAD_BYTES: Final = 4096
+_HEAD_BYTES: Final = 4096
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
-JSON_DUMP: Final = re.compile(
+_JSON_DUMP: Final = re.compile(
     rb'"(?:(?:entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
     rb'collective_seq_id|nccl_comm_state)"\s*:|record_id"\s*:\s*\d)'
 )
 # NCCL RAS says its version too, behind it how many communicators there are; so do NCCL tests,
 # behind the arguments of the program.
-OTHERS: Final = re.compile(
+_OTHERS: Final = re.compile(
     rb'"communicators(?:_count)?"\s*:|"average_bus_bandwi(?:dth|dith)"\s*:\s*\{'
     rb'|"start_time"\s*:\s*"[^"]{0,40}"\s*,\s*"args"\s*:\s*\['
 )
 
 # NCCLX writes what its communicators do into the dump; without any, an empty object.
-STATES: Final = re.compile(rb'"nccl_comm_state"\s{0,20}:\s{0,20}\{\s{0,20}"')
+_STATES: Final = re.compile(rb'"nccl_comm_state"\s{0,20}:\s{0,20}\{\s{0,20}"')
 
 
 @dataclass(frozen=True, slots=True)
-class DumpFormat:
+class _DumpFormat:
     """A dump is decoded whole, by :class:`triage.parsers.flight_recorder.decoder.Decoder`."""
 
     name: str = "flight_recorder"
@@ -55,29 +48,29 @@ class DumpFormat:
         An empty file, or one of zeros, that is named like a dump is claimed too: the process
         ended before it could write, and that belongs into the report.
         """
-        data = head.data[:HEAD_BYTES]
+        data = head.data[:_HEAD_BYTES]
         if len(data) >= 2 and data[0] == 0x80 and data[1] <= 5:
             return True
         if data.startswith(NODE_DIGEST):
             return True
         start = data.lstrip()[:1]
         if start in (b"{", b"["):
-            known = JSON_DUMP.search(data) is not None and OTHERS.search(data) is None
+            known = _JSON_DUMP.search(data) is not None and _OTHERS.search(data) is None
             return known or named_as_dump(head.name)
         unwritten = not data or data[0] in (0, 0x80) or not data.isascii()
         return unwritten and might_be_dump(head.name)
 
 
-FLIGHT_RECORDER: Final = DumpFormat()
+FLIGHT_RECORDER: Final = _DumpFormat()
 
 
 def holds_communicators(data: bytes | memoryview) -> bool:
     """Whether a JSON dump tells the states of communicators beside the recorder's entries."""
-    return bytes(data[:64]).lstrip()[:1] == b"{" and STATES.search(data) is not None
+    return bytes(data[:64]).lstrip()[:1] == b"{" and _STATES.search(data) is not None
 
 
 # What stands in place of a file that was not fetched, by its beginning.
-INSTEAD: Final = (
+_INSTEAD: Final = (
     (
         re.compile(rb"version https://git-lfs\.github\.com/spec/"),
         "a pointer of Git LFS, to be fetched with git lfs pull,",
@@ -91,15 +84,15 @@ INSTEAD: Final = (
     (re.compile(rb"PK\x03\x04"), "a zip archive or checkpoint"),
 )
 # What such a page or answer says of itself.
-SAYS: Final = re.compile(rb"(?is)<(title|code|message)>\s*([^<]{1,80}?)\s*</")
+_SAYS: Final = re.compile(rb"(?is)<(title|code|message)>\s*([^<]{1,80}?)\s*</")
 
 
 def what_instead(data: bytes) -> str | None:
     """What stands where a dump should, with its own words; None for what may be a log."""
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    for pattern, what in INSTEAD:
+    for pattern, what in _INSTEAD:
         if pattern.match(start):
-            found = SAYS.search(data)
+            found = _SAYS.search(data)
             said = f' ("{found[2].decode("utf-8", "replace")}")' if found else ""
             return f"{what}{said} stands in its place"
     return None

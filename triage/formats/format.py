@@ -11,13 +11,11 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.layout import Layout, layout_of
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["Format", "Head", "ReadLines", "StreamFormat", "plain"]
-
 # Each log of a job of 16,384 ranks is asked whether it is a report of checks. Words are looked
 # for in so much of a file, too.
-CHECK_HEAD_BYTES: Final = 8 << 10
+_CHECK_HEAD_BYTES: Final = 8 << 10
 # What a terminal is told between the letters: colours, and to clear the rest of a line.
-CONTROL: Final = re.compile(r"\x1b\[[0-9;?]{0,24}[A-Za-z]")
+_CONTROL: Final = re.compile(r"\x1b\[[0-9;?]{0,24}[A-Za-z]")
 
 ReadLines = Callable[[LogStream], Outcome]
 """Reads a stream as the lines of a log."""
@@ -30,7 +28,7 @@ def plain(text: str) -> str:
     """
     text = text.removeprefix("\ufeff")
     if "\x1b" in text:
-        text = CONTROL.sub("", text)
+        text = _CONTROL.sub("", text)
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
@@ -47,7 +45,7 @@ class Head:
     @cached_property
     def text(self) -> str:
         """The first 8 KiB as text, what is not UTF-8 replaced."""
-        return self.data[:CHECK_HEAD_BYTES].decode("utf-8", "replace")
+        return self.data[:_CHECK_HEAD_BYTES].decode("utf-8", "replace")
 
     @cached_property
     def plain_text(self) -> str:
@@ -57,7 +55,7 @@ class Head:
     @cached_property
     def searched(self) -> bytes:
         """Where the words of formats are looked for: the first 8 KiB, with escapes and without."""
-        data = self.data[:CHECK_HEAD_BYTES]
+        data = self.data[:_CHECK_HEAD_BYTES]
         return data if b"\x1b" not in data else data + b"\n" + self.plain_text.encode()
 
     @cached_property

@@ -11,12 +11,10 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from triage.formats.format import Format, Head
 
-__all__ = ["FormatTable", "first_claim"]
-
 AnyFormat = TypeVar("AnyFormat", bound=Format)
 
 
-class Search(Protocol):
+class _Search(Protocol):
     """A compiled set of words."""
 
     def Match(self, text: bytes) -> list[int] | None:  # noqa: N802 - the name is that of google-re2
@@ -38,7 +36,7 @@ class FormatTable(Generic[AnyFormat]):
         self.places = tuple(places.values())
 
     @cached_property
-    def search(self) -> Search:
+    def search(self) -> _Search:
         """The set of :attr:`words`; what it finds are places among them."""
         import re2  # type: ignore[import-untyped]  # the command starts without it
 
@@ -50,7 +48,7 @@ class FormatTable(Generic[AnyFormat]):
         for word in self.words:
             compiled.Add(word.encode("ascii"))
         compiled.Compile()
-        search: Search = compiled
+        search: _Search = compiled
         return search
 
     def candidates(self, decoded: Head | None) -> Sequence[AnyFormat]:

@@ -18,10 +18,8 @@ from triage.parsers.logs.join import MOST_COUNTED_BYTES
 from triage.parsers.logs.logset import LogSet
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 
-__all__ = ["Paths", "gather", "read_all"]
-
 # Texts of logs and dumps pack to about a tenth.
-PACKED_TIMES: Final = 10
+_PACKED_TIMES: Final = 10
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -33,7 +31,7 @@ def gather(
     own: OwnSignatures = NO_OWN,
 ) -> tuple[Inputs, DumpSet, LogSet, Job, list[str]]:
     """Everything that is read before any judgement, with what is known of the job."""
-    inputs = find_inputs(as_paths(paths))
+    inputs = find_inputs(_as_paths(paths))
     facts, notes, job_file = load_job(inputs, None if job is None else Path(job))
     files = [file for file in inputs.files if file.path != job_file]
     dumps, logs = read_all(files, inputs, progress, own)
@@ -42,7 +40,7 @@ def gather(
     return inputs, dumps, logs, facts, notes
 
 
-def as_paths(paths: Paths) -> list[Path]:
+def _as_paths(paths: Paths) -> list[Path]:
     if isinstance(paths, str | Path):
         return [Path(paths)]
     return [Path(path) for path in paths]
@@ -55,19 +53,19 @@ def read_all(
     own: OwnSignatures = NO_OWN,
 ) -> tuple[DumpSet, LogSet]:
     """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
-    with little_to_read(likely_size(files) <= MOST_PLAIN_BYTES):
-        return read_each(files, inputs, progress, own)
+    with little_to_read(_likely_size(files) <= MOST_PLAIN_BYTES):
+        return _read_each(files, inputs, progress, own)
 
 
-def likely_size(files: Sequence[InputFile]) -> int:
+def _likely_size(files: Sequence[InputFile]) -> int:
     """How many bytes are to be read, about: packed ones are several."""
     size = sum(file.size_bytes for file in files)
     if size > MOST_PLAIN_BYTES:
         return size
-    return sum(file.size_bytes * (PACKED_TIMES if is_packed(file) else 1) for file in files)
+    return sum(file.size_bytes * (_PACKED_TIMES if _is_packed(file) else 1) for file in files)
 
 
-def is_packed(file: InputFile) -> bool:
+def _is_packed(file: InputFile) -> bool:
     try:
         with file.path.open("rb") as stream:
             return compression_of(stream.read(MAGIC_BYTES)) is not None
@@ -75,7 +73,7 @@ def is_packed(file: InputFile) -> bool:
         return False
 
 
-def read_each(
+def _read_each(
     files: Sequence[InputFile],
     inputs: Inputs,
     progress: Callable[[int, int], None] | None,
@@ -94,11 +92,11 @@ def read_each(
     else:  # the catalogue alone takes half a second to make
         logs = LogSet()
     if not dumps.digests and not any(file.lines for file in logs.files):
-        raise NothingToAnalyze(why_nothing(inputs, dumps, logs, files))
+        raise NothingToAnalyze(_why_nothing(inputs, dumps, logs, files))
     return dumps, logs
 
 
-def why_nothing(inputs: Inputs, dumps: DumpSet, logs: LogSet, files: Sequence[InputFile]) -> str:
+def _why_nothing(inputs: Inputs, dumps: DumpSet, logs: LogSet, files: Sequence[InputFile]) -> str:
     refused = sorted([*dumps.refused, *logs.refused, *inputs.refused], key=lambda r: r.artifact)
     wanted = (
         "point at the flight-recorder dumps that PyTorch wrote (comm_lib_trace_rank_* or"

@@ -23,24 +23,22 @@ from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS, HISTORY_UNIT
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.reduce import MAX_STREAMS
 
-__all__ = ["DECODER", "FORM", "node_interned", "read_node_digest", "write_node_digest"]
-
 FORM: Final = 1
 # Counts up with every change of the decoder by which the same dump gives another digest.
 DECODER: Final = 1
-FIRST_LINE: Final = re.compile(rb"triage-digest ([0-9]{1,6}) ([0-9]{1,6})\n")
+_FIRST_LINE: Final = re.compile(rb"triage-digest ([0-9]{1,6}) ([0-9]{1,6})\n")
 # Some 4 KB are usual: a thousand operations, and a handful of groups.
-MAX_BYTES: Final = 1 << 20
-MAX_PLAIN_BYTES: Final = 8 << 20
+_MAX_BYTES: Final = 1 << 20
+_MAX_PLAIN_BYTES: Final = 8 << 20
 # The members of all groups of one rank: of a million ranks, in four kinds of groups.
-MAX_LISTED: Final = 4 << 20
-MAX_TEXT: Final = 512
-MAX_DESCRIPTION: Final = 4096
-MAX_ROWS: Final = 1 << 16
-MAX_NOTES: Final = 16
-MAX_FRAMES: Final = 64
-MAX_FLAGS: Final = 255
-SEND_RAW: Final = "send the dump itself"
+_MAX_LISTED: Final = 4 << 20
+_MAX_TEXT: Final = 512
+_MAX_DESCRIPTION: Final = 4096
+_MAX_ROWS: Final = 1 << 16
+_MAX_NOTES: Final = 16
+_MAX_FRAMES: Final = 64
+_MAX_FLAGS: Final = 255
+_SEND_RAW: Final = "send the dump itself"
 
 
 def write_node_digest(artifact: str, size_bytes: int, digest: RankDigest, operations: Any) -> bytes:
@@ -51,7 +49,7 @@ def write_node_digest(artifact: str, size_bytes: int, digest: RankDigest, operat
 
 def node_interned() -> Interned:
     """What many digests from nodes may share: the ranks of large groups are listed in each."""
-    return Interned(max_listed=MAX_LISTED, max_bytes=MAX_PLAIN_BYTES)
+    return Interned(max_listed=_MAX_LISTED, max_bytes=_MAX_PLAIN_BYTES)
 
 
 def read_node_digest(
@@ -62,36 +60,36 @@ def read_node_digest(
     ``interned`` is of :func:`node_interned`, shared by files that are read one after the other.
     Raises :class:`Corrupt` or :class:`Forbidden`, with what is wrong and what to do.
     """
-    first = FIRST_LINE.match(data)
+    first = _FIRST_LINE.match(data)
     if first is None:
-        raise Corrupt(f"a digest without a first line that says its form: {SEND_RAW}", offset=0)
+        raise Corrupt(f"a digest without a first line that says its form: {_SEND_RAW}", offset=0)
     form, decoder = int(first[1]), int(first[2])
     if (form, decoder) != (FORM, DECODER):
         raise Forbidden(
             f"a digest of form {form} by decoder {decoder}; {FORM} by {DECODER} is read here:"
-            f" {SEND_RAW}, or have one version of triage on nodes and service"
+            f" {_SEND_RAW}, or have one version of triage on nodes and service"
         )
-    if len(data) > MAX_BYTES:
-        raise Forbidden(f"a digest of {len(data):,} bytes; at most {MAX_BYTES:,}: {SEND_RAW}")
+    if len(data) > _MAX_BYTES:
+        raise Forbidden(f"a digest of {len(data):,} bytes; at most {_MAX_BYTES:,}: {_SEND_RAW}")
     body = data[first.end() :]
     if not body.startswith((COMPACT, COMPACT_TIMED)):
-        raise Corrupt(f"a digest of no known version: {SEND_RAW}", offset=first.end())
+        raise Corrupt(f"a digest of no known version: {_SEND_RAW}", offset=first.end())
     interned = interned or node_interned()
     try:
         extract = unpack(body, interned)
     except ArtifactError as error:
-        raise Corrupt(f"a digest that cannot be read ({error}): {SEND_RAW}") from error
-    if len(extract.digests) != 1 or not holds_digest_alone(extract):
-        raise Corrupt(f"a digest that holds something else beside: {SEND_RAW}")
+        raise Corrupt(f"a digest that cannot be read ({error}): {_SEND_RAW}") from error
+    if len(extract.digests) != 1 or not _holds_digest_alone(extract):
+        raise Corrupt(f"a digest that holds something else beside: {_SEND_RAW}")
     digest = extract.digests[0]
     operations = dict(extract.operations)
-    why = fault_in(digest, interned) or fault_in_operations(digest, operations)
+    why = _fault_in(digest, interned) or _fault_in_operations(digest, operations)
     if why:
-        raise Corrupt(f"a digest whose {why} is none that a dump gives: {SEND_RAW}")
+        raise Corrupt(f"a digest whose {why} is none that a dump gives: {_SEND_RAW}")
     return digest, operations
 
 
-def holds_digest_alone(extract: Extract) -> bool:
+def _holds_digest_alone(extract: Extract) -> bool:
     return not (
         extract.logs
         or extract.refused
@@ -101,84 +99,84 @@ def holds_digest_alone(extract: Extract) -> bool:
     )
 
 
-def fault_in(digest: RankDigest, interned: Interned) -> str:
+def _fault_in(digest: RankDigest, interned: Interned) -> str:
     """What of a digest no dump gives; empty for nothing."""
     tests: tuple[tuple[str, Callable[[RankDigest], bool]], ...] = (
-        ("numbers", numbers_fit),
-        ("text", texts_fit),
-        ("groups", lambda digest: groups_fit(digest, interned)),
-        ("operations", tables_fit),
+        ("numbers", _numbers_fit),
+        ("text", _texts_fit),
+        ("groups", lambda digest: _groups_fit(digest, interned)),
+        ("operations", _tables_fit),
     )
     return next((name for name, fits in tests if not fits(digest)), "")
 
 
-def whole(value: object, least: int, most: int = (1 << 63) - 1) -> bool:
+def _whole(value: object, least: int, most: int = (1 << 63) - 1) -> bool:
     return type(value) is int and least <= value <= most
 
 
-def moment(value: object) -> bool:
-    return value is None or whole(value, MISSING + 1)
+def _moment(value: object) -> bool:
+    return value is None or _whole(value, MISSING + 1)
 
 
-def text(value: object, most: int = MAX_TEXT) -> bool:
+def _text(value: object, most: int = _MAX_TEXT) -> bool:
     return isinstance(value, str) and len(value) <= most
 
 
-def maybe_text(value: object) -> bool:
-    return value is None or text(value)
+def _maybe_text(value: object) -> bool:
+    return value is None or _text(value)
 
 
-def numbers_fit(digest: RankDigest) -> bool:
+def _numbers_fit(digest: RankDigest) -> bool:
     counts = (digest.pending_total, digest.num_entries)
     flags = (digest.gaps, digest.eventless, digest.has_entries, digest.block_open)
     moments = (digest.first_created_ns, digest.last_created_ns, digest.last_stamp_ns)
     return (
-        all(whole(count, 0, DEFAULT_LIMITS.entries) for count in counts)
+        all(_whole(count, 0, DEFAULT_LIMITS.entries) for count in counts)
         and digest.pending_total >= len(digest.pending)
-        and whole(digest.first_record_id, MISSING)
-        and whole(digest.max_gap_ns, 0)
+        and _whole(digest.first_record_id, MISSING)
+        and _whole(digest.max_gap_ns, 0)
         and all(type(flag) is bool for flag in flags)
-        and all(map(moment, moments))
-        and (digest.last_unit is None or all(whole(part, MISSING) for part in digest.last_unit))
+        and all(map(_moment, moments))
+        and (digest.last_unit is None or all(_whole(part, MISSING) for part in digest.last_unit))
     )
 
 
-def texts_fit(digest: RankDigest) -> bool:
+def _texts_fit(digest: RankDigest) -> bool:
     return (
-        text(digest.artifact, MAX_DESCRIPTION)
-        and all(map(maybe_text, (digest.version, digest.comm_lib, digest.partial)))
-        and all(map(maybe_text, (part for names in digest.stream_names for part in names)))
-        and len(digest.notes) <= MAX_NOTES
-        and all(map(text, digest.notes))
-        and len(digest.stack) <= MAX_FRAMES
+        _text(digest.artifact, _MAX_DESCRIPTION)
+        and all(map(_maybe_text, (digest.version, digest.comm_lib, digest.partial)))
+        and all(map(_maybe_text, (part for names in digest.stream_names for part in names)))
+        and len(digest.notes) <= _MAX_NOTES
+        and all(map(_text, digest.notes))
+        and len(digest.stack) <= _MAX_FRAMES
         and all(
-            text(frame.name) and text(frame.filename) and type(frame.line) is int
+            _text(frame.name) and _text(frame.filename) and type(frame.line) is int
             for frame in digest.stack
         )
     )
 
 
-def groups_fit(digest: RankDigest, interned: Interned) -> bool:
+def _groups_fit(digest: RankDigest, interned: Interned) -> bool:
     def distinct(ranks: tuple[int, ...] | None) -> bool:
         # By its place: what is shared lives on in ``interned``.
         key = id(ranks)
         return ranks is None or interned.get("distinct", key, lambda: len(set(ranks)) == len(ranks))
 
     return (
-        len(digest.groups) <= MAX_ROWS
-        and len(digest.counters) <= MAX_ROWS
-        and all(text(part) for row in digest.groups for part in (row.key, row.name, row.desc))
+        len(digest.groups) <= _MAX_ROWS
+        and len(digest.counters) <= _MAX_ROWS
+        and all(_text(part) for row in digest.groups for part in (row.key, row.name, row.desc))
         and all(distinct(row.ranks) for row in digest.groups)
-        and all(text(row.key) for row in digest.counters)
+        and all(_text(row.key) for row in digest.counters)
         and all(
-            moment(part)
+            _moment(part)
             for row in digest.counters
             for part in (row.enqueued, row.started, row.completed)
         )
     )
 
 
-def tables_fit(digest: RankDigest) -> bool:
+def _tables_fit(digest: RankDigest) -> bool:
     past = digest.history.read()
     flags, lasted = past.flags, past.lasted_us
     return (
@@ -186,19 +184,19 @@ def tables_fit(digest: RankDigest) -> bool:
         and len(digest.history) <= min(HISTORY_UNITS, digest.num_entries)
         and len(digest.pending) <= PENDING_UNITS
         and len(digest.members) <= digest.num_entries
-        and int(flags.max(initial=0)) <= MAX_FLAGS
+        and int(flags.max(initial=0)) <= _MAX_FLAGS
         and (lasted is None or int(lasted.min(initial=0)) >= -1)
     )
 
 
-def fault_in_operations(digest: RankDigest, operations: dict[int, OpDescription]) -> str:
+def _fault_in_operations(digest: RankDigest, operations: dict[int, OpDescription]) -> str:
     """As :func:`fault_in`, for the words of operations: of those that a dump describes."""
     described = set(digest.pending.sig[:DESCRIBED_UNITS].tolist())
     if digest.last_unit is not None:
         described.add(digest.last_unit.sig)
     for signature, one in operations.items():
         words = (one.op, one.sizes, one.dtypes, one.output_sizes)
-        fits = all(text(word, MAX_DESCRIPTION) for word in words) and type(one.uneven) is bool
+        fits = all(_text(word, _MAX_DESCRIPTION) for word in words) and type(one.uneven) is bool
         if signature not in described or not fits:
             return "description of an operation"
     return ""

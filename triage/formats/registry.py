@@ -45,11 +45,6 @@ from triage.formats.telemetry.query_result import QUERY_RESULT
 from triage.formats.telemetry.table import TABLE
 from triage.formats.telemetry.telemetry_format import TelemetryFormat
 
-__all__ = [
-    "ALL_CHECKS", "CHECKS", "FAMILIES", "FORMATS", "STREAMS", "TABLED", "TELEMETRY", "identify",
-    "identify_checks", "identify_stream", "identify_telemetry", "kind_of",
-]  # fmt: skip
-
 # Each family: the module beside its table, and others with its readers. A format that is no check
 # has a row of code below.
 FAMILIES: Final = (
@@ -68,15 +63,15 @@ TABLED: Final = tuple(row for family in FAMILIES for row in load(*family))
 # What is "sent" is a log, a look at GPUs, telemetry or a record of Kubernetes in an incident's
 # folder, and a check where somebody sends it as one.
 CHECKS: Final = tuple(row for row in TABLED if not row.sent)
-CHECK_TABLE: Final = FormatTable(CHECKS)
-SENT: Final = tuple(row for row in TABLED if row.sent)
-ALL_CHECKS: Final = FormatTable((*CHECKS, *SENT))
-STATES: Final = next(row for row in SENT if row.name == "nvidia_smi_state")
+_CHECK_TABLE: Final = FormatTable(CHECKS)
+_SENT: Final = tuple(row for row in TABLED if row.sent)
+ALL_CHECKS: Final = FormatTable((*CHECKS, *_SENT))
+_STATES: Final = next(row for row in _SENT if row.name == "nvidia_smi_state")
 TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (PARQUET, QUERY_RESULT, EXPOSITION, TABLE)
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
-    *(LooksAndChecks(row, STATES) if row is SMI_TABLE else row for row in LIVE),
-    BugReport(CHECK_TABLE),
+    *(LooksAndChecks(row, _STATES) if row is SMI_TABLE else row for row in LIVE),
+    BugReport(_CHECK_TABLE),
     *CHECKS,
     HOST_NAME,
     VERBOSE_JOURNAL,

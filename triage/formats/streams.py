@@ -19,9 +19,7 @@ from triage.parsers.logs.logset import LogSet
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader, LogBounds
 from triage.parsers.logs.source import LogStream, log_streams
 
-__all__ = ["StreamReader", "read_logs"]
-
-FILES_PER_TASK: Final = 16
+_FILES_PER_TASK: Final = 16
 
 
 class StreamReader:
@@ -43,7 +41,7 @@ class StreamReader:
                 for stream in log_streams(file, wanted):
                     if isinstance(stream, Refused):
                         outcomes.append(stream)
-                    elif wanted is not None or not is_dump(stream):
+                    elif wanted is not None or not _is_dump(stream):
                         outcomes.append(self.read(stream, file.kind))
             except ArtifactError as error:
                 outcomes.append(Refused(file.artifact, str(error)))
@@ -62,7 +60,7 @@ class StreamReader:
         return row.read(stream, self.lines.read)
 
 
-def is_dump(stream: LogStream) -> bool:
+def _is_dump(stream: LogStream) -> bool:
     """Whether a file is a dump, where nobody has looked for dumps before."""
     return FLIGHT_RECORDER.claims(Head(stream.raw, stream.artifact))
 
@@ -85,7 +83,7 @@ def read_logs(
     done, files in all).
     """
     reader = StreamReader(LineReader(catalogue or standard(), bounds, templates))
-    batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
+    batches = [files[k : k + _FILES_PER_TASK] for k in range(0, len(files), _FILES_PER_TASK)]
     outcomes: list[Outcome] = []
     refused: list[Refused] = []
     done = 0

@@ -10,8 +10,6 @@ from triage.notify.generic import webhook
 from triage.notify.message import Event
 from triage.notify.request import Kind, Request, Target
 
-__all__ = ["ActNotice", "render_act"]
-
 
 @dataclass(frozen=True, slots=True)
 class ActNotice:

@@ -25,13 +25,11 @@ from triage.notify.suspects import is_healthy, restart_of, sentence_of, top_susp
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
-__all__ = ["STANDS_FOR", "alerts_url", "notice", "render"]
-
 STANDS_FOR = timedelta(days=1)
 _PATH = "/api/v2/alerts"
 _MAX_LABEL = 256
 
-Labels = tuple[tuple[str, str], ...]
+_Labels = tuple[tuple[str, str], ...]
 
 
 def render(message: Message, target: Target) -> Request | None:
@@ -79,7 +77,7 @@ def alerts_url(url: str) -> str:
 
 def _alerts(
     message: Message, verdict: Verdict | None, suspects: Sequence[Suspect]
-) -> dict[Labels, Mapping[str, str]]:
+) -> dict[_Labels, Mapping[str, str]]:
     """Annotations by labels, for a verdict and its suspects; nothing for a healthy job."""
     if verdict is None or is_healthy(verdict):
         return {}
@@ -90,7 +88,7 @@ def _alerts(
     }
 
 
-def _labels(message: Message, verdict: Verdict, suspect: Suspect | None) -> Labels:
+def _labels(message: Message, verdict: Verdict, suspect: Suspect | None) -> _Labels:
     labels = {
         "alertname": "TrainingJobStopped",
         "severity": str(severity(verdict)),
@@ -127,7 +125,7 @@ def _annotations(message: Message, verdict: Verdict, suspect: Suspect | None) ->
 
 
 def _posted(
-    message: Message, labels: Labels, annotations: Mapping[str, str], ends_at: datetime
+    message: Message, labels: _Labels, annotations: Mapping[str, str], ends_at: datetime
 ) -> dict[str, object]:
     alert: dict[str, object] = {
         "labels": dict(labels),

@@ -25,11 +25,9 @@ from triage.notify.request import Request, Target
 from triage.notify.safe_text import plain, web_link
 from triage.notify.suspects import is_healthy
 
-__all__ = ["BATCH", "RECOMMENDED", "STRUCTURED", "render"]
-
 STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
-HEALTH: Final = "internal.nccl-triage.health.v1"
+_HEALTH: Final = "internal.nccl-triage.health.v1"
 
 RECOMMENDED: Final[Mapping[Category, str]] = MappingProxyType(
     {
@@ -52,45 +50,45 @@ RECOMMENDED: Final[Mapping[Category, str]] = MappingProxyType(
 )
 """NVSentinel's action for each of our hardware categories; an action of the answer itself
 (``reset_gpu``, ``reboot_node``) is more exact, and comes first."""
-OF_ACTION: Final[Mapping[str, str]] = MappingProxyType(
+_OF_ACTION: Final[Mapping[str, str]] = MappingProxyType(
     {Action.RESET_GPU: "COMPONENT_RESET", Action.REBOOT_NODE: "RESTART_BM"}
 )
-OF_GPUS: Final = frozenset(
+_OF_GPUS: Final = frozenset(
     {
         Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP,
         Category.GPU_THERMAL, Category.NVLINK, Category.SDC,
     }
 )  # fmt: skip
-ANSWERS: Final = frozenset({Event.PROVISIONAL, Event.READY, Event.REVISED, Event.RESOLVED})
-CLASSES: Final = {Category.NIC: "NIC", Category.NETWORK: "Network", Category.CPU: "CPU"}
+_ANSWERS: Final = frozenset({Event.PROVISIONAL, Event.READY, Event.REVISED, Event.RESOLVED})
+_CLASSES: Final = {Category.NIC: "NIC", Category.NETWORK: "Network", Category.CPU: "CPU"}
 
 
 def render(message: Message, target: Target) -> Request | None:
     """The events of one message; None where no node is convicted or taken back."""
-    if message.event not in ANSWERS:
+    if message.event not in _ANSWERS:
         return None
-    now = convicted(message.verdict, message.suspects)
-    before = convicted(message.previous_verdict, message.previous_suspects)
+    now = _convicted(message.verdict, message.suspects)
+    before = _convicted(message.previous_verdict, message.previous_suspects)
     if message.event is Event.RESOLVED:
         ended = {
-            node: one for node, one in {**before, **now}.items() if not confirmed(message, node)
+            node: one for node, one in {**before, **now}.items() if not _confirmed(message, node)
         }
         standing: dict[str, Suspect] = {}
     else:
         standing = now
         ended = {node: one for node, one in before.items() if node not in now}
     events = [
-        *(event_of(message, node, one, healthy=False) for node, one in standing.items()),
-        *(event_of(message, node, one, healthy=True) for node, one in ended.items()),
+        *(_event_of(message, node, one, healthy=False) for node, one in standing.items()),
+        *(_event_of(message, node, one, healthy=True) for node, one in ended.items()),
     ]
     if not events:
         return None
     if len(events) == 1:
-        return request(target, STRUCTURED, events[0])
-    return request(target, BATCH, events)
+        return _request(target, STRUCTURED, events[0])
+    return _request(target, BATCH, events)
 
 
-def convicted(verdict: Verdict | None, suspects: tuple[Suspect, ...]) -> dict[str, Suspect]:
+def _convicted(verdict: Verdict | None, suspects: tuple[Suspect, ...]) -> dict[str, Suspect]:
     """The convicted nodes of an answer, in its order."""
     if verdict is None or is_healthy(verdict):
         return {}
@@ -101,13 +99,13 @@ def convicted(verdict: Verdict | None, suspects: tuple[Suspect, ...]) -> dict[st
     return found
 
 
-def confirmed(message: Message, node: str) -> bool:
+def _confirmed(message: Message, node: str) -> bool:
     """Whether a person found that it was this node's hardware."""
     found = message.resolution or {}
     return found.get("node") == node and found.get("category") in HARDWARE
 
 
-def event_of(message: Message, node: str, one: Suspect, *, healthy: bool) -> dict[str, object]:
+def _event_of(message: Message, node: str, one: Suspect, *, healthy: bool) -> dict[str, object]:
     """One CloudEvent."""
     moment = iso_utc(message.at) or ""
     metadata = {
@@ -121,12 +119,12 @@ def event_of(message: Message, node: str, one: Suspect, *, healthy: bool) -> dic
     health: dict[str, object] = {
         "version": 1,
         "agent": AGENT,
-        "componentClass": class_of(one.category),
+        "componentClass": _class_of(one.category),
         "checkName": CHECK,
         "isFatal": not healthy,
         "isHealthy": healthy,
-        "message": plain(words_of(message, one, healthy=healthy), 1000),
-        "recommendedAction": "NONE" if healthy else recommended(message, one),
+        "message": plain(_words_of(message, one, healthy=healthy), 1000),
+        "recommendedAction": "NONE" if healthy else _recommended(message, one),
         "errorCode": [] if healthy else [plain(one.category, 64)],
         "entitiesImpacted": [
             {"entityType": "PCI", "entityValue": plain(gpu, 64)} for gpu in one.gpus
@@ -143,7 +141,7 @@ def event_of(message: Message, node: str, one: Suspect, *, healthy: bool) -> dic
             f"{message.incident_id}/{message.revision}/{message.event}/{node}/{state}", 512
         ),
         "source": SOURCE,
-        "type": HEALTH,
+        "type": _HEALTH,
         "subject": plain(node, 256),
         "time": moment,
         "datacontenttype": "application/json",
@@ -151,7 +149,7 @@ def event_of(message: Message, node: str, one: Suspect, *, healthy: bool) -> dic
     }
 
 
-def words_of(message: Message, one: Suspect, *, healthy: bool) -> str:
+def _words_of(message: Message, one: Suspect, *, healthy: bool) -> str:
     if healthy and message.event is Event.RESOLVED:
         return "a person resolved the incident, and did not find this node to be the cause"
     if healthy:
@@ -160,18 +158,18 @@ def words_of(message: Message, one: Suspect, *, healthy: bool) -> str:
     return f"stopped job {message.job_id} by {one.category} ({one.score:.2f}){reason}"
 
 
-def recommended(message: Message, one: Suspect) -> str:
+def _recommended(message: Message, one: Suspect) -> str:
     """NVSentinel's action for a suspect."""
     verdict = message.verdict
-    if verdict is not None and verdict.category == one.category and verdict.action in OF_ACTION:
-        return OF_ACTION[verdict.action]
+    if verdict is not None and verdict.category == one.category and verdict.action in _OF_ACTION:
+        return _OF_ACTION[verdict.action]
     return RECOMMENDED[one.category]
 
 
-def class_of(category: Category) -> str:
+def _class_of(category: Category) -> str:
     """NVSentinel's class of a component."""
-    return "GPU" if category in OF_GPUS else CLASSES.get(category, "Node")
+    return "GPU" if category in _OF_GPUS else _CLASSES.get(category, "Node")
 
 
-def request(target: Target, media: str, body: object) -> Request:
+def _request(target: Target, media: str, body: object) -> Request:
     return Request("POST", target.url, {"content-type": media}, orjson.dumps(body))

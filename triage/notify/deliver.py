@@ -22,8 +22,6 @@ from triage.notify.request import Request
 from triage.render.words.clean import one_line
 from triage.version import __version__
 
-__all__ = ["MAX_RESPONSE_BYTES", "Attempt", "send"]
-
 MAX_RESPONSE_BYTES = 64 << 10
 _EXCERPT_CHARS = 500
 _USER_AGENT = f"nccl-triage/{__version__}"

@@ -9,8 +9,6 @@ from datetime import datetime
 
 from triage.notify.message import Event, Wire, message_id
 
-__all__ = ["Digest", "digest_id"]
-
 
 @dataclass(frozen=True, slots=True)
 class Digest:

@@ -6,8 +6,6 @@ from triage.notify.generic import webhook
 from triage.notify.message import Event
 from triage.notify.request import Request, Target
 
-__all__ = ["render"]
-
 
 def render(digest: Digest, target: Target) -> Request:
     """``{type, timestamp, data}``; ``data`` holds the sentences and the figures behind them."""

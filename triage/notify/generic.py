@@ -13,8 +13,6 @@ from triage.notify.message import Event, Message, Wire
 from triage.notify.request import JSON, Request, Target
 from triage.render.data.wire import encode_line
 
-__all__ = ["render", "webhook"]
-
 # All four occur inside JSON strings only, and never as part of an escape.
 _ACTIVE = re.compile(rb"[<>&@]")
 

@@ -16,14 +16,12 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from triage.errors import Place, Unprocessable, UsageError
 from triage.notify.web_url import WebUrl, parse_url
 
-__all__ = ["Checked", "Guard", "Resolve", "resolve_by_system"]
-
 Resolve = Callable[[str, int], Sequence[str]]
 """(host, port) to addresses; raises ``OSError`` when there are none or no answer came."""
 
 RESOLVE_TIMEOUT_S = 5.0
 # One text for both: else whoever may name an address asks our resolver for names inside.
-NOT_PUBLIC = "the host does not resolve, or not to public addresses alone"
+_NOT_PUBLIC = "the host does not resolve, or not to public addresses alone"
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
 
 
@@ -42,7 +40,7 @@ class Checked:
 #
 # Source: IANA IPv4 and IPv6 Special-Purpose Address Registries.
 
-Address = IPv4Address | IPv6Address
+_Address = IPv4Address | IPv6Address
 
 _NOT_PUBLIC_V4 = tuple(
     map(
@@ -85,7 +83,7 @@ _ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 _LOW_32 = 0xFFFF_FFFF
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> _Address:
     """The answer of a resolver as an address; a mapped IPv4 address becomes an IPv4 one.
 
     Raises ``ValueError`` when it is none.
@@ -96,7 +94,7 @@ def address_of(text: str) -> Address:
     return address
 
 
-def is_public(address: Address) -> bool:
+def is_public(address: _Address) -> bool:
     """Whether ``address`` is one of the internet, and every address inside it is too."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_V4)
@@ -171,12 +169,12 @@ class Guard:
                 listed or is_public(address)
                 for listed, address in zip(inside, addresses, strict=True)
             ):
-                raise _refused(where, NOT_PUBLIC)
+                raise _refused(where, _NOT_PUBLIC)
             if parsed.scheme != "https" and not all(inside):
                 raise _refused(where, "plain http is for receivers that are allow-listed")
         return Checked(parsed, tuple(dict.fromkeys(map(str, addresses))))
 
-    def _addresses(self, url: WebUrl, where: str) -> tuple[Address, ...]:
+    def _addresses(self, url: WebUrl, where: str) -> tuple[_Address, ...]:
         if not isinstance(url.host, str):
             return (address_of(str(url.host)),)
         try:
@@ -184,10 +182,10 @@ class Guard:
         except (OSError, ValueError, UnicodeError):
             addresses = ()
         if not addresses:
-            raise _refused(where, NOT_PUBLIC)
+            raise _refused(where, _NOT_PUBLIC)
         return addresses
 
-    def _listed(self, address: Address) -> bool:
+    def _listed(self, address: _Address) -> bool:
         return any(
             address.version == network.version and address in network for network in self._networks
         )

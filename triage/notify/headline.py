@@ -11,8 +11,6 @@ from triage.notify.suspects import top_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import name_ranks
 
-__all__ = ["headline", "where"]
-
 _FEW_NODES = 3
 
 

@@ -15,8 +15,6 @@ from triage.domain.report import Suspect, Verdict
 from triage.domain.restart import Restart
 from triage.errors import Place, Unprocessable
 
-__all__ = ["DEFAULT_EVENTS", "Event", "Message", "Wire", "check_events", "message_id"]
-
 Wire = Mapping[str, object]
 """An object of JSON."""
 

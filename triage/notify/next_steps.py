@@ -10,8 +10,6 @@ from triage.domain.report import Answer, Coverage
 from triage.render.words.answer import symptom_sentence
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 
-__all__ = ["NextSteps", "coverage_text", "next_steps_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:

@@ -22,8 +22,6 @@ from triage.notify.suspects import is_healthy, restart_of, sentence_of, top_susp
 from triage.render.data.wire import encode_line
 from triage.render.words.belief import belief
 
-__all__ = ["EVENTS_URL", "notice", "render"]
-
 EVENTS_URL = "https://events.pagerduty.com/v2/enqueue"
 MAX_SUMMARY = 1024
 MAX_KEY = 255

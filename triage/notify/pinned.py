@@ -14,12 +14,10 @@ from typing import Any
 
 import httpcore2
 
-__all__ = ["pool"]
-
 _MOST_TRIED = 3
 _CONNECT_S = 5.0
 
-SocketOptions = Iterable[
+_SocketOptions = Iterable[
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 ]
 
@@ -48,7 +46,7 @@ class _Backend(httpcore2.NetworkBackend):
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: SocketOptions | None = None,
+        socket_options: _SocketOptions | None = None,
     ) -> httpcore2.NetworkStream:
         failed: Exception = httpcore2.ConnectError("there is no address")
         for address in self._addresses:
@@ -63,7 +61,7 @@ class _Backend(httpcore2.NetworkBackend):
         raise failed
 
     def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: SocketOptions | None = None
+        self, path: str, timeout: float | None = None, socket_options: _SocketOptions | None = None
     ) -> httpcore2.NetworkStream:
         raise httpcore2.ConnectError("a local socket is no receiver")
 

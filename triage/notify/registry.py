@@ -21,16 +21,6 @@ from triage.notify.digest import Digest
 from triage.notify.message import Event, Message
 from triage.notify.request import Kind, Render, RenderDigest, Request, Target
 
-__all__ = [
-    "ACTS",
-    "Receiver",
-    "check_takes",
-    "receiver",
-    "render",
-    "render_digest",
-    "validate",
-]
-
 ACTS = frozenset({Event.ACTION_PROPOSED, Event.ACTION_DONE, Event.ACTION_FAILED})
 # Integration keys have 32 letters and digits; others are left to PagerDuty to refuse.
 _ROUTING_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -8,8 +8,6 @@ from typing import Protocol
 from triage.notify.digest import Digest
 from triage.notify.message import Message
 
-__all__ = ["JSON", "Kind", "Render", "RenderDigest", "Request", "Target"]
-
 JSON: Mapping[str, str] = {"content-type": "application/json"}
 
 

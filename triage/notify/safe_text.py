@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 
 from triage.render.words.clean import one_line
 
-__all__ = ["commands_text", "cut_chars", "escaped_to_fit", "inert", "plain", "web_link"]
-
-ELLIPSIS = "…"
+_ELLIPSIS = "…"
 
 # Longer than any log line that a report quotes; the rest of a text is dropped.
 _MOST_CHARS = 16_384
@@ -57,10 +55,10 @@ def cut_chars(text: str, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    end = limit - len(ELLIPSIS)
+    end = limit - len(_ELLIPSIS)
     while end > 0 and unicodedata.category(text[end]).startswith("M"):
         end -= 1
-    return text[: max(end, 0)].rstrip() + ELLIPSIS
+    return text[: max(end, 0)].rstrip() + _ELLIPSIS
 
 
 def escaped_to_fit(line: str, limit: int, escape: Callable[[str], str]) -> str:
@@ -82,7 +80,7 @@ def commands_text(commands: Sequence[str], limit: int, safe: Callable[[str, int]
     kept: list[str] = []
     for command in commands:
         line = safe(command, limit)
-        if ELLIPSIS in line or sum(map(len, kept)) + len(kept) + len(line) > limit:
+        if _ELLIPSIS in line or sum(map(len, kept)) + len(kept) + len(line) > limit:
             kept.append(f"# {len(commands) - len(kept)} more in the report")
             break
         kept.append(line)

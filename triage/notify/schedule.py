@@ -10,17 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-__all__ = [
-    "DELAYS_S",
-    "PROBE_EVERY_S",
-    "Pending",
-    "ReceiverState",
-    "due",
-    "due_at",
-    "next_try",
-    "probe_at",
-]
-
 DELAYS_S = (0, 5, 30, 120, 600, 1_800, 7_200, 21_600, 86_400, 86_400, 86_400)
 """Seconds before the first try, and from each try to the one after it."""
 
@@ -28,7 +17,7 @@ PROBE_EVERY_S = 45
 """At most this long between tries of a receiver that fails: with 15 s for the try itself,
 one that is back is served within a minute."""
 
-MAX_RETRY_AFTER_S = 86_400
+_MAX_RETRY_AFTER_S = 86_400
 
 # The last regular try is 73 to 89 h after the first, the one after it would be 94 h at least.
 _GIVE_UP_AFTER = timedelta(hours=90)
@@ -56,7 +45,7 @@ def next_try(
     else:
         delay_s = DELAYS_S[min(attempts, len(DELAYS_S) - 1)] * _jitter(message_id, attempts)
     if retry_after_s is not None:
-        delay_s = max(delay_s, min(retry_after_s, MAX_RETRY_AFTER_S))
+        delay_s = max(delay_s, min(retry_after_s, _MAX_RETRY_AFTER_S))
     at = now + timedelta(seconds=delay_s)
     return at if at <= first_at + _GIVE_UP_AFTER else None
 
@@ -128,7 +117,7 @@ def _back_since(delivery: Pending, receiver: ReceiverState) -> bool:
 def _not_before(receiver: ReceiverState, now: datetime) -> datetime:
     if receiver.not_before is None:
         return datetime.min.replace(tzinfo=now.tzinfo)
-    return min(receiver.not_before, now + timedelta(seconds=MAX_RETRY_AFTER_S))
+    return min(receiver.not_before, now + timedelta(seconds=_MAX_RETRY_AFTER_S))
 
 
 def _jitter(message_id: str, attempts: int) -> float:

@@ -6,8 +6,6 @@ from triage.domain.category import HARDWARE, Action
 from triage.domain.report import Verdict
 from triage.notify.suspects import is_healthy
 
-__all__ = ["Severity", "severity"]
-
 
 class Severity(StrEnum):
     """The loudest first."""

@@ -18,9 +18,7 @@ from datetime import datetime
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["check_secret", "new_secret", "sign"]
-
-PREFIX = "whsec_"
+_PREFIX = "whsec_"
 _NEW_BYTES = 32
 _MIN_BYTES = 24
 _MAX_BYTES = 64
@@ -44,7 +42,7 @@ def sign(secrets: Sequence[str], message_id: str, at: datetime, body: bytes) -> 
 
 def new_secret() -> str:
     """A fresh secret: ``whsec_`` and base64 of 32 random bytes."""
-    return PREFIX + base64.b64encode(randomness.token_bytes(_NEW_BYTES)).decode()
+    return _PREFIX + base64.b64encode(randomness.token_bytes(_NEW_BYTES)).decode()
 
 
 def check_secret(secret: str) -> str:
@@ -68,16 +66,16 @@ def _signature(key: bytes, signed: bytes) -> str:
 
 
 def _key(secret: str) -> bytes:
-    text = secret.removeprefix(PREFIX)
+    text = secret.removeprefix(_PREFIX)
     try:
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
         key = b""
-    if not secret.startswith(PREFIX) or not _MIN_BYTES <= len(key) <= _MAX_BYTES:
+    if not secret.startswith(_PREFIX) or not _MIN_BYTES <= len(key) <= _MAX_BYTES:
         # Not chained: the cause would carry the secret into a log.
         raise Unprocessable(
             "the secret is not one of Standard Webhooks",
-            hint=f"give {PREFIX} and base64 of {_MIN_BYTES} to {_MAX_BYTES} random bytes,"
+            hint=f"give {_PREFIX} and base64 of {_MIN_BYTES} to {_MAX_BYTES} random bytes,"
             " or none: one is made then",
         ) from None
     return key

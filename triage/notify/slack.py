@@ -30,8 +30,6 @@ from triage.notify.suspects import place_of, restart_of, top_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import name_ranks
 
-__all__ = ["render"]
-
 _MAX_HEADER = 150
 
 

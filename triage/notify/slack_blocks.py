@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from triage.notify.safe_text import escaped_to_fit, inert, web_link
 from triage.render.data.wire import encode_line
 
-__all__ = ["MAX_CHARS", "Block", "body", "context", "escaped", "header", "page_link", "section"]
-
 MAX_CHARS = 8_000
 """Slack refuses messages of some 13,000 characters, JSON included."""
 

@@ -14,8 +14,6 @@ from triage.notify.generic import webhook
 from triage.notify.message import Event
 from triage.notify.request import Kind, Request, Target
 
-__all__ = ["Storm", "StormIncident", "render_storm"]
-
 
 @dataclass(frozen=True, slots=True)
 class StormIncident:

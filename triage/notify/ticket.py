@@ -20,8 +20,6 @@ from triage.notify.suspects import place_of, restart_of, top_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
-__all__ = ["MAX_CHARS", "as_markdown", "escaped"]
-
 MAX_CHARS = 32_000
 _REASONS = 4
 _HEAD = "| # | node | ranks | category | score | role | action |"

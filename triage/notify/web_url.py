@@ -13,11 +13,9 @@ import idna
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["Host", "WebUrl", "parse_url"]
-
 Host = str | ipaddress.IPv4Address | ipaddress.IPv6Address
 
-MAX_CHARS = 2_048
+_MAX_CHARS = 2_048
 _PORTS = {"http": 80, "https": 443}
 
 # RFC 3986, appendix B; the target holds what may stand in a request line and nothing else.
@@ -60,8 +58,8 @@ def parse_url(url: str, *, where: str = "body/url") -> WebUrl:
     Raises :class:`Unprocessable` with ``where`` as its place. The message does not repeat
     the address: its path may be a secret.
     """
-    if len(url) > MAX_CHARS:
-        raise _refused(where, f"longer than {MAX_CHARS:,} characters")
+    if len(url) > _MAX_CHARS:
+        raise _refused(where, f"longer than {_MAX_CHARS:,} characters")
     if any(char.isspace() or not char.isprintable() or char == "\\" for char in url):
         raise _refused(where, "holds a blank, a control character or a backslash")
     if "#" in url:

@@ -12,15 +12,13 @@ from typing import Final
 from triage.errors import StorageFull, Unavailable
 from triage.sandbox.errors import ReaderFailed, ReaderNotStarted
 
-__all__ = ["THIS_MACHINE", "waited_for"]
-
 THIS_MACHINE: Final = "this machine"
-TEMPORARY: Final = "the temporary folder"
+_TEMPORARY: Final = "the temporary folder"
 # What a reader says of a file that it was given and cannot open or read.
-OF_FOLDERS: Final = frozenset(
+_OF_FOLDERS: Final = frozenset(
     {"OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError"}
 )
-FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def waited_for(error: BaseException | None) -> str | None:
@@ -29,10 +27,10 @@ def waited_for(error: BaseException | None) -> str | None:
         return error.part or THIS_MACHINE
     if isinstance(error, ReaderNotStarted):
         return THIS_MACHINE
-    if isinstance(error, ReaderFailed) and error.error in OF_FOLDERS:
-        return TEMPORARY
+    if isinstance(error, ReaderFailed) and error.error in _OF_FOLDERS:
+        return _TEMPORARY
     if isinstance(error, OSError):
-        return TEMPORARY if error.errno in FULL else THIS_MACHINE
+        return _TEMPORARY if error.errno in _FULL else THIS_MACHINE
     if isinstance(error, MemoryError):
         return THIS_MACHINE
     return None

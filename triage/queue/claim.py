@@ -18,10 +18,8 @@ from triage.store.database.engine import Database
 from triage.store.views import WorkView
 from triage.store.work import table, waiting
 
-__all__ = ["Claim", "Lease", "LeaseLost"]
-
 log = structlog.get_logger(__name__)
-RENEWALS: Final = 4
+_RENEWALS: Final = 4
 
 
 class LeaseLost(Exception):
@@ -94,7 +92,7 @@ class Lease:
         self.ended.set()
 
     def _renew(self) -> None:
-        while not self.ended.wait(self.lease_s / RENEWALS):
+        while not self.ended.wait(self.lease_s / _RENEWALS):
             try:
                 with self.claim.database.writing() as session:
                     follow_database(session)

@@ -26,12 +26,10 @@ from triage.store.database.ids import new_id
 from triage.store.views import WorkView
 from triage.store.work import table, waiting
 
-__all__ = ["GivenUp", "Handler", "Handlers", "Runner", "new_owner"]
-
 log = structlog.get_logger(__name__)
 # Uploads that are read in one go: the rows they cost are written in one go as well.
-TOGETHER: Final = 8
-TOGETHER_BYTES: Final = 32 << 20
+_TOGETHER: Final = 8
+_TOGETHER_BYTES: Final = 32 << 20
 # A thread that found our surroundings away rests for so long: thousands of rows wait as well.
 REST_S: Final = 1.0
 
@@ -119,7 +117,7 @@ class Runner:
             if first is None or not self.handlers[kind].together:
                 return [] if first is None else [first]
             beside = table.claim_beside(
-                session, first, self.owner, now, most=TOGETHER - 1, most_bytes=TOGETHER_BYTES
+                session, first, self.owner, now, most=_TOGETHER - 1, most_bytes=_TOGETHER_BYTES
             )
             return [first, *beside]
 
@@ -133,7 +131,7 @@ class Runner:
             log.warning("the lease had run out, and another worker may have the work")
         except Exception as error:  # the edge: the item fails, the worker goes on
             if waited_for(error) is not None or isinstance(error, TriageError):
-                log.warning("work failed", why=words_of(error), waits_for=waited_for(error))
+                log.warning("work failed", why=_words_of(error), waits_for=waited_for(error))
             else:
                 log.exception("work failed")
             return error
@@ -141,7 +139,7 @@ class Runner:
 
     def _failed(self, rows: Sequence[WorkView], error: Exception) -> None:
         """Have them wait for our surroundings, tried again later, or given up."""
-        part, why = waited_for(error), words_of(error)
+        part, why = waited_for(error), _words_of(error)
         now, tries = utc_now(), self.settings.max_tries
         try:
             if part is not None:
@@ -176,5 +174,5 @@ class Runner:
                 log.warning("what waits comes a little later", why=str(error))
 
 
-def words_of(error: Exception) -> str:
+def _words_of(error: Exception) -> str:
     return str(error) if isinstance(error, TriageError) else f"{type(error).__name__}: {error}"

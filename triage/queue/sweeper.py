@@ -24,15 +24,13 @@ from triage.store.database.clock import follow_database, watch_clock
 from triage.store.database.engine import Database
 from triage.store.work import overdue
 
-__all__ = ["Sweeper"]
-
 log = structlog.get_logger(__name__)
 # The next round wakes for the others.
-MOST_WOKEN: Final = 1000
-ENQUEUE_EVERY_S: Final = 3600.0
-WATCH_EVERY_S: Final = 60.0
+_MOST_WOKEN: Final = 1000
+_ENQUEUE_EVERY_S: Final = 3600.0
+_WATCH_EVERY_S: Final = 60.0
 # Of a lease: a round this late, or this far from the monotonic clock, is a break.
-UNEVEN: Final = 0.25
+_UNEVEN: Final = 0.25
 
 
 class Evenness:
@@ -48,7 +46,7 @@ class Evenness:
         if self.last is not None:
             passed_s = at_s - self.last[0]
             apart_s = (now - self.last[1]).total_seconds() - passed_s
-            if max(passed_s, abs(apart_s)) > UNEVEN * self.lease_s:
+            if max(passed_s, abs(apart_s)) > _UNEVEN * self.lease_s:
                 self.broken_s = at_s
         self.last = (at_s, now)
         return self.broken_s is None or at_s - self.broken_s >= self.lease_s
@@ -82,11 +80,11 @@ class Sweeper:
             with self.database.writing() as session:
                 for enqueue in self.periodic:
                     enqueue(session, utc_now())
-            self.enqueue_at = time.monotonic() + ENQUEUE_EVERY_S
+            self.enqueue_at = time.monotonic() + _ENQUEUE_EVERY_S
         if self.evenness.look(steady_s(), utc_now()):
             self.take_back()
         with self.database.reading() as session:
-            due = overdue.due(session, utc_now(), list(WorkKind), MOST_WOKEN)
+            due = overdue.due(session, utc_now(), list(WorkKind), _MOST_WOKEN)
         for kind, number in Counter(due).items():
             self.wakeups.notify(kind, number)
         return len(due)
@@ -102,7 +100,7 @@ class Sweeper:
             doubt = watch_clock(session, utc_now(), self.jumps.look())
         if doubt:
             log.warning("the clock is not to be believed", why=doubt)
-        self.watch_at = time.monotonic() + WATCH_EVERY_S
+        self.watch_at = time.monotonic() + _WATCH_EVERY_S
 
     def take_back(self) -> None:
         """Rows whose lease has run out wait again; those that cost too many are quarantined."""

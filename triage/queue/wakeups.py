@@ -21,26 +21,12 @@ from triage.settings import Settings
 if TYPE_CHECKING:
     from celery import Celery  # type: ignore[import-untyped]
 
-__all__ = [
-    "CeleryWakeups",
-    "Counts",
-    "DedupWakeups",
-    "NoWakeups",
-    "PipeWakeups",
-    "Wakeups",
-    "celery_settings",
-    "client",
-    "queue_name",
-    "task_name",
-    "waiting_messages",
-]
-
 log = structlog.get_logger(__name__)
 
 # A broker that does not answer within this is away; connecting, and each read or write.
 PATIENCE_S: Final = 2.0
 # The same of a consumer, which waits for messages in shorter steps.
-CONSUMER_S: Final = 30.0
+_CONSUMER_S: Final = 30.0
 # After a failure the broker is left alone for this long; the sweeper wakes for what came then.
 REST_S: Final = 3.0
 # Wake-ups that wait for the broker; the sweeper finds the work of those beyond.
@@ -217,9 +203,9 @@ def celery_settings(settings: Settings, *, timeout_s: float | None = None) -> Ma
     return {
         # Kombu warns of an address without a host, even where none is needed.
         "broker_url": "memory://here/" if settings.embedded_broker else settings.broker_url,
-        "broker_transport_options": transport_options(settings, timeout_s),
+        "broker_transport_options": _transport_options(settings, timeout_s),
         "broker_connection_timeout": timeout_s or 4.0,
-        "broker_heartbeat": CONSUMER_S,
+        "broker_heartbeat": _CONSUMER_S,
         "task_queues": queues,
         "task_routes": {
             task_name(kind): {"queue": queue_name(settings, kind)} for kind in WorkKind
@@ -240,7 +226,7 @@ def celery_settings(settings: Settings, *, timeout_s: float | None = None) -> Ma
     }
 
 
-def transport_options(settings: Settings, timeout_s: float | None) -> dict[str, Any]:
+def _transport_options(settings: Settings, timeout_s: float | None) -> dict[str, Any]:
     scheme = settings.broker_url.partition(":")[0]
     options: dict[str, Any] = {}
     if scheme.startswith("redis"):
@@ -250,7 +236,7 @@ def transport_options(settings: Settings, timeout_s: float | None) -> dict[str, 
         options["global_keyprefix"] = f"{settings.queue_prefix}:"
         # A consumer whose connection went silent finds out, and connects again.
         options["socket_keepalive"] = True
-        options["socket_timeout"] = options["socket_connect_timeout"] = CONSUMER_S
+        options["socket_timeout"] = options["socket_connect_timeout"] = _CONSUMER_S
         if timeout_s is not None:
             options["socket_timeout"] = timeout_s
             options["socket_connect_timeout"] = timeout_s

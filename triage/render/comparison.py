@@ -16,8 +16,6 @@ from triage.render.words.clean import one_line
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["SIDE_BY_SIDE", "TWO_SUSPECTS", "Comparison", "Reported", "compare", "similar"]
-
 SIDE_BY_SIDE: Mapping[str, str] = {
     "what": "string",
     "a": "string",

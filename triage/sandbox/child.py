@@ -55,35 +55,33 @@ from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
 from triage.sandbox.warm_up import warm_up
 from triage.signatures.own.own_signatures import own_from_bytes
 
-__all__ = ["main"]
-
 # Looking for what can be given back takes as long as reading a small upload.
-GIVE_BACK_AFTER: Final = 4 << 20
-PR_SET_PDEATHSIG: Final = 1
+_GIVE_BACK_AFTER: Final = 4 << 20
+_PR_SET_PDEATHSIG: Final = 1
 # A row's values in the order of its fields; `astuple` copies each of them with care.
-DATED: Final = attrgetter(*(field.name for field in fields(DatedRow)))
+_DATED: Final = attrgetter(*(field.name for field in fields(DatedRow)))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serve requests from standard input until it ends."""
     memory_bytes, resident_bytes, parent = (int(one) for one in arguments[:3])
-    source, sink = own_pipes()
-    end_with(parent)
+    source, sink = _own_pipes()
+    _end_with(parent)
     restrict(memory_bytes)
     faulthandler.enable()
     # One request makes a million objects and drops them all; looking for cycles among them
     # took as long as reading them.
     gc.disable()
-    server = Server(source, sink)
+    server = _Server(source, sink)
     warm_up(server.extractor)
     gc.freeze()  # what stays is not looked through after every call
-    resident = ResidentMemory()
+    resident = _ResidentMemory()
     missing = confine([Path(arguments[3])])
-    end_with_pipe(source)  # a thread, which would escape from what is confined later
+    _end_with_pipe(source)  # a thread, which would escape from what is confined later
     write_frame(sink, READY + orjson.dumps(missing))
     while (request := read_frame(source)) is not None:
         if server.answer(request):
-            give_back_memory()
+            _give_back_memory()
         # Said behind every answer, so that nobody asks one that is about to leave.
         if resident.now() > resident_bytes:
             write_frame(sink, SPENT)
@@ -92,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def own_pipes() -> tuple[int, int]:
+def _own_pipes() -> tuple[int, int]:
     """Standard input and output to ourselves: nothing that a library prints gets between."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -102,18 +100,18 @@ def own_pipes() -> tuple[int, int]:
     return source, sink
 
 
-def end_with(parent: int) -> None:
+def _end_with(parent: int) -> None:
     """Have the kernel, where it can, end this process with its parent, even while it hangs in
     native code.
     """
     if sys.platform == "linux":
         with suppress(OSError):
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
 
 
-def end_with_pipe(source: int) -> None:
+def _end_with_pipe(source: int) -> None:
     """End this process when its parent's end of the pipe is gone."""
 
     def watch() -> None:
@@ -125,7 +123,7 @@ def end_with_pipe(source: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class Server:
+class _Server:
     """Answers one request after the other."""
 
     def __init__(self, source: int, sink: int) -> None:
@@ -135,7 +133,7 @@ class Server:
         self.facts, self.job = b"", JobExcerpts(Job())
         self.own = b""
         self.since_given_back = 0
-        self.crashes = asked_crashes()
+        self.crashes = _asked_crashes()
 
     def answer(self, request: bytes) -> bool:
         """One request. An error is an answer too; only lack of memory ends the process.
@@ -145,7 +143,7 @@ class Server:
         began = time.perf_counter()
         told: dict[str, Any] = {}
         parts: list[bytes] = []
-        frames = Frames(self.source)
+        frames = _Frames(self.source)
         try:
             asked = from_exact_json(request)
             work = self.extract if asked["do"] == "extract" else self.analyse
@@ -166,12 +164,14 @@ class Server:
         for part in parts:
             write_frame(self.sink, part)
         self.since_given_back += sum(map(len, parts))
-        much = "states" not in told or self.since_given_back > GIVE_BACK_AFTER
+        much = "states" not in told or self.since_given_back > _GIVE_BACK_AFTER
         if much:
             self.since_given_back = 0
         return much
 
-    def extract(self, asked: dict[str, Any], frames: "Frames", told: dict[str, Any]) -> list[bytes]:
+    def extract(
+        self, asked: dict[str, Any], frames: "_Frames", told: dict[str, Any]
+    ) -> list[bytes]:
         """For each file its packed extract, and its rows of evidence as a JSON list."""
         near = self.near(next(frames, b""))
         own = next(frames, b"")
@@ -203,7 +203,7 @@ class Server:
         return self.job
 
     def analyse(
-        self, asked: dict[str, Any], frames: "Frames", _told: dict[str, Any]
+        self, asked: dict[str, Any], frames: "_Frames", _told: dict[str, Any]
     ) -> list[bytes]:
         """The packed answer, and the dated evidence."""
         job = next(frames, b"")
@@ -215,18 +215,18 @@ class Server:
             notes.append(f"what is known of the job {problem}; it is not used")
         study = study_of(
             extracts,
-            facts.with_record(standings_of(asked["standings"]), starts_from(asked["starts"])),
+            facts.with_record(_standings_of(asked["standings"]), starts_from(asked["starts"])),
             [Refused(artifact, why) for artifact, why in asked["refused"]],
             notes,
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
             first=asked["first"],
             own_in_force=asked["own_in_force"],
         )
-        dated = to_exact_json([DATED(row) for row in study.dated])
+        dated = to_exact_json([_DATED(row) for row in study.dated])
         return [answer_to_bytes(study.report.answer), dated]
 
 
-class Frames(Iterator[bytes]):
+class _Frames(Iterator[bytes]):
     """The frames behind a request, up to an empty one."""
 
     def __init__(self, source: int) -> None:
@@ -259,12 +259,12 @@ def state_of(extract: Extract) -> tuple[str, str | None]:
     return ArtifactState.ANALYSED, None
 
 
-def standings_of(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Prior]:
+def _standings_of(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Prior]:
     """The priors as the parent sent them."""
     return {node: prior for node, one in raw.items() if (prior := prior_from(one)) is not None}
 
 
-def give_back_memory() -> None:
+def _give_back_memory() -> None:
     """Of what a large incident took, all that can be, to the system."""
     gc.collect()
     try:
@@ -273,7 +273,7 @@ def give_back_memory() -> None:
         return
 
 
-class ResidentMemory:
+class _ResidentMemory:
     """How much memory this process holds; opened while files may be opened."""
 
     def __init__(self) -> None:
@@ -291,51 +291,51 @@ class ResidentMemory:
 
 # ``substring=segv,other=hang``: artifacts whose name holds it bring the reader down. Nobody but
 # the reader looks at it.
-CRASH_ON: Final = "TRIAGE_TEST_CRASH_ON"
-KEPT: Final[list[bytes]] = []
+_CRASH_ON: Final = "TRIAGE_TEST_CRASH_ON"
+_KEPT: Final[list[bytes]] = []
 
 
-def asked_crashes() -> list[tuple[str, Callable[[], None]]]:
+def _asked_crashes() -> list[tuple[str, Callable[[], None]]]:
     """Which names bring this process down, and how; none outside of tests."""
-    asked = os.environ.get(CRASH_ON, "")
+    asked = os.environ.get(_CRASH_ON, "")
     pairs = [one.rpartition("=") for one in asked.split(",") if "=" in one]
-    return [(name, CRASHES[how]) for name, _, how in pairs]
+    return [(name, _CRASHES[how]) for name, _, how in pairs]
 
 
-def crash_by_signal() -> None:
+def _crash_by_signal() -> None:
     ctypes.string_at(0)
 
 
-def hang() -> None:
+def _hang() -> None:
     while True:
         time.sleep(1)
 
 
-def run_out_of_memory() -> None:
+def _run_out_of_memory() -> None:
     held = []
     while True:
         held.append(bytearray(64 << 20))
 
 
-def leave() -> None:
+def _leave() -> None:
     os._exit(3)
 
 
-def keep_memory() -> None:
-    KEPT.append(os.urandom(1 << 20) * 800)
+def _keep_memory() -> None:
+    _KEPT.append(os.urandom(1 << 20) * 800)
 
 
-def reach_the_network() -> None:
+def _reach_the_network() -> None:
     socket.socket().close()
 
 
-CRASHES: Final[dict[str, Callable[[], None]]] = {
-    "segv": crash_by_signal,
-    "hang": hang,
-    "oom": run_out_of_memory,
-    "exit": leave,
-    "keep": keep_memory,
-    "network": reach_the_network,
+_CRASHES: Final[dict[str, Callable[[], None]]] = {
+    "segv": _crash_by_signal,
+    "hang": _hang,
+    "oom": _run_out_of_memory,
+    "exit": _leave,
+    "keep": _keep_memory,
+    "network": _reach_the_network,
 }
 
 

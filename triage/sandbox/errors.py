@@ -5,15 +5,6 @@ from typing import Final
 
 from triage.errors import TriageError
 
-__all__ = [
-    "OUT_OF_MEMORY",
-    "TRIED_TOO_MUCH",
-    "ReaderDied",
-    "ReaderFailed",
-    "ReaderNotStarted",
-    "ReaderTooSlow",
-]
-
 # The exit status of a reader to which the system gave no more memory.
 OUT_OF_MEMORY: Final = 86
 TRIED_TOO_MUCH: Final = "tried what no reader needs, and its confinement ended it (SIGSYS)"
@@ -33,7 +24,7 @@ class ReaderDied(TriageError):
         self.seconds = seconds
         self.peak_mib = peak_mib
         super().__init__(
-            f"the reader {how_it_ended(code, memory_bytes)} after {seconds:.1f} s"
+            f"the reader {_how_it_ended(code, memory_bytes)} after {seconds:.1f} s"
             f" (peak memory {peak_mib:,.0f} MiB)"
         )
 
@@ -64,7 +55,7 @@ class ReaderFailed(TriageError):
         super().__init__(f"the reader failed with {error}: {why}")
 
 
-def how_it_ended(code: int, memory_bytes: int) -> str:
+def _how_it_ended(code: int, memory_bytes: int) -> str:
     if code == OUT_OF_MEMORY:
         return f"needed more than the {memory_bytes >> 20:,} MiB of memory that it may have"
     if code >= 0:

@@ -4,26 +4,24 @@ import resource
 from pathlib import Path
 from typing import Final
 
-__all__ = ["REFUSED", "restrict"]
-
 # Exit status of one that refuses what it was given, with the reason on stderr.
 REFUSED: Final = 3
-OPEN_FILES: Final = 256
+_OPEN_FILES: Final = 256
 # Asked by the kernel who is to go first: not the service.
-OOM_SCORE: Final = "500"
+_OOM_SCORE: Final = "500"
 
 
 def restrict(memory_bytes: int) -> None:
     """Limits that hold whatever the bytes ask for."""
     for limit, value in (
         (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
         (resource.RLIMIT_CORE, 0),
     ):
         _, most = resource.getrlimit(limit)
         capped = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(limit, (capped, capped))
     try:
-        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE, encoding="ascii")
+        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE, encoding="ascii")
     except OSError:
         return

@@ -20,28 +20,26 @@ from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import restrict
 from triage.sandbox.warm_up import SMALL_DUMP, one_at_a_time
 
-__all__ = ["main"]
-
-LONGEST_LINE: Final = 1 << 14
+_LONGEST_LINE: Final = 1 << 14
 # The largest dump takes 700 MB to decode, the compiled loops as much of address space.
-MEMORY_BYTES: Final = 4 << 30
+_MEMORY_BYTES: Final = 4 << 30
 
 
 def main() -> int:
     """Answer until stdin ends."""
-    restrict(MEMORY_BYTES)
+    restrict(_MEMORY_BYTES)
     reader = DumpReader(Shared(), DEFAULT_LIMITS)
     with one_at_a_time(), suppress(ArtifactError):  # its digest is no smaller
         digest_of(reader, SMALL_DUMP, "rank_0")
     missing = "; ".join(confine(()))
     given, out = sys.stdin.buffer, sys.stdout.buffer
-    while line := given.readline(LONGEST_LINE):
+    while line := given.readline(_LONGEST_LINE):
         size, _, name = line.decode("utf-8", "surrogateescape").rstrip("\n").partition(" ")
-        answer(out, reader, given.read(int(size)), name, missing)
+        _answer(out, reader, given.read(int(size)), name, missing)
     return 0
 
 
-def answer(out: IO[bytes], reader: DumpReader, data: bytes, name: str, missing: str) -> None:
+def _answer(out: IO[bytes], reader: DumpReader, data: bytes, name: str, missing: str) -> None:
     try:
         made, why = digest_of(reader, data, name), missing
     except (ArtifactError, MemoryError) as error:

@@ -19,10 +19,8 @@ from triage.sandbox.errors import TRIED_TOO_MUCH
 from triage.sandbox.limits import REFUSED
 from triage.sandbox.process import environment
 
-__all__ = ["Output", "run_child"]
-
-PIECE: Final = 1 << 20
-MAX_SAID: Final = 400
+_PIECE: Final = 1 << 20
+_MAX_SAID: Final = 400
 
 
 class Output:
@@ -39,7 +37,7 @@ class Output:
         part = self.child.stdout.read(size)
         if part:
             return part
-        said = self.child.stderr.read(MAX_SAID).decode("utf-8", "replace")
+        said = self.child.stderr.read(_MAX_SAID).decode("utf-8", "replace")
         code = self.child.wait()
         if code == REFUSED:
             raise Corrupt(said)
@@ -52,7 +50,7 @@ class Output:
     def lines(self) -> Iterator[bytes]:
         """The answer line by line. Raises as :meth:`read`."""
         rest = b""
-        while part := self.read(PIECE):
+        while part := self.read(_PIECE):
             *whole, rest = (rest + part).split(b"\n")
             yield from whole
         if rest:
@@ -80,7 +78,7 @@ def run_child(
     clock.daemon = True
     clock.start()
     try:
-        hand_over(body, child)
+        _hand_over(body, child)
         yield Output(child, died)
     finally:
         clock.cancel()
@@ -92,12 +90,12 @@ def run_child(
                     pipe.close()
 
 
-def hand_over(body: Body, child: "subprocess.Popen[bytes]") -> None:
+def _hand_over(body: Body, child: "subprocess.Popen[bytes]") -> None:
     """All of the body; the child says nothing before it has it. One that died takes no more."""
     if child.stdin is None:
         return
     with suppress(BrokenPipeError):
-        while part := body.read(PIECE):
+        while part := body.read(_PIECE):
             child.stdin.write(part)
     with suppress(BrokenPipeError):
         child.stdin.close()

@@ -32,26 +32,16 @@ from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted, Re
 from triage.sandbox.process import STOP_S, ReaderProcess
 from triage.sandbox.protocol import Closed, TooLate
 
-__all__ = [
-    "NOTHING_KNOWN",
-    "Analysis",
-    "Extracted",
-    "FileToRead",
-    "KnownOfJob",
-    "Sandbox",
-    "SandboxPool",
-]
-
 log = structlog.get_logger(__name__)
 
 # Of address space, which is several times what is used; see `benchmarks/extract_speed.py`.
-MEMORY_BYTES: Final = 4 << 30
+_MEMORY_BYTES: Final = 4 << 30
 # Of memory that a child still holds after it gave back what it can.
-RESIDENT_BYTES: Final = 1 << 30
+_RESIDENT_BYTES: Final = 1 << 30
 # The first start after an installation compiles.
-START_S: Final = 300.0
+_START_S: Final = 300.0
 # Giving back the memory of the largest incident takes a second.
-REST_S: Final = 60.0
+_REST_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +122,8 @@ class Sandbox:
 
     def __init__(
         self,
-        memory_bytes: int = MEMORY_BYTES,
-        resident_bytes: int = RESIDENT_BYTES,
+        memory_bytes: int = _MEMORY_BYTES,
+        resident_bytes: int = _RESIDENT_BYTES,
         *,
         warm: bool = True,
     ) -> None:
@@ -167,7 +157,7 @@ class Sandbox:
         asked = {"do": "extract", "files": listed}
         paths = [file.path for file in files]
         told, parts = self.call(
-            asked, frames_of(facts_json, (own,) if own else ()), deadline_s, paths
+            asked, _frames_of(facts_json, (own,) if own else ()), deadline_s, paths
         )
         return [
             Extracted(packed, rows, ArtifactState(state), reason)
@@ -197,7 +187,7 @@ class Sandbox:
             "standings": {node: prior.to_dict() for node, prior in known.standings.items()},
             "starts": known.starts.to_dict(),
         }
-        told, parts = self.call(asked, frames_of(known.facts_json, packed), deadline_s)
+        told, parts = self.call(asked, _frames_of(known.facts_json, packed), deadline_s)
         answer, dated = parts
         rows = tuple(DatedRow(*values) for values in from_exact_json(dated))
         return Analysis(answer, rows, told["seconds"], told["peak_mib"])
@@ -243,12 +233,12 @@ class Sandbox:
             child = None
         self.child = child = child or self.new_child()
         try:
-            child.wait_ready(time.monotonic() + START_S)
+            child.wait_ready(time.monotonic() + _START_S)
         except (Closed, TooLate) as error:
             self.child = None
             raise ReaderNotStarted(f"no reader: {self.death(child, child.age_s)}") from error
         if child.missing:
-            warn_of(child.missing)
+            _warn_of(child.missing)
         return child
 
     def goes_on(self, child: ReaderProcess) -> bool:
@@ -257,7 +247,7 @@ class Sandbox:
             return False
         if child.has_answered:
             try:
-                child.wait_ready(time.monotonic() + REST_S)
+                child.wait_ready(time.monotonic() + _REST_S)
             except (Closed, TooLate):
                 return False
         return True
@@ -295,12 +285,12 @@ class Sandbox:
 
 
 @cache
-def warn_of(missing: tuple[str, ...]) -> None:
+def _warn_of(missing: tuple[str, ...]) -> None:
     """Once for each process: every reader of a machine lacks the same."""
     log.warning("readers are not wholly confined", missing=missing, see="triage doctor")
 
 
-def frames_of(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[bytes]:
+def _frames_of(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[bytes]:
     yield facts_json or b"{}"
     yield from packed
 
@@ -315,8 +305,8 @@ class SandboxPool:
     def __init__(
         self,
         size: int,
-        memory_bytes: int = MEMORY_BYTES,
-        resident_bytes: int = RESIDENT_BYTES,
+        memory_bytes: int = _MEMORY_BYTES,
+        resident_bytes: int = _RESIDENT_BYTES,
         *,
         warm: bool = False,
     ) -> None:

@@ -20,19 +20,17 @@ import orjson
 
 from triage.sandbox.protocol import READY, SPENT, Channel, Closed
 
-__all__ = ["STOP_S", "ReaderProcess", "environment"]
-
 STOP_S: Final = 2.0
 # Kernels count the peak of memory in KiB, but for one that counts in bytes.
-PEAK_UNIT: Final = 1 << 20 if sys.platform == "darwin" else 1 << 10
+_PEAK_UNIT: Final = 1 << 20 if sys.platform == "darwin" else 1 << 10
 # It decodes foreign bytes: it is told where things are, and no secret.
-PASSED_ON: Final = frozenset(
+_PASSED_ON: Final = frozenset(
     {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "XDG_CACHE_HOME",
      "TRIAGE_TEST_CRASH_ON"}
 )  # fmt: skip
-PASSED_ON_PREFIXES: Final = ("PYTHON", "NUMBA_", "LC_")
+_PASSED_ON_PREFIXES: Final = ("PYTHON", "NUMBA_", "LC_")
 # Threads of libraries, of which it makes no use, would take address space.
-ONE_THREAD: Final = {
+_ONE_THREAD: Final = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -66,7 +64,7 @@ class ReaderProcess:
             str(self.owner),
             str(self.inputs.path),
         ]
-        self.process = STARTER.run(command, environment(os.environ))
+        self.process = _STARTER.run(command, environment(os.environ))
         source, sink = self.process.stdout, self.process.stdin
         if source is None or sink is None:
             raise RuntimeError("a reader was started without pipes")
@@ -152,7 +150,7 @@ class ReaderProcess:
             return False
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
-        self.ended = (code, used.ru_maxrss * PEAK_UNIT / (1 << 20))
+        self.ended = (code, used.ru_maxrss * _PEAK_UNIT / (1 << 20))
         return True
 
     def hang_up(self) -> None:
@@ -169,15 +167,15 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
     kept = {
         name: value
         for name, value in given.items()
-        if name in PASSED_ON or name.startswith(PASSED_ON_PREFIXES)
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
     }
     root = str(Path(__file__).resolve().parents[2])
     paths = [root, *filter(None, [given.get("PYTHONPATH")])]
-    return {**kept, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**kept, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 @dataclass(slots=True)
-class Starter:
+class _Starter:
     """Starts readers from a thread that lives as long as the process.
 
     The kernel ends a reader with the *thread* that started it, and calls come from threads
@@ -195,10 +193,10 @@ class Starter:
                 self.threads = ThreadPoolExecutor(1, thread_name_prefix="start-readers")
                 self.owner = os.getpid()
             threads = self.threads
-        return threads.submit(started, command, env).result()
+        return threads.submit(_started, command, env).result()
 
 
-def started(command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _started(command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -209,11 +207,11 @@ def started(command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen
     )
 
 
-STARTER: Final = Starter(threading.Lock())
-os.register_at_fork(after_in_child=lambda: setattr(STARTER, "lock", threading.Lock()))
+_STARTER: Final = _Starter(threading.Lock())
+os.register_at_fork(after_in_child=lambda: setattr(_STARTER, "lock", threading.Lock()))
 
 
-PREFIX: Final = "triage-reader-"
+_PREFIX: Final = "triage-reader-"
 
 
 class InputFolder:
@@ -224,8 +222,8 @@ class InputFolder:
     """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self.identity = identity_of(self.path)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.identity = _identity_of(self.path)
 
     @contextmanager
     def lent(self, paths: Iterable[Path]) -> Iterator[list[str]]:
@@ -240,7 +238,7 @@ class InputFolder:
             for number, path in enumerate(paths):
                 name = self.path / str(number)
                 inside.append(str(name))
-                lend(path, name)
+                _lend(path, name)
             yield inside
             self.check()
             for one in inside:
@@ -252,7 +250,7 @@ class InputFolder:
 
     def check(self) -> None:
         """Raises :class:`OSError` where the folder is away, or another one lies in its place."""
-        if identity_of(self.path) != self.identity:
+        if _identity_of(self.path) != self.identity:
             raise FileNotFoundError(errno.ENOENT, "the folder of a reader was replaced", self.path)
 
     def remove(self) -> None:
@@ -260,12 +258,12 @@ class InputFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def identity_of(folder: Path) -> tuple[int, int]:
+def _identity_of(folder: Path) -> tuple[int, int]:
     status = os.stat(folder)
     return status.st_dev, status.st_ino
 
 
-def lend(path: Path, name: Path) -> None:
+def _lend(path: Path, name: Path) -> None:
     try:
         os.link(path, name)
     except FileNotFoundError:

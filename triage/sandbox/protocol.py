@@ -10,16 +10,14 @@ import select
 import time
 from typing import Final
 
-__all__ = ["READY", "SPENT", "Channel", "Closed", "TooLate", "read_frame", "write_frame"]
-
 # What a child says before it takes a request, and instead, when it holds too much memory.
 READY: Final = b"ready"
 SPENT: Final = b"spent"
 
-MAX_FRAME: Final = (1 << 32) - 1
-PIECE: Final = 1 << 20
+_MAX_FRAME: Final = (1 << 32) - 1
+_PIECE: Final = 1 << 20
 # A pipe holds 64 KiB unless one asks for more; an incident is a hundred megabytes.
-PIPE_BYTES: Final = 1 << 20
+_PIPE_BYTES: Final = 1 << 20
 
 
 class Closed(Exception):
@@ -32,14 +30,14 @@ class TooLate(Exception):
 
 def read_frame(fd: int) -> bytes | None:
     """The next frame, however long it takes; None at the end."""
-    head = exactly(fd, 4)
-    return None if head is None else exactly(fd, int.from_bytes(head, "little"))
+    head = _exactly(fd, 4)
+    return None if head is None else _exactly(fd, int.from_bytes(head, "little"))
 
 
-def exactly(fd: int, size: int) -> bytes | None:
+def _exactly(fd: int, size: int) -> bytes | None:
     found = bytearray()
     while len(found) < size:
-        part = os.read(fd, min(size - len(found), PIECE))
+        part = os.read(fd, min(size - len(found), _PIECE))
         if not part:
             return None
         found += part
@@ -48,14 +46,14 @@ def exactly(fd: int, size: int) -> bytes | None:
 
 def write_frame(fd: int, data: bytes) -> None:
     """Write a frame, however long it takes. Raises OSError when the other end is gone."""
-    view = memoryview(framed(data))
+    view = memoryview(_framed(data))
     while view:
         view = view[os.write(fd, view) :]
 
 
-def framed(data: bytes) -> bytes:
-    if len(data) > MAX_FRAME:
-        raise ValueError(f"a frame holds at most {MAX_FRAME:,} bytes")
+def _framed(data: bytes) -> bytes:
+    if len(data) > _MAX_FRAME:
+        raise ValueError(f"a frame holds at most {_MAX_FRAME:,} bytes")
     return len(data).to_bytes(4, "little") + data
 
 
@@ -68,16 +66,16 @@ class Channel:
         self.held = bytearray()
         for fd in (read_fd, write_fd):
             os.set_blocking(fd, False)
-            widen(fd)
+            _widen(fd)
 
     def send(self, data: bytes, deadline: float) -> None:
         """Write one frame. Raises :class:`Closed` or :class:`TooLate`."""
-        view = memoryview(framed(data))
+        view = memoryview(_framed(data))
         while view:
             try:
-                view = view[os.write(self.write_fd, view[:PIECE]) :]
+                view = view[os.write(self.write_fd, view[:_PIECE]) :]
             except BlockingIOError:
-                wait(self.write_fd, select.POLLOUT, deadline)
+                _wait(self.write_fd, select.POLLOUT, deadline)
             except OSError as error:
                 raise Closed from error
         if time.monotonic() > deadline:
@@ -92,9 +90,9 @@ class Channel:
         """The next ``size`` bytes."""
         while len(self.held) < size:
             try:
-                part = os.read(self.read_fd, PIECE)
+                part = os.read(self.read_fd, _PIECE)
             except BlockingIOError:
-                wait(self.read_fd, select.POLLIN, deadline)
+                _wait(self.read_fd, select.POLLIN, deadline)
                 continue
             except OSError as error:
                 raise Closed from error
@@ -106,7 +104,7 @@ class Channel:
         return found
 
 
-def wait(fd: int, event: int, deadline: float) -> None:
+def _wait(fd: int, event: int, deadline: float) -> None:
     """Wait until the pipe is ready or its other end is gone."""
     left = deadline - time.monotonic()
     poll = select.poll()
@@ -115,9 +113,9 @@ def wait(fd: int, event: int, deadline: float) -> None:
         raise TooLate
 
 
-def widen(fd: int) -> None:
+def _widen(fd: int) -> None:
     """Let the pipe hold more, where the system allows it."""
     try:
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     except (AttributeError, OSError):
         return

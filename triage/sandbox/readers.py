@@ -5,8 +5,6 @@ from typing import Protocol
 
 from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, KnownOfJob
 
-__all__ = ["Readers"]
-
 
 class Readers(Protocol):
     """A pool of children that can be killed; in tests, readers in the same process.

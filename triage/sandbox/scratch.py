@@ -18,11 +18,9 @@ from typing import Final
 
 import structlog
 
-__all__ = ["own_scratch"]
-
 log = structlog.get_logger(__name__)
 
-PREFIX: Final = "triage-worker-"
+_PREFIX: Final = "triage-worker-"
 # A worker that starts beside has made its folder and not locked it yet.
 YOUNG_S: Final = 600.0
 
@@ -31,21 +29,21 @@ def own_scratch() -> Path:
     """A new folder of this process, in which all its temporary files lie from now on."""
     root = Path(tempfile.gettempdir())
     remove_abandoned(root)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
-    locked(folder)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
+    _locked(folder)
     tempfile.tempdir = str(folder)
     return folder
 
 
 def remove_abandoned(root: Path) -> None:
     """Remove the folders of workers that are gone; those of other users are left alone."""
-    for folder in root.glob(f"{PREFIX}*"):
+    for folder in root.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             status = folder.lstat()
             young = time.time() - status.st_mtime < YOUNG_S
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or young:
                 continue
-            handle = locked(folder)
+            handle = _locked(folder)
             if handle is None:
                 continue
             shutil.rmtree(folder, ignore_errors=True)
@@ -53,7 +51,7 @@ def remove_abandoned(root: Path) -> None:
             log.info("files of a worker that was killed are removed", folder=str(folder))
 
 
-def locked(folder: Path) -> int | None:
+def _locked(folder: Path) -> int | None:
     """The descriptor that holds the lock of a folder; None where somebody else holds it.
 
     It stays open until its process ends, and no other program inherits it.

@@ -20,18 +20,16 @@ from triage.parsers.files.job_file import parse_job
 from triage.parsers.flight_recorder import jit
 from triage.report import study_of
 
-__all__ = ["SMALL_DUMP", "one_at_a_time", "warm_up"]
-
-LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
+_LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
 # More series than the table of them has room for at first, which then grows.
-EXPOSITION: Final = b"# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n" + b"".join(
+_EXPOSITION: Final = b"# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n" + b"".join(
     b'DCGM_FI_DEV_GPU_TEMP{gpu="%d",Hostname="n3"} 61.5 1795143810000\n' % gpu
     for gpu in range(2100)
 )
-TABLE: Final = b"timestamp, index, temperature.gpu\n" + b"".join(
+_TABLE: Final = b"timestamp, index, temperature.gpu\n" + b"".join(
     b"2026/11/21 03:04:%d.000, 0, 61\n" % second for second in range(10, 30)
 )
-JOB: Final = b"".join(b"[rank0]: step %d loss 2.31\n" % step for step in range(40))
+_JOB: Final = b"".join(b"[rank0]: step %d loss 2.31\n" % step for step in range(40))
 
 
 # The others wait for it and load what it wrote, so that the first start takes one compilation's
@@ -66,9 +64,9 @@ def one_at_a_time(path: Path = Path(jit.__file__)) -> Iterator[None]:
         yield
 
 
-FILES: Final = (
-    ("rank_0", SMALL_DUMP), ("rank_1", SMALL_DUMP), ("k.log", LOG), ("j.log", JOB),
-    ("a.prom", EXPOSITION), ("b.csv", TABLE),
+_FILES: Final = (
+    ("rank_0", SMALL_DUMP), ("rank_1", SMALL_DUMP), ("k.log", _LOG), ("j.log", _JOB),
+    ("a.prom", _EXPOSITION), ("b.csv", _TABLE),
 )  # fmt: skip
 
 
@@ -77,7 +75,7 @@ def warm_up(extractor: Extractor) -> None:
     jit.require_compiled()
     with tempfile.TemporaryDirectory() as folder:
         files = []
-        for name, data in FILES:
+        for name, data in _FILES:
             path = Path(folder) / name
             path.write_bytes(data)
             files.append(InputFile(path, name, len(data)))

@@ -25,55 +25,55 @@ if TYPE_CHECKING:
     from triage.agents.over_http import Answering
     from triage.agents.shapes import JobAnswer, OfFiles
 
-__all__ = ["router"]
-
 # 256 KiB of texts, as JSON may write them, and what is around them.
-MOST_BYTES: Final = 1 << 20
+_MOST_BYTES: Final = 1 << 20
 # Rates count where the routes are asked: a refusal there reaches the agent as a sentence.
-ADMITTED: Final = Depends(admitted(Scope.READ, paced=False))
+_ADMITTED: Final = Depends(admitted(Scope.READ, paced=False))
 
 router = APIRouter(tags=["agents"])
 
 
-@router.post("/mcp", include_in_schema=False, dependencies=[ADMITTED])
+@router.post("/mcp", include_in_schema=False, dependencies=[_ADMITTED])
 async def message(request: Request) -> Response:
     """One message of the protocol, which describes itself to its clients."""
     check_origin(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Unsupported("a message is JSON", hint="send Content-Type: application/json")
-    body = await read_whole(request, MOST_BYTES)
+    body = await read_whole(request, _MOST_BYTES)
     try:
         orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadRequest("the message is no JSON", hint="send one JSON-RPC message") from error
-    answering = await answering_of(request)
+    answering = await _answering_of(request)
 
     import httpx2
 
     from triage.agents.asking import WithinService
 
     http = httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(request.app, client=client_of(request)),
+        transport=httpx2.ASGITransport(request.app, client=_client_of(request)),
         base_url="http://127.0.0.1",
-        headers=passed_on(request),
+        headers=_passed_on(request),
         timeout=None,
     )
-    return answering.answer(body, WithinService(http), partial(analyse, request), actor_of(request))
+    return answering.answer(
+        body, WithinService(http), partial(_analyse, request), actor_of(request)
+    )
 
 
-async def answering_of(request: Request) -> "Answering":
+async def _answering_of(request: Request) -> "Answering":
     """What answers for this application, made for its first message."""
     state = request.app.state
     if not hasattr(state, "answering"):
-        made = await to_thread.run_sync(new_answering)
+        made = await to_thread.run_sync(_new_answering)
         if not hasattr(state, "answering"):
             state.answering = made
     answering: Answering = state.answering
     return answering
 
 
-def new_answering() -> "Answering":
+def _new_answering() -> "Answering":
     # In a thread: importing takes half a second, which no other request has to wait.
     import httpx2  # noqa: F401
 
@@ -83,19 +83,19 @@ def new_answering() -> "Answering":
     return Answering()
 
 
-def client_of(request: Request) -> tuple[str, int]:
+def _client_of(request: Request) -> tuple[str, int]:
     """Where the caller is: wrong tokens count by it."""
     return ("", 0) if request.client is None else (request.client.host, request.client.port)
 
 
-def passed_on(request: Request) -> dict[str, str]:
+def _passed_on(request: Request) -> dict[str, str]:
     """The headers that say who asks, and under which number it stands in the log."""
     token = request.headers.get("authorization")
     who = {} if token is None else {"authorization": token}
     return {**who, "x-request-id": request.scope["triage.request_id"]}
 
 
-async def analyse(request: Request, asked: "OfFiles") -> "JobAnswer":
+async def _analyse(request: Request, asked: "OfFiles") -> "JobAnswer":
     """The answer on texts that came with the question."""
     from triage.agents.asking import ToolRefused
     from triage.agents.questions import answer_of_report

@@ -46,9 +46,7 @@ from triage.services.context import Context
 from triage.services.notifications.callbacks import callback_guard
 from triage.web import mount
 
-__all__ = ["create_app"]
-
-ROUTES: Final = (
+_ROUTES: Final = (
     acts.routes,
     hooks.routes, job_ended.routes, uploads.routes, wanted.routes, incidents.routes,
     incident_lists.routes, resolution.routes, erasing.routes, nodes.routes,
@@ -71,6 +69,6 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
     """
     callback_guard(ctx.settings)
     gauges = [FleetGauges(partial(read_figures, ctx)), ActGauges(ctx)]
-    app = build_app(ctx, Parts(ROUTES, PAGES, gauges), open_access=open_access)
+    app = build_app(ctx, Parts(_ROUTES, PAGES, gauges), open_access=open_access)
     mount.add_to(app, {"fleet.css": FLEET_CSS}, act_pages.list_acts, act_pages.of_incident)
     return app

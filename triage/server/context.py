@@ -11,8 +11,6 @@ from triage.services.context import Context
 from triage.services.context import open_context as open_alone
 from triage.settings import Settings
 
-__all__ = ["open_context"]
-
 
 def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
     """The context of these settings; nothing is connected yet. From now on no process but root's

@@ -12,8 +12,6 @@ from triage.server.application import create_app
 from triage.server.context import open_context
 from triage.settings import load_settings
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Print it."""

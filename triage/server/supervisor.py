@@ -16,18 +16,16 @@ from typing import Final
 
 import structlog
 
-__all__ = ["Supervisor"]
-
 log = structlog.get_logger(__name__)
 
 # After a death the next child waits: at first hardly, then longer, so that a child that
 # cannot live does not take the machine with it. One that lived for a while starts over.
-FIRST_WAIT_S: Final = 0.2
-LONGEST_WAIT_S: Final = 30.0
-LIVED_S: Final = 60.0
+_FIRST_WAIT_S: Final = 0.2
+_LONGEST_WAIT_S: Final = 30.0
+_LIVED_S: Final = 60.0
 # Longer than it starts on a busy machine, and than any question to the database may take.
-SILENT_S: Final = 180.0
-LOOK_S: Final = 0.5
+_SILENT_S: Final = 180.0
+_LOOK_S: Final = 0.5
 
 
 class Supervisor:
@@ -37,7 +35,7 @@ class Supervisor:
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
-        silent_s: float = SILENT_S,
+        silent_s: float = _SILENT_S,
     ) -> None:
         self.command = list(command)
         self.silent_s = silent_s
@@ -84,17 +82,17 @@ class Supervisor:
         return False
 
     def _keep(self) -> None:
-        wait_s = FIRST_WAIT_S
+        wait_s = _FIRST_WAIT_S
         while not self.stopping.is_set():
             began = time.monotonic()
             status = self._live()
             if self.stopping.is_set():
                 return
             self.num_deaths += 1
-            wait_s = FIRST_WAIT_S if time.monotonic() - began > LIVED_S else wait_s
+            wait_s = _FIRST_WAIT_S if time.monotonic() - began > _LIVED_S else wait_s
             log.error("worker died, starting another", status=status, after_s=wait_s)
             self.stopping.wait(wait_s)
-            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         """Until the child ends, or has not beaten for too long and is killed."""
@@ -103,7 +101,7 @@ class Supervisor:
         beats, heard_at = process.stdout.fileno(), time.monotonic()
         # Whom the child started may hold the pipe open for longer than it lives.
         while process.poll() is None:
-            ready, _, _ = select.select([beats], [], [], LOOK_S)
+            ready, _, _ = select.select([beats], [], [], _LOOK_S)
             if ready and not os.read(beats, 4096):
                 break
             if ready:

@@ -8,8 +8,6 @@ import httpx2
 from triage.server.application import create_app
 from triage.services.context import Context
 
-__all__ = ["WithinProcess"]
-
 
 class WithinProcess(httpx2.BaseTransport):
     """Carries the requests of a client to the application over ``ctx``, whoever asks.

@@ -30,14 +30,12 @@ from triage.services.retention.ownership import announce
 from triage.settings import Settings
 from triage.store.work.clockwork import ERASE, PRUNE, STORE, enqueue_daily_round, enqueue_idle
 
-__all__ = ["open_readers", "runner_of", "sweeper_of"]
-
 log = structlog.get_logger(__name__)
-DAY: Final = timedelta(days=1)
+_DAY: Final = timedelta(days=1)
 # Nothing is deleted so soon after a start: a person may have to see first what was started.
-FIRST_S: Final = 3600.0
+_FIRST_S: Final = 3600.0
 STARTED: Final = time.monotonic()
-LOOK_EVERY: Final = timedelta(minutes=20)
+_LOOK_EVERY: Final = timedelta(minutes=20)
 
 
 def open_readers(settings: Settings, size: int) -> Readers:
@@ -56,7 +54,7 @@ def runner_of(ctx: Context, readers: Readers, scheduler: Scheduler | None = None
         WorkKind.ANALYSE: Handler(partial(analyse, ctx, readers)),
         WorkKind.NOTIFY: Handler(partial(deliver, ctx, guard)),
         WorkKind.ACT: Handler(hands.carry_out),
-        WorkKind.RETENTION: Handler(lambda claim: HOUSEKEEPING[claim.rows[0].key](ctx, claim)),
+        WorkKind.RETENTION: Handler(lambda claim: _HOUSEKEEPING[claim.rows[0].key](ctx, claim)),
     }
     return Runner(ctx.database, ctx.settings, handlers, _given_up(ctx.settings), new_owner())
 
@@ -82,7 +80,7 @@ def _given_up(settings: Settings) -> GivenUp:
 
 
 def _daily_round(ctx: Context, claim: Claim) -> None:
-    left_s = STARTED + FIRST_S - time.monotonic()
+    left_s = STARTED + _FIRST_S - time.monotonic()
     if left_s > 0:
         claim.finish(again_at=utc_now() + timedelta(seconds=left_s))
         return
@@ -92,13 +90,13 @@ def _daily_round(ctx: Context, claim: Claim) -> None:
         prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
     except Conflict as error:
         log.error("nothing is removed", why=error.detail, step=error.hint)
-    claim.finish(again_at=utc_now() + DAY)
+    claim.finish(again_at=utc_now() + _DAY)
 
 
 def _look_at_store(ctx: Context, claim: Claim) -> None:
     """Whoever comes to this store later finds a mark of ours, and we find theirs."""
     announce(ctx, anew=False)
-    claim.finish(again_at=utc_now() + LOOK_EVERY)
+    claim.finish(again_at=utc_now() + _LOOK_EVERY)
 
 
 def _weekly_digest(ctx: Context, claim: Claim) -> None:
@@ -115,11 +113,11 @@ def _finish_erasures(ctx: Context, claim: Claim) -> None:
         finish_erasures(ctx)
     except Conflict as error:
         log.error("bytes of what was erased are kept", why=error.detail, step=error.hint)
-        again_at = utc_now() + DAY
+        again_at = utc_now() + _DAY
     claim.finish(again_at)
 
 
-HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
+_HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
     PRUNE: _daily_round,
     STORE: _look_at_store,
     ERASE: _finish_erasures,

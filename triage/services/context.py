@@ -22,8 +22,6 @@ from triage.store.database.engine import Database, open_database
 from triage.store.database.group_commit import GroupCommit
 from triage.store.uploads.evidence import Reading
 
-__all__ = ["ActingHooks", "Context", "FleetHooks", "open_context"]
-
 
 class FleetHooks:
     """What the fleet does beside an incident: nothing, where there is no record of one.

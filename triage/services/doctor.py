@@ -33,19 +33,17 @@ from triage.store.work.beats import silent
 from triage.store.work.waiting import num_waiting
 from triage.store.work.worker_activity import heard
 
-__all__ = ["Finding", "Health", "examine"]
-
 # Work that has waited longer than this has nobody who does it.
-LATE_S: Final = 60.0
-SKEW_WARN_S: Final = 2.0
-CLOCK_STEP: Final = "see that the database's machine has the right time; if it has, wait"
-WAITING_STEP: Final = (
+_LATE_S: Final = 60.0
+_SKEW_WARN_S: Final = 2.0
+_CLOCK_STEP: Final = "see that the database's machine has the right time; if it has, wait"
+_WAITING_STEP: Final = (
     "see that it is there, has room and lets the service in; what waits is then done by itself"
 )
-SILENT_STEP: Final = (
+_SILENT_STEP: Final = (
     "see its log and restart it, unless it was killed for good: that is forgotten after an hour"
 )
-LITTLE_ROOM: Final = 1 << 30
+_LITTLE_ROOM: Final = 1 << 30
 
 
 class Health(StrEnum):
@@ -75,7 +73,7 @@ class Finding:
         }
 
 
-Check = Callable[[Context], Iterator[Finding]]
+_Check = Callable[[Context], Iterator[Finding]]
 
 
 def examine(settings: Settings, acts: ActingHooks | None = None) -> list[Finding]:
@@ -93,32 +91,32 @@ def examine(settings: Settings, acts: ActingHooks | None = None) -> list[Finding
                 f"none yet in {settings.data_dir}",
                 "`triage serve` makes it; is TRIAGE_DATA_DIR the folder you mean?",
             ),
-            *readers(),
-            *disk(settings),
+            *_readers(),
+            *_disk(settings),
         ]
     ctx = open_context(settings, acting=acts)
     try:
-        found = list(asked("database", database, ctx))
+        found = list(_asked("database", _database, ctx))
         answers = all(one.health is not Health.FAIL for one in found)
-        for name, check in (("blobs", blobs), ("broker", broker)):
-            found += asked(name, check, ctx)
+        for name, check in (("blobs", _blobs), ("broker", _broker)):
+            found += _asked(name, check, ctx)
         if answers:
             rows = (
-                ("store", store),
+                ("store", _store),
                 ("work", work),
-                ("clock", clock),
-                ("receivers", receivers),
-                ("tokens", tokens),
-                ("acting", acting),
+                ("clock", _clock),
+                ("receivers", _receivers),
+                ("tokens", _tokens),
+                ("acting", _acting),
             )
             for name, check in rows:
-                found += asked(name, check, ctx)
-        return [*found, *readers(), *disk(settings)]
+                found += _asked(name, check, ctx)
+        return [*found, *_readers(), *_disk(settings)]
     finally:
         ctx.close()
 
 
-def asked(name: str, check: Check, ctx: Context) -> list[Finding]:
+def _asked(name: str, check: _Check, ctx: Context) -> list[Finding]:
     try:
         return list(check(ctx))
     except TriageError as error:
@@ -126,7 +124,7 @@ def asked(name: str, check: Check, ctx: Context) -> list[Finding]:
         return [Finding(name, Health.FAIL, str(error), step)]
 
 
-def database(ctx: Context) -> Iterator[Finding]:
+def _database(ctx: Context) -> Iterator[Finding]:
     """It answers, and it is at this release's revision."""
     ctx.database.check()
     kind = "SQLite in the data directory" if ctx.settings.embedded_database else "it answers"
@@ -148,14 +146,14 @@ def database(ctx: Context) -> Iterator[Finding]:
         )
 
 
-def blobs(ctx: Context) -> Iterator[Finding]:
+def _blobs(ctx: Context) -> Iterator[Finding]:
     """A probe can be written and removed."""
     ctx.blobs.check()
     where = ctx.settings.blob_url or "a folder in the data directory"
     yield Finding("blobs", Health.OK, f"{where}: a probe was written and removed")
 
 
-def store(ctx: Context) -> Iterator[Finding]:
+def _store(ctx: Context) -> Iterator[Finding]:
     """It is this database's alone, and few blobs in it have no row."""
     owner = owner_of(ctx)
     if owner.strangers:
@@ -175,10 +173,10 @@ def store(ctx: Context) -> Iterator[Finding]:
     )
 
 
-def broker(ctx: Context) -> Iterator[Finding]:
+def _broker(ctx: Context) -> Iterator[Finding]:
     """It answers, and how many wake-ups lie in it. Never fatal: the sweeper does without."""
     if ctx.settings.embedded_broker:
-        running = service_runs(ctx.settings.data_dir)
+        running = _service_runs(ctx.settings.data_dir)
         yield Finding(
             "broker",
             Health.OK if running else Health.WARN,
@@ -206,7 +204,7 @@ def work(ctx: Context) -> Iterator[Finding]:
         seen, rows, standing = heard(session, now), counts(session, now), silent(session, now)
     late_s = float(rows["oldest_due_s"])
     last = "never" if seen.last_at is None else f"{(now - seen.last_at).total_seconds():.0f} s ago"
-    if late_s > LATE_S and not seen.running:
+    if late_s > _LATE_S and not seen.running:
         who = "`triage serve`" if ctx.settings.embedded_broker else "`triage worker`"
         yield Finding(
             "workers", Health.FAIL, f"nobody works; the last act was {last}", f"start {who}"
@@ -216,8 +214,8 @@ def work(ctx: Context) -> Iterator[Finding]:
         yield Finding("workers", Health.OK, words)
     for process in standing:
         health = Health.WARN if rows["workers"]["beating"] else Health.FAIL
-        yield Finding("workers", health, process.words, SILENT_STEP)
-    if late_s > LATE_S:
+        yield Finding("workers", health, process.words, _SILENT_STEP)
+    if late_s > _LATE_S:
         yield Finding(
             "waiting",
             Health.WARN,
@@ -229,7 +227,7 @@ def work(ctx: Context) -> Iterator[Finding]:
     with ctx.database.reading() as session:
         waits = num_waiting(session)
     for one in waits:
-        yield Finding("surroundings", Health.WARN, one.words("piece"), WAITING_STEP)
+        yield Finding("surroundings", Health.WARN, one.words("piece"), _WAITING_STEP)
     given_up = sum(number for (_, state), number in rows["work"].items() if state == "quarantined")
     if given_up:
         yield Finding(
@@ -240,7 +238,7 @@ def work(ctx: Context) -> Iterator[Finding]:
         )
 
 
-def clock(ctx: Context) -> Iterator[Finding]:
+def _clock(ctx: Context) -> Iterator[Finding]:
     """How far this machine's clock is from the database's, and whether that one has jumped."""
     before = datetime.now(UTC)
     with ctx.database.reading() as session:
@@ -248,20 +246,20 @@ def clock(ctx: Context) -> Iterator[Finding]:
         doubt = clock_doubt(session, there)
     here = before + (datetime.now(UTC) - before) / 2
     if doubt:
-        yield Finding("clock", Health.WARN, doubt, CLOCK_STEP)
+        yield Finding("clock", Health.WARN, doubt, _CLOCK_STEP)
     if ctx.database.sqlite:
         yield Finding("clock", Health.OK, "one machine, one clock")
         return
     off_s = (here - there).total_seconds()
     words = f"{abs(off_s):.1f} s {'ahead of' if off_s > 0 else 'behind'} the database's"
-    if abs(off_s) < SKEW_WARN_S:
+    if abs(off_s) < _SKEW_WARN_S:
         yield Finding("clock", Health.OK, words)
         return
     # Leases and ages go by the database's time; what lies in files has this machine's.
     yield Finding("clock", Health.WARN, words, "set the clock by NTP")
 
 
-def tokens(ctx: Context) -> Iterator[Finding]:
+def _tokens(ctx: Context) -> Iterator[Finding]:
     """Those that end soon, after which their senders are refused."""
     ending = ending_tokens(ctx)
     for key in ending:
@@ -272,7 +270,7 @@ def tokens(ctx: Context) -> Iterator[Finding]:
         yield Finding("tokens", Health.OK, "none ends within 14 days")
 
 
-def acting(ctx: Context) -> Iterator[Finding]:
+def _acting(ctx: Context) -> Iterator[Finding]:
     """Whether acts on nodes are halted; nothing where they are off."""
     if ctx.settings.act_mode is ActMode.OFF:
         return
@@ -285,7 +283,7 @@ def acting(ctx: Context) -> Iterator[Finding]:
         yield Finding("acting", Health.OK, f"mode {ctx.settings.act_mode}, not halted")
 
 
-def receivers(ctx: Context) -> Iterator[Finding]:
+def _receivers(ctx: Context) -> Iterator[Finding]:
     """Who is told, and who does not answer."""
     with ctx.database.reading() as session:
         known = subscriptions.listing(session)
@@ -317,7 +315,7 @@ def receivers(ctx: Context) -> Iterator[Finding]:
         )
 
 
-def readers() -> Iterator[Finding]:
+def _readers() -> Iterator[Finding]:
     """Whether the processes that read foreign bytes are confined on this machine."""
     missing = not_confined()
     if not missing:
@@ -332,7 +330,7 @@ def readers() -> Iterator[Finding]:
     )
 
 
-def disk(settings: Settings) -> Iterator[Finding]:
+def _disk(settings: Settings) -> Iterator[Finding]:
     """Room for the database, the blobs and what is on its way to an object store."""
     folder = settings.data_dir.absolute()
     while not folder.exists():
@@ -341,7 +339,7 @@ def disk(settings: Settings) -> Iterator[Finding]:
     words = f"{usage.free / 1e9:.1f} GB free of {usage.total / 1e9:.1f} at {folder}"
     if usage.free <= settings.min_free_bytes:
         health = Health.FAIL
-    elif usage.free < LITTLE_ROOM or usage.free < usage.total / 50:
+    elif usage.free < _LITTLE_ROOM or usage.free < usage.total / 50:
         health = Health.WARN
     else:
         health = Health.OK
@@ -349,7 +347,7 @@ def disk(settings: Settings) -> Iterator[Finding]:
     yield Finding("disk", health, words, step)
 
 
-def service_runs(folder: Path) -> bool:
+def _service_runs(folder: Path) -> bool:
     """Whether a `triage serve` holds this data directory."""
     try:
         with (folder / "serve.lock").open("r+") as held:

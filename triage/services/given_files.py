@@ -16,11 +16,9 @@ from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted, Re
 from triage.sandbox.pool import FileToRead, Sandbox
 from triage.services.context import Context
 
-__all__ = ["analyse_given"]
-
-DEADLINE_S: Final = 60.0
+_DEADLINE_S: Final = 60.0
 # One child of this kind in each process that answers.
-ONE: Final = threading.Lock()
+_ONE: Final = threading.Lock()
 
 
 def analyse_given(ctx: Context, files: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -29,20 +27,20 @@ def analyse_given(ctx: Context, files: Sequence[tuple[str, str]]) -> dict[str, A
     Raises :class:`TooMany` while another one is made, :class:`Unprocessable` for texts that
     cannot be read, :class:`Unavailable` where the reader does not come up.
     """
-    if not ONE.acquire(blocking=False):
+    if not _ONE.acquire(blocking=False):
         raise TooMany("other files are being analysed", hint="ask again soon", retry_after_s=5)
     try:
         with tempfile.TemporaryDirectory(prefix="triage-given-") as folder:
-            return read_in(ctx, Path(folder), files)
+            return _read_in(ctx, Path(folder), files)
     except ReaderNotStarted as error:
         raise Unavailable("no reader starts", hint="ask again soon", retry_after_s=30) from error
     except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
         raise Unprocessable("these texts cannot be read", hint="send fewer of them") from error
     finally:
-        ONE.release()
+        _ONE.release()
 
 
-def read_in(ctx: Context, folder: Path, files: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _read_in(ctx: Context, folder: Path, files: Sequence[tuple[str, str]]) -> dict[str, Any]:
     listed = []
     for number, (name, text) in enumerate(files):
         path = folder / str(number)
@@ -50,6 +48,6 @@ def read_in(ctx: Context, folder: Path, files: Sequence[tuple[str, str]]) -> dic
         path.write_bytes(data)
         listed.append(FileToRead(path, name, len(data)))
     with Sandbox(ctx.settings.parse_memory_bytes, warm=False) as reader:
-        read = reader.extract(listed, deadline_s=DEADLINE_S)
-        analysis = reader.analyse((one.packed for one in read), deadline_s=DEADLINE_S)
+        read = reader.extract(listed, deadline_s=_DEADLINE_S)
+        analysis = reader.analyse((one.packed for one in read), deadline_s=_DEADLINE_S)
     return answer_from_bytes(analysis.answer).to_dict()

@@ -8,14 +8,12 @@ from triage.client.exports.store import IncidentSource, Store
 from triage.client.transport import Transport
 from triage.errors import UsageError
 
-__all__ = ["open_store"]
-
-DATABASE: Final = "triage.db"
-SERVER: Final = (
+_DATABASE: Final = "triage.db"
+_SERVER: Final = (
     'reading a database needs SQLAlchemy: pip install "nccl-triage[server,postgres]", or give the'
     " address of the service"
 )
-CHECKOUT: Final = (
+_CHECKOUT: Final = (
     "a database is read from a checkout or from the image; give the address of the service"
     " instead, such as triage.open_store('https://triage.example', token=...)"
 )
@@ -41,24 +39,24 @@ def open_store(
         transport = Transport(text, token, timeout_s=timeout_s, ca_file=ca_file)
         return Store(ServiceIncidents(transport))
     try:
-        return Store(stored(text, timeout_s))
+        return Store(_stored(text, timeout_s))
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
-        raise UsageError(CHECKOUT if name in ("models", "migrations") else SERVER) from error
+        raise UsageError(_CHECKOUT if name in ("models", "migrations") else _SERVER) from error
 
 
-def stored(text: str, timeout_s: float) -> IncidentSource:
+def _stored(text: str, timeout_s: float) -> IncidentSource:
     from triage.settings import load_settings
     from triage.store.database.engine import open_for_reading
     from triage.store.database.migrate import current_revision, head_revision, known_revisions
     from triage.store.exports import StoredIncidents
 
     given = load_settings(
-        database_url=None if not text else text if "://" in text else sqlite_at(Path(text)),
+        database_url=None if not text else text if "://" in text else _sqlite_at(Path(text)),
         database_timeout_s=timeout_s,
     )
     if given.embedded_database:
-        sqlite_at(given.data_dir)
+        _sqlite_at(given.data_dir)
     database = open_for_reading(given)
     present, needed = current_revision(database), head_revision()
     if present is None or (present != needed and present in known_revisions()):
@@ -70,12 +68,12 @@ def stored(text: str, timeout_s: float) -> IncidentSource:
     return StoredIncidents(database)
 
 
-def sqlite_at(path: Path) -> str:
+def _sqlite_at(path: Path) -> str:
     """The address of the SQLite file at ``path`` or in it. Raises :class:`UsageError`."""
-    file = path / DATABASE if path.is_dir() else path
+    file = path / _DATABASE if path.is_dir() else path
     if not file.is_file():
         raise UsageError(
-            f"{path} holds no {DATABASE}; give the data directory of the service"
+            f"{path} holds no {_DATABASE}; give the data directory of the service"
             " (TRIAGE_DATA_DIR), or its address"
         )
     return f"sqlite:///{file.absolute()}"

@@ -3,12 +3,10 @@
 import time
 from typing import Final
 
-__all__ = ["QueueLength"]
-
 # Some rounds of all readers of a small machine: they never run dry, and are soon through.
-LONG: Final = 64
+_LONG: Final = 64
 # A number older than this may have changed since.
-FRESH_S: Final = 1.0
+_FRESH_S: Final = 1.0
 
 
 class QueueLength:
@@ -25,4 +23,4 @@ class QueueLength:
 
     def is_long(self) -> bool:
         """Whether readers have enough to do for a while."""
-        return self.ahead >= LONG and time.monotonic() - self.seen_at < FRESH_S
+        return self.ahead >= _LONG and time.monotonic() - self.seen_at < _FRESH_S

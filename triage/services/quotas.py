@@ -21,20 +21,18 @@ from triage.settings import Settings
 from triage.store.database.engine import Database
 from triage.store.uploads.usage import bytes_since
 
-__all__ = ["Quotas"]
-
-DAY: Final = timedelta(days=1)
+_DAY: Final = timedelta(days=1)
 # What was brought by whom is looked up again after so long.
-FRESH_S: Final = 10.0
+_FRESH_S: Final = 10.0
 # A job that nothing has come for in this time takes no turn.
-ACTIVE_S: Final = 60.0
-MOST_JOBS: Final = 100_000
-LATER_S: Final = 600
-HINT: Final = "send it again after Retry-After seconds; {} sets the limit"
+_ACTIVE_S: Final = 60.0
+_MOST_JOBS: Final = 100_000
+_LATER_S: Final = 600
+_HINT: Final = "send it again after Retry-After seconds; {} sets the limit"
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class _Usage:
     """Bytes of the last day by token, as they were at ``at`` of the monotonic clock."""
 
     by_key: dict[str, int]
@@ -51,14 +49,14 @@ class Quotas:
         self.uploads = RateLimiter(
             settings.uploads_per_minute,
             "this token sends too many uploads",
-            hint=HINT.format("TRIAGE_UPLOADS_PER_MINUTE"),
+            hint=_HINT.format("TRIAGE_UPLOADS_PER_MINUTE"),
         )
         self.incidents = RateLimiter(
             settings.incidents_per_minute,
             "this token opens too many incidents",
-            hint=HINT.format("TRIAGE_INCIDENTS_PER_MINUTE"),
+            hint=_HINT.format("TRIAGE_INCIDENTS_PER_MINUTE"),
         )
-        self.usage = Usage({}, -FRESH_S)
+        self.usage = _Usage({}, -_FRESH_S)
         self.jobs: OrderedDict[tuple[str, str], float] = OrderedDict()
         self.active: dict[str, int] = {}
 
@@ -76,8 +74,8 @@ class Quotas:
         if most and mine > most:
             raise TooMany(
                 f"this token has brought {mine:,} bytes within a day",
-                hint=HINT.format("TRIAGE_MAX_BYTES_PER_DAY"),
-                retry_after_s=LATER_S,
+                hint=_HINT.format("TRIAGE_MAX_BYTES_PER_DAY"),
+                retry_after_s=_LATER_S,
             )
         if marked and mine * len(by_key) > total:
             raise StorageFull(
@@ -85,7 +83,7 @@ class Quotas:
                 f" {total:,} bytes of the last day",
                 hint="free or add disk space, lower TRIAGE_KEEP_BLOBS_DAYS, or raise"
                 " TRIAGE_DISK_MARK; tokens that bring less go on",
-                retry_after_s=LATER_S,
+                retry_after_s=_LATER_S,
             )
 
     def incident(self, caller: Caller) -> None:
@@ -100,8 +98,8 @@ class Quotas:
             if self.jobs.pop((key_id, job_id), None) is None:
                 self.active[key_id] = self.active.get(key_id, 0) + 1
             self.jobs[key_id, job_id] = now
-            while (oldest := next(iter(self.jobs.items())))[1] < now - ACTIVE_S or (
-                len(self.jobs) > MOST_JOBS
+            while (oldest := next(iter(self.jobs.items())))[1] < now - _ACTIVE_S or (
+                len(self.jobs) > _MOST_JOBS
             ):
                 del self.jobs[oldest[0]]
                 self.active[oldest[0][0]] -= 1
@@ -120,8 +118,8 @@ class Quotas:
     def bytes_of_day(self) -> dict[str, int]:
         """Bytes that each token has brought within a day."""
         usage = self.usage
-        if time.monotonic() - usage.at >= FRESH_S:
+        if time.monotonic() - usage.at >= _FRESH_S:
             with self.database.reading() as session:
-                by_key = bytes_since(session, utc_now() - DAY)
-            usage = self.usage = Usage(by_key, time.monotonic())
+                by_key = bytes_since(session, utc_now() - _DAY)
+            usage = self.usage = _Usage(by_key, time.monotonic())
         return usage.by_key

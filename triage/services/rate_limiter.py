@@ -8,11 +8,9 @@ from typing import Final
 
 from triage.errors import TooMany
 
-__all__ = ["RateLimiter"]
-
-MAX_KEYS: Final = 10_000
+_MAX_KEYS: Final = 10_000
 # A burst of a sixth of a minute's tries may come at once.
-BURST_SHARE: Final = 6
+_BURST_SHARE: Final = 6
 
 
 class RateLimiter:
@@ -26,7 +24,7 @@ class RateLimiter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.per_s = per_minute / 60
-        self.size = max(1.0, per_minute / BURST_SHARE)
+        self.size = max(1.0, per_minute / _BURST_SHARE)
         self.detail = detail
         self.hint = hint
         self.clock = clock
@@ -51,7 +49,7 @@ class RateLimiter:
         """Use one try, if one is left."""
         self.buckets[key] = (max(0.0, self.left(key) - 1), self.clock())
         self.buckets.move_to_end(key)
-        if len(self.buckets) > MAX_KEYS:
+        if len(self.buckets) > _MAX_KEYS:
             self.buckets.popitem(last=False)
 
     def left(self, key: str) -> float:

@@ -24,11 +24,9 @@ from triage.store.database.migrate import (
 from triage.store.messages.seals import seal_rows, unseal_rows
 from triage.store.uploads.extracts import rewrite_extracts
 
-__all__ = ["bring_schema", "check_schema", "keep_copy", "prepare_schema", "refuse_loss"]
-
 log = structlog.get_logger(__name__)
 # The revision of 0.2.0; what lies before it is read by 0.1.
-SECOND_RELEASE: Final = "0008"
+_SECOND_RELEASE: Final = "0008"
 
 
 def check_schema(settings: Settings) -> None:
@@ -63,7 +61,7 @@ def prepare_schema(settings: Settings, database: Database) -> None:
         if current_revision(database) != head_revision():
             keep_copy(database)
             before, after = current_revision(database), migrate(database)
-            note_migration(database, before, after)
+            _note_migration(database, before, after)
             log.info("database migrated", revision=after)
     else:
         check_schema(settings)
@@ -115,16 +113,16 @@ def bring_schema(database: Database, to: str = "head") -> str:
         if present == head_revision():
             unseal_rows(database)
         if to != "base":
-            first = goes_back(SECOND_RELEASE, to)
+            first = goes_back(_SECOND_RELEASE, to)
             rewrite_extracts(database, for_first_release if first else for_second_release)
     revision = migrate(database, to)
     if revision == head_revision():
         seal_rows(database)
-        note_migration(database, present, revision)
+        _note_migration(database, present, revision)
     return revision
 
 
-def note_migration(database: Database, before: str | None, after: str) -> None:
+def _note_migration(database: Database, before: str | None, after: str) -> None:
     """Write down who brought the database to the newest revision."""
     if before != after:
         with database.writing() as session:

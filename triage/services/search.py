@@ -26,18 +26,16 @@ from triage.store import search as stored
 from triage.store.incidents import incidents
 from triage.store.search import EvidenceFound, IncidentFound
 
-__all__ = ["LEAST_TEXT", "MAX_HITS", "MAX_QUERY", "SearchAnswer", "SearchHit", "search"]
-
 MAX_QUERY: Final = 200
 MAX_HITS: Final = 20
 """Of each kind."""
 LEAST_TEXT: Final = 3
 """Shorter texts are looked for in names alone: they stand in every other line."""
 SECONDS: Final = 1.5
-MAX_TEXT: Final = 400
+_MAX_TEXT: Final = 400
 # xid 79, Xid: 79, SXid#12028
-CODE: Final = re.compile(r"(s?xid)[\s:=#]{0,3}([0-9]{1,5})", re.IGNORECASE | re.ASCII)
-ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+_CODE: Final = re.compile(r"(s?xid)[\s:=#]{0,3}([0-9]{1,5})", re.IGNORECASE | re.ASCII)
+_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +89,32 @@ def search(
     text = q.strip()
     of = caller.asks(cluster)
     with ctx.database.reading() as session:
-        groups = [] if older is not None else list(named(session, text, caller, of))
-        walked = in_evidence(session, text, of, older)
+        groups = [] if older is not None else list(_named(session, text, caller, of))
+        walked = _in_evidence(session, text, of, older)
     groups.append(walked.hits)
     hits = tuple(chain.from_iterable(group[:MAX_HITS] for group in groups))
     more = tuple(group[0].kind for group in groups if len(group) > MAX_HITS)
     return SearchAnswer(q, hits, more, walked.since), walked.rest or None
 
 
-def named(
+def _named(
     session: Session, text: str, caller: Caller, cluster: str | None
 ) -> Iterator[list[SearchHit]]:
     """What has a name of its own, a list of each kind; one more than are shown where there is."""
     most = MAX_HITS + 1
-    incident = incidents.find(session, text) if ID.fullmatch(text) else None
+    incident = incidents.find(session, text) if _ID.fullmatch(text) else None
     if incident is not None and caller.sees(incident.cluster):
         summary = str((incident.verdict or {}).get("summary") or "")
         found = IncidentFound(
             incident.id, incident.job_id, incident.cluster, incident.created_at, summary
         )
-        yield [of_incident("incident", incident.id, text, found)]
+        yield [_of_incident("incident", incident.id, text, found)]
     yield [
-        of_incident("job", one.job_id, text, one)
+        _of_incident("job", one.job_id, text, one)
         for one in stored.incidents_of_job(session, text, cluster, most)
     ]
     yield [
-        SearchHit("node", one.name, same(one.name, text), one.cluster, one.at, node=one.name)
+        SearchHit("node", one.name, _same(one.name, text), one.cluster, one.at, node=one.name)
         for one in stored.nodes_named(session, text, cluster, most)
     ]
     spelt = sorted({one for kind in HardwareKind if (one := identity_of(kind, text))})
@@ -130,25 +128,25 @@ def named(
     category = "_".join(text.lower().split())
     if category in set(Category):
         yield [
-            of_incident("category", category, category, one)
+            _of_incident("category", category, category, one)
             for one in stored.incidents_of_category(session, category, cluster, most)
         ]
 
 
-def same(name: str, text: str) -> bool:
+def _same(name: str, text: str) -> bool:
     return name.casefold() == text.casefold()
 
 
-def of_incident(kind: str, name: str, text: str, one: IncidentFound) -> SearchHit:
+def _of_incident(kind: str, name: str, text: str, one: IncidentFound) -> SearchHit:
     return SearchHit(
-        kind, name, same(name, text), one.cluster, one.at, one.summary[:MAX_TEXT], one.id,
+        kind, name, _same(name, text), one.cluster, one.at, one.summary[:_MAX_TEXT], one.id,
         one.job_id,
     )  # fmt: skip
 
 
-def in_evidence(session: Session, text: str, cluster: str | None, older: int | None) -> Walked:
+def _in_evidence(session: Session, text: str, cluster: str | None, older: int | None) -> Walked:
     """Rows with this code; rows whose text holds this one where no row has such a code."""
-    code = CODE.fullmatch(text)
+    code = _CODE.fullmatch(text)
     if code is not None:
         kind, number = code[1].lower(), int(code[2])
         where, name = stored.code_is(kind, number), f"{kind} {number}"
@@ -185,17 +183,17 @@ def walk(
     if len(newest_first) > MAX_HITS:
         rest = newest_first[MAX_HITS].id
     since = stored.came_at(session, rest) if rest else None
-    return Walked([of_row(kind, name, row) for row in newest_first], rest, since)
+    return Walked([_of_row(kind, name, row) for row in newest_first], rest, since)
 
 
-def of_row(kind: str, name: str, row: EvidenceFound) -> SearchHit:
+def _of_row(kind: str, name: str, row: EvidenceFound) -> SearchHit:
     return SearchHit(
-        kind, name, kind == "code", row.cluster, row.at, cut_around(row.text, name),
+        kind, name, kind == "code", row.cluster, row.at, _cut_around(row.text, name),
         row.incident_id, row.job_id, row.node, row.count,
     )  # fmt: skip
 
 
-def cut_around(line: str, text: str) -> str:
+def _cut_around(line: str, text: str) -> str:
     """The part of a long line that holds the text."""
-    start = max(0, line.casefold().find(text.casefold()) - MAX_TEXT // 2)
-    return ("..." if start else "") + line[start : start + MAX_TEXT]
+    start = max(0, line.casefold().find(text.casefold()) - _MAX_TEXT // 2)
+    return ("..." if start else "") + line[start : start + _MAX_TEXT]

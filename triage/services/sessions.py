@@ -14,11 +14,9 @@ from triage.services.tokens import check_token, digest, is_good
 from triage.store.access import audit, sessions
 from triage.store.views import KeyView
 
-__all__ = ["LIFE", "log_in", "log_out", "who_is"]
-
 LIFE: Final = timedelta(hours=12)
 # Of a secret as ``token_urlsafe`` writes 32 bytes.
-SECRET_CHARS: Final = 43
+_SECRET_CHARS: Final = 43
 
 
 def log_in(ctx: Context, token: str) -> str | None:
@@ -36,7 +34,7 @@ def log_in(ctx: Context, token: str) -> str | None:
 
 def who_is(ctx: Context, secret: str) -> KeyView | None:
     """The token that a session was opened with; None for one that is over."""
-    if len(secret) != SECRET_CHARS or not secret.isascii():
+    if len(secret) != _SECRET_CHARS or not secret.isascii():
         return None
     now = utc_now()
     with ctx.database.reading() as session:

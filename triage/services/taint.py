@@ -21,8 +21,6 @@ from triage.store.uploads import set_apart
 from triage.store.views import KeyView
 from triage.store.work import table as work
 
-__all__ = ["Contribution", "TaintResult", "brought_by", "taint", "untaint"]
-
 
 @dataclass(frozen=True, slots=True)
 class Contribution:

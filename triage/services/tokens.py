@@ -20,27 +20,12 @@ from triage.store.access import audit, keys
 from triage.store.database.ids import new_id
 from triage.store.views import KeyView
 
-__all__ = [
-    "SCOPES",
-    "Bounds",
-    "any_token",
-    "check_token",
-    "create_token",
-    "digest",
-    "end_of",
-    "ending_tokens",
-    "is_good",
-    "list_tokens",
-    "revoke_token",
-    "used_tokens",
-]
-
 SCOPES: Final = ("ingest", "read", "admin")
-INGEST_DAYS: Final = 365
-ENDS_SOON: Final = timedelta(days=14)
+_INGEST_DAYS: Final = 365
+_ENDS_SOON: Final = timedelta(days=14)
 # Somewhat less than how often a process writes it, so that each of its writes counts.
-USED_EVERY: Final = timedelta(seconds=50)
-TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
+_USED_EVERY: Final = timedelta(seconds=50)
+_TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
 
 
 class Bounds(TypedDict, total=False):
@@ -65,7 +50,7 @@ def create_token(
         raise UsageError(f"a token needs scopes out of {', '.join(SCOPES)}")
     if not name.strip() or len(name) > 256:
         raise UsageError("a token needs a name that says who uses it, at most 256 characters")
-    check_bounds(wanted, bounds)
+    _check_bounds(wanted, bounds)
     now = utc_now()
     key_id = new_id("key", now)
     token = f"triage_{key_id.removeprefix('key_')}_{secrets.token_urlsafe(32)}"
@@ -84,11 +69,11 @@ def end_of(scopes: Iterable[str], days: float | None) -> datetime | None:
     A token that lies on every node ends within a year unless somebody decides otherwise.
     """
     if days is None:
-        days = INGEST_DAYS if "ingest" in scopes and "admin" not in scopes else 0
+        days = _INGEST_DAYS if "ingest" in scopes and "admin" not in scopes else 0
     return utc_now() + timedelta(days=days) if days else None
 
 
-def check_bounds(scopes: frozenset[str], bounds: Bounds) -> None:
+def _check_bounds(scopes: frozenset[str], bounds: Bounds) -> None:
     """Raises :class:`UsageError` for bounds that cannot be, or that these scopes cannot have."""
     for option, text in (("--cluster", bounds.get("cluster")), ("--job", bounds.get("job_id"))):
         if text is not None and name_in(text) is None:
@@ -109,7 +94,7 @@ def check_bounds(scopes: frozenset[str], bounds: Bounds) -> None:
 
 def check_token(ctx: Context, token: str) -> KeyView | None:
     """Whose token it is; None for one that is not known, revoked or expired."""
-    if not TOKEN.fullmatch(token):
+    if not _TOKEN.fullmatch(token):
         return None
     with ctx.database.reading() as session:
         found = keys.by_hash(session, digest(token))
@@ -136,14 +121,14 @@ def list_tokens(ctx: Context) -> list[KeyView]:
 def used_tokens(ctx: Context, key_ids: Collection[str], now: datetime) -> None:
     """Note that these tokens were used."""
     with ctx.database.writing() as session:
-        keys.used(session, key_ids, now, USED_EVERY)
+        keys.used(session, key_ids, now, _USED_EVERY)
 
 
 def ending_tokens(ctx: Context) -> list[KeyView]:
     """Tokens that are good and end within two weeks, the first to end first."""
     now = utc_now()
     with ctx.database.reading() as session:
-        return keys.ending(session, now, now + ENDS_SOON)
+        return keys.ending(session, now, now + _ENDS_SOON)
 
 
 def revoke_token(ctx: Context, key_id: str, actor: str) -> None:

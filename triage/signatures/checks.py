@@ -9,8 +9,6 @@ from typing import Final
 
 from triage.signatures.signature import Reading, Signature
 
-__all__ = ["COMMON", "SHORTEST", "alone", "has_literal", "literal_faults", "proof_faults", "split"]
-
 SHORTEST: Final = 3
 """Characters of a literal, at least."""
 COMMON: Final = frozenset(
@@ -18,7 +16,7 @@ COMMON: Final = frozenset(
 )
 """Words of every log: as literals they would find every line."""
 
-First = Callable[[str, Sequence[str]], Signature | None]
+_First = Callable[[str, Sequence[str]], Signature | None]
 """From a line and the lines behind it to the signature that takes it."""
 
 
@@ -60,7 +58,7 @@ def literal_faults(one: Signature) -> Iterator[str]:
         yield "a literal is given twice"
 
 
-def proof_faults(one: Signature, first: First) -> Iterator[str]:
+def proof_faults(one: Signature, first: _First) -> Iterator[str]:
     """Which lines ``one`` has to match and does not, or has to miss and does not.
 
     ``first`` says which of all signatures takes a line: of its own lines it must be ``one``.
@@ -72,16 +70,16 @@ def proof_faults(one: Signature, first: First) -> Iterator[str]:
     for hit in one.matches:
         line, after = split(hit)
         if not has_literal(one, line):
-            yield f"the example {shown(hit)} has none of its literals: {', '.join(one.literals)}"
+            yield f"the example {_shown(hit)} has none of its literals: {', '.join(one.literals)}"
         elif alone(one, hit) is None:
-            yield f"the example {shown(hit)} is not matched"
+            yield f"the example {_shown(hit)} is not matched"
         elif (winner := first(line, after)) is not one:
             by = "nothing" if winner is None else winner.id
-            yield f"the example {shown(hit)} is taken by {by}, which comes before it"
+            yield f"the example {_shown(hit)} is taken by {by}, which comes before it"
     for near in one.near_misses:
         if alone(one, near) is not None:
-            yield f"the near miss {shown(near)} is matched"
+            yield f"the near miss {_shown(near)} is matched"
 
 
-def shown(text: str) -> str:
+def _shown(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -18,14 +18,12 @@ from triage.signatures.own.pattern import PatternFault, derived_literals
 from triage.signatures.own.toml_lines import TomlLines
 from triage.signatures.signature import Scope
 
-__all__ = ["ENTRY_KEYS", "EntryTable", "TomlFile", "Values", "values_of"]
-
 ENTRY_KEYS: Final = (
     "name", "pattern", "literals", "role", "category", "also", "kind", "scope", "blame",
     "severity", "weak", "matches", "near_misses",
 )  # fmt: skip
-AT_LINE: Final = re.compile(r"\(?at line (\d+), column \d+\)?")
-USUAL_KIND: Final[Mapping[Category, Kind]] = {
+_AT_LINE: Final = re.compile(r"\(?at line (\d+), column \d+\)?")
+_USUAL_KIND: Final[Mapping[Category, Kind]] = {
     Category.GPU_HBM: Kind.ECC,
     Category.GPU_SRAM: Kind.ECC,
     Category.GPU_THERMAL: Kind.THERMAL,
@@ -71,8 +69,8 @@ class TomlFile:
             line = data.count(b"\n", 0, error.start) + 1
             self.fault(line, f"the file is not UTF-8: byte {error.start} of it")
         except (tomllib.TOMLDecodeError, RecursionError) as error:
-            at = AT_LINE.search(str(error))
-            message = AT_LINE.sub("", str(error)).strip() or "nested too deep"
+            at = _AT_LINE.search(str(error))
+            message = _AT_LINE.sub("", str(error)).strip() or "nested too deep"
             last = self.text.rstrip().count("\n") + 1
             self.fault(int(at[1]) if at else last, f"the file is no TOML: {message}")
 
@@ -204,33 +202,33 @@ def values_of(table: EntryTable, pattern: str) -> Values:
     category = table.word("category", Category)
     literals = tuple(one.lower() for one in table.texts("literals"))
     if pattern and not literals:
-        literals = literals_of(table, pattern)
+        literals = _literals_of(table, pattern)
     return Values(
         literals=literals,
         role=table.word("role", EvidenceRole) or EvidenceRole.ROOT,
-        kind=table.word("kind", Kind) or usual_kind(category),
+        kind=table.word("kind", Kind) or _usual_kind(category),
         scope=table.word("scope", Scope) or Scope.ANY,
         matches=table.texts("matches"),
         near_misses=table.texts("near_misses"),
         category=category,
         also=table.words("also", Category),
-        blame=table.word("blame", Blame) or usual_blame(category),
+        blame=table.word("blame", Blame) or _usual_blame(category),
         weak=table.flag("weak"),
     )
 
 
-def usual_kind(category: Category | None) -> Kind:
+def _usual_kind(category: Category | None) -> Kind:
     if category is None:
         return Kind.KERNEL
-    return USUAL_KIND.get(category, Kind.GPU if category in HARDWARE else Kind.PYTHON)
+    return _USUAL_KIND.get(category, Kind.GPU if category in HARDWARE else Kind.PYTHON)
 
 
-def usual_blame(category: Category | None) -> Blame:
+def _usual_blame(category: Category | None) -> Blame:
     """A shared file system is on no node, whoever complains of it."""
     return Blame.SHARED if category is Category.STORAGE else Blame.SELF
 
 
-def literals_of(table: EntryTable, pattern: str) -> tuple[str, ...]:
+def _literals_of(table: EntryTable, pattern: str) -> tuple[str, ...]:
     try:
         found = derived_literals(pattern)
     except PatternFault as error:

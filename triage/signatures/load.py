@@ -29,19 +29,17 @@ from triage.signatures.severity import (
 )
 from triage.signatures.signature import Read, Signature
 
-__all__ = ["load", "signatures_of"]
-
-KEYS: Final = (
+_KEYS: Final = (
     *ENTRY_KEYS, "family", "source", "context", "each", "quiet", "as_one", "floods", "traits",
     "read", "graded",
 )  # fmt: skip
-PART: Final = re.compile(r"\{([A-Z][A-Z_0-9]+)\}")
+_PART: Final = re.compile(r"\{([A-Z][A-Z_0-9]+)\}")
 # Parts that patterns of many files name.
-PARTS: Final = {"BDF": BDF, "HOST": HOST, "HOSTS": HOSTS}
-GRADES: Final = {
+_PARTS: Final = {"BDF": BDF, "HOST": HOST, "HOSTS": HOSTS}
+_GRADES: Final = {
     "none": UNGRADED, "info": "info", CORRECTED: CORRECTED, WARN: WARN, ERROR: ERROR, FATAL: FATAL,
 }  # fmt: skip
-USUAL: Final = {role: grade or "none" for role, grade in USUAL_SEVERITY.items()}
+_USUAL: Final = {role: grade or "none" for role, grade in USUAL_SEVERITY.items()}
 
 
 class Shipped(TomlFile):
@@ -89,25 +87,25 @@ def load(module: str, **readers: Read) -> tuple[Signature, ...]:
 def signatures_of(name: str, data: bytes, names: Mapping[str, Any]) -> tuple[Signature, ...]:
     """As :func:`load`, of a file of these bytes; ``names`` are its readers and more parts."""
     file = Shipped(name, data)
-    parts = PARTS | {key: value for key, value in names.items() if isinstance(value, str)}
+    parts = _PARTS | {key: value for key, value in names.items() if isinstance(value, str)}
     defined = EntryTable(file, ("parts", 0), file.raw.get("parts", {}))
     for key in defined.raw:
-        parts[key] = expanded(defined, key, parts)
+        parts[key] = _expanded(defined, key, parts)
     families = file.raw.get("family", {})
     for key, shared in families.items():
-        EntryTable(file, (f"family.{key}", 0), shared).check_keys((*KEYS, "prefix"))
+        EntryTable(file, (f"family.{key}", 0), shared).check_keys((*_KEYS, "prefix"))
     for key in sorted(set(file.raw) - {"family", "parts", "signature"}):
         file.fault(1, f"the key {key!r} is none; a file has family, parts and signature")
     found = tuple(
-        signature_of(merged(entry, families), parts, names)
-        for entry in file.tables("signature", KEYS)
+        _signature_of(_merged(entry, families), parts, names)
+        for entry in file.tables("signature", _KEYS)
     )
     if file.faults:
         raise FaultySignatures(file.faults)
     return found
 
 
-def merged(entry: EntryTable, families: Mapping[str, Mapping[str, Any]]) -> EntryTable:
+def _merged(entry: EntryTable, families: Mapping[str, Mapping[str, Any]]) -> EntryTable:
     """The entry with what its family says; an empty text of the entry takes that back."""
     family = entry.raw.get("family", next(iter(families), ""))
     if family not in families:
@@ -120,7 +118,7 @@ def merged(entry: EntryTable, families: Mapping[str, Mapping[str, Any]]) -> Entr
     )
 
 
-def expanded(table: EntryTable, key: str, parts: Mapping[str, str]) -> str:
+def _expanded(table: EntryTable, key: str, parts: Mapping[str, str]) -> str:
     """A pattern, or a part of one, with the parts that it names."""
 
     def part(found: "re.Match[str]") -> str:
@@ -128,23 +126,23 @@ def expanded(table: EntryTable, key: str, parts: Mapping[str, str]) -> str:
             table.fault(key, f"{key} names the part {found[1]}, which is none")
         return parts.get(found[1], "")
 
-    return PART.sub(part, "".join(table.texts(key)))
+    return _PART.sub(part, "".join(table.texts(key)))
 
 
-def signature_of(
+def _signature_of(
     table: EntryTable, parts: Mapping[str, str], names: Mapping[str, Any]
 ) -> Signature:
     """One entry; what is wrong with it is among the faults of its file."""
-    pattern = expanded(table, "pattern", parts)
+    pattern = _expanded(table, "pattern", parts)
     if not pattern:
         table.fault("pattern", "pattern is missing")
     values = values_of(table, pattern)
-    read = reader_of(table, names)
-    grade = table.raw.get("severity", USUAL[values["role"]] if table.flag("graded") else None)
-    if grade in GRADES:
-        read = graded(GRADES[grade], read)
+    read = _reader_of(table, names)
+    grade = table.raw.get("severity", _USUAL[values["role"]] if table.flag("graded") else None)
+    if grade in _GRADES:
+        read = graded(_GRADES[grade], read)
     elif grade is not None:
-        table.fault("severity", f"severity {grade!r} is none of {', '.join(GRADES)}")
+        table.fault("severity", f"severity {grade!r} is none of {', '.join(_GRADES)}")
     return Signature(
         id=f"{table.raw['prefix']}.{table.text('name')}",
         pattern=cast("re.Pattern[str]", LazyPattern(pattern, table.file.name, table.where)),
@@ -160,7 +158,7 @@ def signature_of(
     )
 
 
-def reader_of(table: EntryTable, names: Mapping[str, Any]) -> Read | None:
+def _reader_of(table: EntryTable, names: Mapping[str, Any]) -> Read | None:
     """The function that ``read`` names."""
     name = table.raw.get("read")
     if name is None:

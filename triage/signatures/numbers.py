@@ -1,9 +1,7 @@
 """Numbers as lines print them: read where they are sane, None where they are not."""
 
-__all__ = ["small"]
-
 # More digits than any counter has; Python itself refuses some thousands.
-MAX_DIGITS = 18
+_MAX_DIGITS = 18
 
 
 def small(text: str | None) -> int | None:
@@ -12,6 +10,6 @@ def small(text: str | None) -> int | None:
     >>> small("812"), small("9" * 5000), small("²"), small(None)
     (812, None, None, None)
     """
-    if not text or len(text) > MAX_DIGITS or not text.isascii() or not text.isdecimal():
+    if not text or len(text) > _MAX_DIGITS or not text.isascii() or not text.isdecimal():
         return None
     return int(text)

@@ -2,10 +2,8 @@
 
 import re
 
-__all__ = ["bus_id", "full_address"]
-
 # 0000:9b:00.0, 9b:00, 00000000:9B:00.0, PCI:0000:9b:00
-ADDRESS = re.compile(
+_ADDRESS = re.compile(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})"
     r"(?:\.(?P<function>[0-7]))?",
     re.IGNORECASE,
@@ -14,13 +12,13 @@ ADDRESS = re.compile(
 
 def bus_id(text: str) -> str | None:
     """``dddd:bb:dd``, lower case, without the function; None where ``text`` is no address."""
-    match = ADDRESS.search(text)
+    match = _ADDRESS.search(text)
     return None if match is None else _joined(match)
 
 
 def full_address(text: str) -> str | None:
     """As :func:`bus_id`, with the function where one is printed."""
-    match = ADDRESS.search(text)
+    match = _ADDRESS.search(text)
     if match is None:
         return None
     function = match["function"]

@@ -72,8 +72,6 @@ from triage.signatures.scheduler import (
 )
 from triage.signatures.signature import Reading, Signature
 
-__all__ = ["Match", "all_signatures", "candidates", "literals", "match"]
-
 FAMILIES: tuple[tuple[Signature, ...], ...] = (
     # what kernels print
     xid.SIGNATURES,
@@ -156,7 +154,7 @@ def literals() -> tuple[str, ...]:
 
 
 @cache
-def by_literal() -> dict[str, tuple[int, ...]]:
+def _by_literal() -> dict[str, tuple[int, ...]]:
     """Literal -> indices into :func:`all_signatures`, ascending."""
     table: dict[str, list[int]] = {}
     for index, one in enumerate(all_signatures()):
@@ -168,7 +166,7 @@ def by_literal() -> dict[str, tuple[int, ...]]:
 def candidates(line: str) -> list[Signature]:
     """The signatures one of whose literals is in ``line``, in their order."""
     lowered = line.lower()
-    table = by_literal()
+    table = _by_literal()
     found = {index for text, indices in table.items() if text in lowered for index in indices}
     return [all_signatures()[index] for index in sorted(found)]
 

@@ -13,11 +13,6 @@ from triage.domain.evidence import EvidenceRole
 from triage.signatures.pci import full_address
 from triage.signatures.signature import Read, Reading
 
-__all__ = [
-    "ADVICE", "BDF", "CONSEQUENCE", "CORRECTED", "ERROR", "FATAL", "NOISE", "ROOT", "UNGRADED",
-    "USUAL_SEVERITY", "WARN", "graded", "says",
-]  # fmt: skip
-
 ROOT = EvidenceRole.ROOT
 CONSEQUENCE = EvidenceRole.CONSEQUENCE
 ADVICE = EvidenceRole.ADVICE

@@ -13,8 +13,6 @@ from enum import StrEnum
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 
-__all__ = ["Read", "Reading", "Scope", "Signature"]
-
 
 class Scope(StrEnum):
     """Whose words a signature is about."""

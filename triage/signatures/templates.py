@@ -14,17 +14,15 @@ from typing import Final
 
 from triage.parsers.logs.logset import TemplateCount
 
-__all__ = ["ANY", "Template", "counts_of", "templates_of"]
-
 ANY: Final = "<*>"
-MARK: Final = "\x01"
+_MARK: Final = "\x01"
 # Of the words of two texts, the share that must agree for one template.
-MIN_ALIKE: Final = 0.6
+_MIN_ALIKE: Final = 0.6
 # Words by which the tree branches; the first ones name the program and the matter.
-DEPTH: Final = 2
-MAX_WORDS: Final = 60
-MAX_TEMPLATES: Final = 20_000
-MAX_IN_LEAF: Final = 200
+_DEPTH: Final = 2
+_MAX_WORDS: Final = 60
+_MAX_TEMPLATES: Final = 20_000
+_MAX_IN_LEAF: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +50,7 @@ class Cluster:
         return same / len(words)
 
     def take(self, words: Sequence[str], member: bytes) -> None:
+        """Add a member; words in which it differs become wildcards."""
         self.words = [
             one if one == other else ANY for one, other in zip(self.words, words, strict=True)
         ]
@@ -63,26 +62,26 @@ def templates_of(masks: Collection[bytes]) -> dict[bytes, Template]:
     leaves: dict[tuple[object, ...], list[Cluster]] = {}
     clusters: list[Cluster] = []
     for mask in sorted(masks):
-        words = words_of(mask)
-        leaf = leaves.setdefault((len(words), *words[:DEPTH]), [])
+        words = _words_of(mask)
+        leaf = leaves.setdefault((len(words), *words[:_DEPTH]), [])
         best = max(leaf, key=lambda one: one.alike(words), default=None)
-        full = len(leaf) >= MAX_IN_LEAF or len(clusters) >= MAX_TEMPLATES
-        if best is not None and (full or best.alike(words) >= MIN_ALIKE):
+        full = len(leaf) >= _MAX_IN_LEAF or len(clusters) >= _MAX_TEMPLATES
+        if best is not None and (full or best.alike(words) >= _MIN_ALIKE):
             best.take(words, mask)
             continue
         if full:
             words = [ANY] * len(words)  # no room for one more shape of its own
         leaf.append(Cluster(words, mask))
         clusters.append(leaf[-1])
-    return {mask: made for one in clusters for made in (template(one),) for mask in one.members}
+    return {mask: made for one in clusters for made in (_template(one),) for mask in one.members}
 
 
-def words_of(mask: bytes) -> list[str]:
-    text = mask.decode("utf-8", "replace").replace(MARK, ANY)
-    return text.split(" ")[:MAX_WORDS]
+def _words_of(mask: bytes) -> list[str]:
+    text = mask.decode("utf-8", "replace").replace(_MARK, ANY)
+    return text.split(" ")[:_MAX_WORDS]
 
 
-def template(cluster: Cluster) -> Template:
+def _template(cluster: Cluster) -> Template:
     text = " ".join(cluster.words)
     return Template(hashlib.blake2b(text.encode("utf-8"), digest_size=6).hexdigest(), text)
 

@@ -10,9 +10,7 @@ from triage.store.database.engine import Database
 from triage.store.incidents import incidents
 from triage.store.uploads import evidence
 
-__all__ = ["StoredIncidents"]
-
-PAGE: Final = 500
+_PAGE: Final = 500
 
 
 class StoredIncidents:
@@ -29,11 +27,11 @@ class StoredIncidents:
         while True:
             with self.database.reading() as session:
                 page = incidents.listing(
-                    session, before=before, limit=PAGE, since=filters.get("since"),
+                    session, before=before, limit=_PAGE, since=filters.get("since"),
                     cluster=filters.get("cluster"), category=filters.get("category"),
                 )  # fmt: skip
             yield from (one.to_dict() for one in page)
-            if len(page) < PAGE:
+            if len(page) < _PAGE:
                 return
             before = (page[-1].created_at, page[-1].id)
 

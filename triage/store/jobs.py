@@ -12,15 +12,13 @@ from models.base import stored_name
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
-__all__ = ["cluster_key", "cluster_of", "lock_job", "node_keys", "saw_nodes"]
-
 # A node that was seen so short a while ago is not written again.
-SEEN_AGAIN: Final = timedelta(seconds=30)
+_SEEN_AGAIN: Final = timedelta(seconds=30)
 # Asked by every upload and every reading; made once, of the table.
-NODES: Final = cast("Table", Node.__table__)
-LAST_SEEN: Final = select(NODES.c.name, NODES.c.last_seen_at).where(
-    NODES.c.cluster_id == bindparam("of_cluster"),
-    NODES.c.name.in_(bindparam("wanted", expanding=True)),
+_NODES: Final = cast("Table", Node.__table__)
+_LAST_SEEN: Final = select(_NODES.c.name, _NODES.c.last_seen_at).where(
+    _NODES.c.cluster_id == bindparam("of_cluster"),
+    _NODES.c.name.in_(bindparam("wanted", expanding=True)),
 )
 
 
@@ -66,7 +64,7 @@ def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: date
     for start in range(0, len(wanted), 1000):
         part = wanted[start : start + 1000]
         asked = {"of_cluster": cluster_id, "wanted": part}
-        known |= {row.name: row.last_seen_at for row in session.execute(LAST_SEEN, asked)}
+        known |= {row.name: row.last_seen_at for row in session.execute(_LAST_SEEN, asked)}
     fresh = [name for name in wanted if name not in known]
     insert_missing(
         session,
@@ -76,7 +74,7 @@ def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: date
             for name in fresh
         ],
     )
-    here = sorted(name for name, at in known.items() if at < now - SEEN_AGAIN)
+    here = sorted(name for name, at in known.items() if at < now - _SEEN_AGAIN)
     for start in range(0, len(here), 1000):
         # Whom somebody else sees just now need not be waited for: it is the same news.
         free = (

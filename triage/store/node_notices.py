@@ -28,34 +28,14 @@ from triage.store import jobs
 from triage.store.database.upsert import insert_missing
 from triage.store.incidents.matching import failed_at_of
 
-__all__ = [
-    "NewNotice",
-    "NodeIncidents",
-    "NoticeKey",
-    "NoticeReport",
-    "any_of",
-    "bodies_of",
-    "cut_nodes",
-    "cut_token",
-    "erase",
-    "erase_of_incident",
-    "incidents_of_nodes",
-    "keep",
-    "num_brought",
-    "of_incident",
-    "of_node",
-    "prune",
-    "withdraw",
-]
-
 # So long before and after a failure a notice may be of it; how near it was is judged later.
-WITHIN: Final = timedelta(days=1)
-AT_ONCE: Final = 1000
+_WITHIN: Final = timedelta(days=1)
+_AT_ONCE: Final = 1000
 # An alert that goes on is written again no more often than that.
-SEEN_AGAIN: Final = timedelta(minutes=10)
+_SEEN_AGAIN: Final = timedelta(minutes=10)
 # Newest incidents of a day whose facts are looked at for a node.
-MOST_INCIDENTS: Final = 200
-SHOWN: Final = 50
+_MOST_INCIDENTS: Final = 200
+_SHOWN: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +105,7 @@ def keep(
     if not insert_missing(session, NodeNotice, rows):
         session.execute(
             update(NodeNotice)
-            .where(NodeNotice.cluster_id == cluster_id, NodeNotice.seen_at < now - SEEN_AGAIN)
+            .where(NodeNotice.cluster_id == cluster_id, NodeNotice.seen_at < now - _SEEN_AGAIN)
             .where(NodeNotice.node.in_({one.node for one in notices}))
             .where(NodeNotice.sha256.in_({one.sha256 for one in notices}))
             .values(seen_at=now)
@@ -137,7 +117,7 @@ def cut_nodes(session: Session, cluster: str | None, nodes: Iterable[str], most:
     """Remove the oldest notices of each node, by their own time, beyond ``most``; how many."""
     of_cluster = NodeNotice.cluster_id == jobs.cluster_key(session, cluster or "")
     num_removed = 0
-    for part in parts_of(nodes):
+    for part in _parts_of(nodes):
         counted = select(NodeNotice.node).where(of_cluster, NodeNotice.node.in_(part))
         beyond = counted.group_by(NodeNotice.node).having(func.count() > most)
         for node in session.scalars(beyond.order_by(NodeNotice.node)).all():
@@ -146,7 +126,7 @@ def cut_nodes(session: Session, cluster: str | None, nodes: Iterable[str], most:
             newest = newest.order_by(NodeNotice.at.desc(), NodeNotice.id.desc())
             last = tuple(session.execute(newest.offset(most).limit(1)).one())
             older = tuple_(NodeNotice.at, NodeNotice.id) <= last
-            num_removed += removed(session, delete(NodeNotice).where(*of_node, older))
+            num_removed += _removed(session, delete(NodeNotice).where(*of_node, older))
     return num_removed
 
 
@@ -157,7 +137,7 @@ def cut_token(session: Session, key_id: str | None, most: int) -> int:
     if last is None:
         return 0
     mine = delete(NodeNotice).where(NodeNotice.key_id == key_id)
-    return removed(session, mine.where(NodeNotice.id <= last))
+    return _removed(session, mine.where(NodeNotice.id <= last))
 
 
 def any_of(session: Session, cluster_id: int, nodes: Iterable[str]) -> bool:
@@ -165,7 +145,7 @@ def any_of(session: Session, cluster_id: int, nodes: Iterable[str]) -> bool:
     clusters = NodeNotice.cluster_id.in_([cluster_id, jobs.cluster_key(session, "")])
     return any(
         session.scalar(select(exists().where(clusters, NodeNotice.node.in_(part))))
-        for part in parts_of(nodes)
+        for part in _parts_of(nodes)
     )
 
 
@@ -183,21 +163,21 @@ def of_incident(session: Session, incident_id: str) -> list[NoticeKey]:
     if row is None or session.scalar(select(NodeNotice.id).limit(1)) is None:
         return []
     files = select(Artifact.node).where(Artifact.incident_id == incident_id).distinct()
-    nodes = nodes_named(row.facts).union(node for node in session.scalars(files) if node)
+    nodes = _nodes_named(row.facts).union(node for node in session.scalars(files) if node)
     stopped_at = failed_at_of(row.key) or row.created_at
     of_none = jobs.cluster_key(session, "")
     found: list[tuple[datetime, NoticeKey]] = []
-    for part in parts_of(nodes):
+    for part in _parts_of(nodes):
         columns = [getattr(NodeNotice, name) for name in NoticeKey._fields]
         query = (
             select(NodeNotice.cluster_id, NodeNotice.at, *columns)
             .where(NodeNotice.cluster_id.in_([row.cluster_id, of_none]), NodeNotice.node.in_(part))
-            .where(NodeNotice.created_at <= row.created_at + WITHIN)
-            .where(NodeNotice.seen_at >= row.created_at - WITHIN)
-            .where(NodeNotice.at <= stopped_at + WITHIN)
+            .where(NodeNotice.created_at <= row.created_at + _WITHIN)
+            .where(NodeNotice.seen_at >= row.created_at - _WITHIN)
+            .where(NodeNotice.at <= stopped_at + _WITHIN)
         )
         rows = session.execute(query).all()
-        strange = elsewhere(session, row.cluster_id, {one.node for one in rows})
+        strange = _elsewhere(session, row.cluster_id, {one.node for one in rows})
         found += [
             (at, NoticeKey(*of_row))
             for cluster_id, at, *of_row in rows
@@ -206,7 +186,7 @@ def of_incident(session: Session, incident_id: str) -> list[NoticeKey]:
     return [key for _, key in sorted(found, key=lambda one: (one[0], one[1].id))]
 
 
-def elsewhere(session: Session, cluster_id: int, nodes: Collection[str]) -> set[str]:
+def _elsewhere(session: Session, cluster_id: int, nodes: Collection[str]) -> set[str]:
     """Those of the nodes that another cluster of a name has, too."""
     named = (
         select(Node.name)
@@ -236,12 +216,12 @@ def incidents_of_nodes(
         .join(Cluster, Job.cluster_id == Cluster.id)
         .where(Incident.created_at >= since, *([Cluster.name == cluster] if cluster else []))
         .order_by(Incident.created_at.desc(), Incident.id.desc())
-        .limit(MOST_INCIDENTS)
+        .limit(_MOST_INCIDENTS)
     )
     wanted = {stored_name(node): node for node in nodes}
     rows = session.execute(recent).all()
     by_files: dict[str, set[str]] = {}
-    for part in parts_of(wanted):
+    for part in _parts_of(wanted):
         files = (
             select(Artifact.incident_id, Artifact.node)
             .where(Artifact.incident_id.in_([row.id for row in rows]), Artifact.node.in_(part))
@@ -252,10 +232,10 @@ def incidents_of_nodes(
     strange: dict[int, set[str]] = {}
     found = NodeIncidents([], set())
     for row in rows:
-        mine = (nodes_named(row.facts) & wanted.keys()) | by_files.get(row.id, set())
+        mine = (_nodes_named(row.facts) & wanted.keys()) | by_files.get(row.id, set())
         if mine and cluster is None:
             if row.cluster_id not in strange:
-                strange[row.cluster_id] = elsewhere(session, row.cluster_id, wanted.keys())
+                strange[row.cluster_id] = _elsewhere(session, row.cluster_id, wanted.keys())
             mine -= strange[row.cluster_id]
         if mine:
             found.ids.append(row.id)
@@ -263,7 +243,7 @@ def incidents_of_nodes(
     return found
 
 
-def nodes_named(facts: dict[str, Any]) -> set[str]:
+def _nodes_named(facts: dict[str, Any]) -> set[str]:
     """The nodes that a job's facts name, in whatever shape they came."""
     nodes, table = facts.get("nodes"), facts.get("rank_to_node")
     listed = nodes if isinstance(nodes, list) else []
@@ -278,7 +258,7 @@ def of_node(session: Session, node: str, cluster: str | None) -> list[NoticeRepo
         .join(Cluster, NodeNotice.cluster_id == Cluster.id)
         .where(NodeNotice.node == node, *([] if cluster is None else [Cluster.name == cluster]))
         .order_by(NodeNotice.at.desc(), NodeNotice.id.desc())
-        .limit(SHOWN)
+        .limit(_SHOWN)
     )
     return [
         {
@@ -301,7 +281,7 @@ def erase_of_incident(session: Session, incident_id: str) -> int:
 def erase(session: Session, node: str | None, sha256: str) -> int:
     """Remove what is the same file, of whatever cluster; how many."""
     same = delete(NodeNotice).where(NodeNotice.node == node, NodeNotice.sha256 == sha256)
-    return removed(session, same.where(NodeNotice.cluster_id.in_(select(Cluster.id))))
+    return _removed(session, same.where(NodeNotice.cluster_id.in_(select(Cluster.id))))
 
 
 def num_brought(session: Session, key_id: str) -> int:
@@ -312,18 +292,18 @@ def num_brought(session: Session, key_id: str) -> int:
 
 def withdraw(session: Session, key_id: str) -> int:
     """Remove what a token has brought; how many."""
-    return removed(session, delete(NodeNotice).where(NodeNotice.key_id == key_id))
+    return _removed(session, delete(NodeNotice).where(NodeNotice.key_id == key_id))
 
 
 def prune(session: Session, before: datetime) -> int:
     """Remove what came last before that time; how many."""
-    return removed(session, delete(NodeNotice).where(NodeNotice.seen_at < before))
+    return _removed(session, delete(NodeNotice).where(NodeNotice.seen_at < before))
 
 
-def removed(session: Session, statement: Delete) -> int:
+def _removed(session: Session, statement: Delete) -> int:
     return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 
-def parts_of(names: Iterable[str]) -> list[list[str]]:
+def _parts_of(names: Iterable[str]) -> list[list[str]]:
     ordered = sorted(set(names))
-    return [ordered[start : start + AT_ONCE] for start in range(0, len(ordered), AT_ONCE)]
+    return [ordered[start : start + _AT_ONCE] for start in range(0, len(ordered), _AT_ONCE)]

@@ -15,18 +15,16 @@ from triage.store import node_notices
 from triage.store.node_notices import NoticeReport
 from triage.store.part_history import NodePart, parts_of_node
 
-__all__ = ["NodeReport", "history"]
-
-WINDOW: Final = timedelta(days=30)
-MAX_INCIDENTS: Final = 200
-MAX_ERRORS: Final = 200
+_WINDOW: Final = timedelta(days=30)
+_MAX_INCIDENTS: Final = 200
+_MAX_ERRORS: Final = 200
 # Root rows that the errors are counted from: the newest.
 MAX_ROWS: Final = 5_000
 # What makes two rows the same error.
-ERROR: Final = (Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature)
+_ERROR: Final = (Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature)
 
 
-class NodeIncident(TypedDict):
+class _NodeIncident(TypedDict):
     """One incident that named the node among its suspects."""
 
     incident_id: str
@@ -42,7 +40,7 @@ class NodeIncident(TypedDict):
     resolved_node: str | None
 
 
-class NodeError(TypedDict):
+class _NodeError(TypedDict):
     """One error of the node, over all incidents."""
 
     kind: str
@@ -56,7 +54,7 @@ class NodeError(TypedDict):
     last_at: Time | None
 
 
-class NodeRate(TypedDict):
+class _NodeRate(TypedDict):
     """How often the node was the culprit within the window, beside a node of the fleet."""
 
     window_days: int
@@ -73,9 +71,9 @@ class NodeReport(TypedDict):
     clusters: list[str]
     first_seen_at: Annotated[str | None, SentAs(Time)]
     last_seen_at: Annotated[str | None, SentAs(Time)]
-    incidents: list[NodeIncident]
-    errors: list[NodeError]
-    rate: NodeRate
+    incidents: list[_NodeIncident]
+    errors: list[_NodeError]
+    rate: _NodeRate
     parts: list[NodePart]
     events: list[NoticeReport]
 
@@ -108,15 +106,15 @@ def history(
         "clusters": [cluster for cluster, _, _ in seen if cluster],
         "first_seen_at": first_at,
         "last_seen_at": last_at,
-        "incidents": incidents_of(session, name, cluster),
-        "errors": errors_of(session, name, cluster),
-        "rate": rate_of(session, name, now, cluster),
+        "incidents": _incidents_of(session, name, cluster),
+        "errors": _errors_of(session, name, cluster),
+        "rate": _rate_of(session, name, now, cluster),
         "parts": parts_of_node(session, name, cluster),
         "events": events,
     }
 
 
-def of_cluster(
+def _of_cluster(
     incident_id: InstrumentedAttribute[str], cluster: str | None
 ) -> list[ColumnElement[bool]]:
     """The condition that an incident is of this cluster; none where it is None."""
@@ -127,13 +125,13 @@ def of_cluster(
     return [incident_id.in_(mine)]
 
 
-def incidents_of(session: Session, name: str, cluster: str | None) -> list[NodeIncident]:
+def _incidents_of(session: Session, name: str, cluster: str | None) -> list[_NodeIncident]:
     # Ids sort by the time they were made: the index alone tells which are the newest.
     newest = (
         select(Suspect.incident_id, Suspect.position)
-        .where(Suspect.node == name, *of_cluster(Suspect.incident_id, cluster))
+        .where(Suspect.node == name, *_of_cluster(Suspect.incident_id, cluster))
         .order_by(Suspect.incident_id.desc(), Suspect.position)
-        .limit(MAX_INCIDENTS)
+        .limit(_MAX_INCIDENTS)
         .subquery()
     )
     rows = session.execute(
@@ -168,20 +166,20 @@ def incidents_of(session: Session, name: str, cluster: str | None) -> list[NodeI
     ]
 
 
-def errors_of(session: Session, name: str, cluster: str | None) -> list[NodeError]:
+def _errors_of(session: Session, name: str, cluster: str | None) -> list[_NodeError]:
     """Of the newest rows, so that a node that floods its log is answered as soon as others.
 
     Counted by incident first: to count distinct ones, PostgreSQL would sort all rows.
     """
     newest = (
-        select(*ERROR, Evidence.incident_id, Evidence.count, Evidence.at)
+        select(*_ERROR, Evidence.incident_id, Evidence.count, Evidence.at)
         .where(Evidence.node == name, Evidence.role == EvidenceRole.ROOT)
-        .where(*of_cluster(Evidence.incident_id, cluster))
+        .where(*_of_cluster(Evidence.incident_id, cluster))
         .order_by(Evidence.at.desc())
         .limit(MAX_ROWS)
         .subquery()
     )
-    of_newest = [newest.c[column.key] for column in ERROR]
+    of_newest = [newest.c[column.key] for column in _ERROR]
     by_incident = (
         select(
             *of_newest,
@@ -192,7 +190,7 @@ def errors_of(session: Session, name: str, cluster: str | None) -> list[NodeErro
         .group_by(*of_newest, newest.c.incident_id)
         .subquery()
     )
-    key = [by_incident.c[column.key] for column in ERROR]
+    key = [by_incident.c[column.key] for column in _ERROR]
     last = func.max(by_incident.c.last)
     by_error: Select[Any] = (
         select(
@@ -204,7 +202,7 @@ def errors_of(session: Session, name: str, cluster: str | None) -> list[NodeErro
         )
         .group_by(*key)
         .order_by(func.count().desc(), last.desc(), *key)
-        .limit(MAX_ERRORS)
+        .limit(_MAX_ERRORS)
     )
     rows = [
         {
@@ -215,18 +213,18 @@ def errors_of(session: Session, name: str, cluster: str | None) -> list[NodeErro
         }
         for row in session.execute(by_error).mappings()
     ]
-    return cast("list[NodeError]", rows)
+    return cast("list[_NodeError]", rows)
 
 
-def rate_of(session: Session, name: str, now: datetime, cluster: str | None) -> NodeRate:
+def _rate_of(session: Session, name: str, now: datetime, cluster: str | None) -> _NodeRate:
     """How often it was the culprit, and how often a node of the fleet is on average."""
-    since = now - WINDOW
+    since = now - _WINDOW
     as_culprit = (
         select(func.count())
         .select_from(Suspect)
         .join(Incident, Suspect.incident_id == Incident.id)
         .where(Suspect.role == Role.CULPRIT, Incident.created_at >= since)
-        .where(*of_cluster(Incident.id, cluster))
+        .where(*_of_cluster(Incident.id, cluster))
     )
     mine = session.scalar(as_culprit.where(Suspect.node == name)) or 0
     all_of_them = session.scalar(as_culprit.where(Suspect.node.is_not(None))) or 0
@@ -236,7 +234,7 @@ def rate_of(session: Session, name: str, now: datetime, cluster: str | None) -> 
     num_nodes = session.scalar(nodes) or 1
     mean = all_of_them / num_nodes
     return {
-        "window_days": WINDOW.days,
+        "window_days": _WINDOW.days,
         "incidents": mine,
         "fleet_nodes": num_nodes,
         "fleet_mean": round(mean, 6),

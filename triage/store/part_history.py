@@ -13,15 +13,13 @@ from triage.domain.category import Role
 from triage.domain.hardware import HardwareKind
 from triage.domain.wire import Time, iso_utc
 
-__all__ = ["NodePart", "PartElsewhere", "parts_of_node"]
-
-MOST_PARTS: Final = 200
+_MOST_PARTS: Final = 200
 # A part that more nodes claim is none: firmware made its number up.
-MOST_ELSEWHERE: Final = 16
-MOST_INCIDENTS: Final = 500
-AT_ONCE: Final = 100
+_MOST_ELSEWHERE: Final = 16
+_MOST_INCIDENTS: Final = 500
+_AT_ONCE: Final = 100
 # Files come behind the failure that they are about.
-BEFORE: Final = timedelta(days=1)
+_BEFORE: Final = timedelta(days=1)
 
 
 class PartElsewhere(TypedDict):
@@ -50,22 +48,27 @@ def parts_of_node(session: Session, name: str, cluster: str | None = None) -> li
 
     An incident elsewhere counts while the part was there, as far as anybody saw.
     """
-    here = (*of_cluster(cluster), Node.name == name)
-    mine = stays(session, *here, limit=MOST_PARTS)
+    here = (*_of_cluster(cluster), Node.name == name)
+    mine = _stays(session, *here, limit=_MOST_PARTS)
     others: dict[tuple[str, str], list[tuple[PartSighting, str]]] = {}
     for kind in {stay.kind for stay, _ in mine}:
         identities = sorted({stay.identity for stay, _ in mine if stay.kind == kind})
-        for start in range(0, len(identities), AT_ONCE):
-            wanted = PartSighting.identity.in_(identities[start : start + AT_ONCE])
-            elsewhere = (*of_cluster(cluster), PartSighting.kind == kind, wanted, Node.name != name)
-            limit = AT_ONCE * MOST_ELSEWHERE
-            for stay, node in stays(session, *elsewhere, limit=limit):
+        for start in range(0, len(identities), _AT_ONCE):
+            wanted = PartSighting.identity.in_(identities[start : start + _AT_ONCE])
+            elsewhere = (
+                *_of_cluster(cluster),
+                PartSighting.kind == kind,
+                wanted,
+                Node.name != name,
+            )
+            limit = _AT_ONCE * _MOST_ELSEWHERE
+            for stay, node in _stays(session, *elsewhere, limit=limit):
                 others.setdefault((stay.kind, stay.identity), []).append((stay, node))
-    others = {part: found for part, found in others.items() if len(found) <= MOST_ELSEWHERE}
+    others = {part: found for part, found in others.items() if len(found) <= _MOST_ELSEWHERE}
     firsts: dict[tuple[str, str], list[datetime]] = {}
     for stay, _ in (*mine, *(row for found in others.values() for row in found)):
         firsts.setdefault((stay.kind, stay.identity), []).append(stay.first_at)
-    named = named_in(session, {node for found in others.values() for _, node in found}, cluster)
+    named = _named_in(session, {node for found in others.values() for _, node in found}, cluster)
     return [
         {
             "kind": stay.kind,
@@ -79,24 +82,24 @@ def parts_of_node(session: Session, name: str, cluster: str | None = None) -> li
                     "slot": other.slot,
                     "first_at": iso_utc(other.first_at),
                     "last_at": iso_utc(other.last_at),
-                    "incidents": times(other, node, firsts, named),
+                    "incidents": _times(other, node, firsts, named),
                 }
                 for other, node in others.get((stay.kind, stay.identity), ())
             ],
         }
-        for stay, _ in sorted(mine, key=lambda row: order(row[0]))
+        for stay, _ in sorted(mine, key=lambda row: _order(row[0]))
     ]
 
 
-def order(stay: PartSighting) -> tuple[Any, ...]:
+def _order(stay: PartSighting) -> tuple[Any, ...]:
     return list(HardwareKind).index(HardwareKind(stay.kind)), stay.slot, -stay.last_at.timestamp()
 
 
-def of_cluster(cluster: str | None) -> list[ColumnElement[bool]]:
+def _of_cluster(cluster: str | None) -> list[ColumnElement[bool]]:
     return [] if cluster is None else [Cluster.name == cluster]
 
 
-def stays(
+def _stays(
     session: Session, *where: ColumnElement[bool], limit: int
 ) -> list[tuple[PartSighting, str]]:
     rows = session.execute(
@@ -110,10 +113,10 @@ def stays(
     return [(stay, str(node)) for stay, node in rows]
 
 
-Named = Mapping[tuple[str, str], Sequence[datetime]]
+_Named = Mapping[tuple[str, str], Sequence[datetime]]
 
 
-def named_in(session: Session, nodes: Iterable[str], cluster: str | None) -> Named:
+def _named_in(session: Session, nodes: Iterable[str], cluster: str | None) -> _Named:
     """When incidents named a part of these nodes: (node, ``GPU 0000:5d:00``) to times."""
     found: dict[tuple[str, str], list[datetime]] = {}
     for node in sorted(nodes):
@@ -123,9 +126,9 @@ def named_in(session: Session, nodes: Iterable[str], cluster: str | None) -> Nam
             .join(Job, Incident.job_fk == Job.id)
             .join(Cluster, Job.cluster_id == Cluster.id)
             .where(Suspect.node == node, Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)))
-            .where(*of_cluster(cluster))
+            .where(*_of_cluster(cluster))
             .order_by(Incident.id.desc())
-            .limit(MOST_INCIDENTS)
+            .limit(_MOST_INCIDENTS)
         )
         for at, row in rows:
             part = named_by(row or {}).first
@@ -134,11 +137,11 @@ def named_in(session: Session, nodes: Iterable[str], cluster: str | None) -> Nam
     return found
 
 
-def times(
+def _times(
     stay: PartSighting,
     node: str,
     firsts: Mapping[tuple[str, str], Sequence[datetime]],
-    named: Named,
+    named: _Named,
 ) -> int:
     """How many incidents named the slot while the part was in it, as far as anybody saw."""
     if not stay.slot:
@@ -147,6 +150,6 @@ def times(
     later = firsts[stay.kind, stay.identity]
     gone = min((at for at in later if at > stay.last_at), default=None)
     return sum(
-        stay.first_at - BEFORE <= at and (gone is None or at < gone)
+        stay.first_at - _BEFORE <= at and (gone is None or at < gone)
         for at in named.get((node, word), ())
     )

@@ -14,14 +14,12 @@ import structlog
 
 from triage.errors import UsageError
 
-__all__ = ["private_file", "private_folder"]
-
 log = structlog.get_logger(__name__)
 
-FOLDER_MODE: Final = 0o700
-FILE_MODE: Final = 0o600
-OTHERS: Final = 0o077
-LEFT_BY_A_SERVICE: Final = frozenset({"triage.db", "serve.lock", "blobs", "spool", "incoming"})
+_FOLDER_MODE: Final = 0o700
+_FILE_MODE: Final = 0o600
+_OTHERS: Final = 0o077
+_LEFT_BY_A_SERVICE: Final = frozenset({"triage.db", "serve.lock", "blobs", "spool", "incoming"})
 
 
 def private_folder(folder: Path, *, make: bool = True) -> Path:
@@ -32,7 +30,7 @@ def private_folder(folder: Path, *, make: bool = True) -> Path:
     """
     try:
         if make:
-            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         elif not folder.exists():
             return folder
         real = folder.resolve(strict=True)
@@ -41,27 +39,27 @@ def private_folder(folder: Path, *, make: bool = True) -> Path:
         raise UsageError(f"{folder} cannot be made: {error.strerror}; name another folder") from (
             error
         )
-    refuse_foreign(real, status, f"or name a folder of your own: TRIAGE_DATA_DIR={real}/triage")
+    _refuse_foreign(real, status, f"or name a folder of your own: TRIAGE_DATA_DIR={real}/triage")
     for above in real.parents:
         if above.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
             raise UsageError(
                 f"everybody may rename what is in {above}, and with it {folder}:"
                 f" `chmod o-w {above}` (or +t) first"
             )
-    if status.st_mode & OTHERS and not is_ours(real, status):
+    if status.st_mode & _OTHERS and not _is_ours(real, status):
         # /tmp or a home folder, named by mistake, is not narrowed for those who share it.
         raise UsageError(
             f"others may read {folder}, and it holds more than this service's files:"
             f" `chmod 700 {folder}`, or name a folder of its own: TRIAGE_DATA_DIR={real}/triage"
         )
-    narrow(real, status, FOLDER_MODE)
+    _narrow(real, status, _FOLDER_MODE)
     return folder
 
 
-def is_ours(folder: Path, status: os.stat_result) -> bool:
+def _is_ours(folder: Path, status: os.stat_result) -> bool:
     """Whether it is empty, or holds what a service leaves there, and has no sticky bit."""
     names = {path.name for path in folder.iterdir()} - {"lost+found"}
-    return not status.st_mode & stat.S_ISVTX and (not names or bool(names & LEFT_BY_A_SERVICE))
+    return not status.st_mode & stat.S_ISVTX and (not names or bool(names & _LEFT_BY_A_SERVICE))
 
 
 def private_file(path: Path) -> None:
@@ -75,23 +73,23 @@ def private_file(path: Path) -> None:
         return
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path} is no plain file: move it away, then start again")
-    refuse_foreign(path, status, "or move it away")
-    narrow(path, status, FILE_MODE)
+    _refuse_foreign(path, status, "or move it away")
+    _narrow(path, status, _FILE_MODE)
 
 
-def refuse_foreign(path: Path, status: os.stat_result, otherwise: str) -> None:
+def _refuse_foreign(path: Path, status: os.stat_result, otherwise: str) -> None:
     if status.st_uid == os.geteuid():
         return
-    mode = FOLDER_MODE if stat.S_ISDIR(status.st_mode) else FILE_MODE
+    mode = _FOLDER_MODE if stat.S_ISDIR(status.st_mode) else _FILE_MODE
     raise UsageError(
-        f"{path} belongs to {user_name(status.st_uid)}, and this runs as"
-        f" {user_name(os.geteuid())}: run it as that user,"
-        f" `chown {user_name(os.geteuid())} {path} && chmod {mode:o} {path}`, {otherwise}"
+        f"{path} belongs to {_user_name(status.st_uid)}, and this runs as"
+        f" {_user_name(os.geteuid())}: run it as that user,"
+        f" `chown {_user_name(os.geteuid())} {path} && chmod {mode:o} {path}`, {otherwise}"
     )
 
 
-def narrow(path: Path, status: os.stat_result, mode: int) -> None:
-    if not status.st_mode & OTHERS:
+def _narrow(path: Path, status: os.stat_result, mode: int) -> None:
+    if not status.st_mode & _OTHERS:
         return
     try:
         path.chmod(mode)
@@ -103,7 +101,7 @@ def narrow(path: Path, status: os.stat_result, mode: int) -> None:
     log.info("others could read it: narrowed", path=str(path), mode=f"{mode:o}")
 
 
-def user_name(uid: int) -> str:
+def _user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

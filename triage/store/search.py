@@ -16,29 +16,11 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Artifact, Cluster, Evidence, Incident, Job, Node, PartSighting
 
-__all__ = [
-    "SPAN",
-    "EvidenceFound",
-    "IncidentFound",
-    "NodeFound",
-    "PartFound",
-    "came_at",
-    "code_is",
-    "evidence_in",
-    "incidents_of_category",
-    "incidents_of_job",
-    "newest_row",
-    "nodes_named",
-    "parts_named",
-    "text_has",
-    "with_newer",
-]
-
 # Rows of evidence that one question looks at: some 20 ms.
 SPAN: Final = 20_000
-ESCAPE: Final = "\\"
-MARKS: Final = str.maketrans({mark: ESCAPE + mark for mark in (ESCAPE, "%", "_")})
-LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+_ESCAPE: Final = "\\"
+_MARKS: Final = str.maketrans({mark: _ESCAPE + mark for mark in (_ESCAPE, "%", "_")})
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class IncidentFound(NamedTuple):
@@ -83,18 +65,18 @@ class EvidenceFound:
     count: int
 
 
-def contains(
+def _contains(
     session: Session, column: InstrumentedAttribute[str], text: str
 ) -> ColumnElement[bool]:
     """Whether the column holds the text, in any case of A to Z; ``%`` and ``_`` mean themselves."""
-    if sqlite(session):  # whose LIKE is blind to the case of these letters
-        return column.like(f"%{text.translate(MARKS)}%", escape=ESCAPE)
+    if _sqlite(session):  # whose LIKE is blind to the case of these letters
+        return column.like(f"%{text.translate(_MARKS)}%", escape=_ESCAPE)
     # ILIKE asks the locale for each letter and takes four times as long. "C" knows A to Z alone.
-    wanted = text.translate(LOWER)
+    wanted = text.translate(_LOWER)
     return func.strpos(func.lower(column.collate("C")), bindparam(None, wanted, column.type)) > 0
 
 
-def best_first(column: InstrumentedAttribute[str], text: str) -> ColumnElement[int]:
+def _best_first(column: InstrumentedAttribute[str], text: str) -> ColumnElement[int]:
     """Those that are the text before those that only hold it."""
     return case(
         (column == text, 0),
@@ -103,7 +85,7 @@ def best_first(column: InstrumentedAttribute[str], text: str) -> ColumnElement[i
     )
 
 
-def of_cluster(cluster: str | None) -> list[ColumnElement[bool]]:
+def _of_cluster(cluster: str | None) -> list[ColumnElement[bool]]:
     return [] if cluster is None else [Cluster.name == cluster]
 
 
@@ -111,18 +93,18 @@ def incidents_of_job(
     session: Session, text: str, cluster: str | None, limit: int
 ) -> list[IncidentFound]:
     """Incidents of jobs whose id holds the text."""
-    order = best_first(Job.job_id, text)
-    return incidents(session, contains(session, Job.job_id, text), cluster, limit, order)
+    order = _best_first(Job.job_id, text)
+    return _incidents(session, _contains(session, Job.job_id, text), cluster, limit, order)
 
 
 def incidents_of_category(
     session: Session, category: str, cluster: str | None, limit: int
 ) -> list[IncidentFound]:
     """Incidents with this cause."""
-    return incidents(session, Incident.category == category, cluster, limit)
+    return _incidents(session, Incident.category == category, cluster, limit)
 
 
-def incidents(
+def _incidents(
     session: Session,
     where: ColumnElement[bool],
     cluster: str | None,
@@ -133,7 +115,7 @@ def incidents(
         select(Incident.id, Job.job_id, Cluster.name, Incident.created_at, Incident.verdict)
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(where, *of_cluster(cluster))
+        .where(where, *_of_cluster(cluster))
         .order_by(*order, Incident.created_at.desc(), Incident.id.desc())
         .limit(limit)
     )
@@ -148,8 +130,8 @@ def nodes_named(session: Session, text: str, cluster: str | None, limit: int) ->
     query = (
         select(Node.name, Cluster.name, Node.last_seen_at)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(contains(session, Node.name, text), *of_cluster(cluster))
-        .order_by(best_first(Node.name, text), Node.name, Cluster.name)
+        .where(_contains(session, Node.name, text), *_of_cluster(cluster))
+        .order_by(_best_first(Node.name, text), Node.name, Cluster.name)
         .limit(limit)
     )
     return [NodeFound(name, of or None, at) for name, of, at in session.execute(query)]
@@ -164,7 +146,7 @@ def parts_named(
         select(PartSighting.kind, identity, Node.name, Cluster.name, PartSighting.last_at)
         .join(Node, PartSighting.node_id == Node.id)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(contains(session, identity, text) | identity.in_(spellings), *of_cluster(cluster))
+        .where(_contains(session, identity, text) | identity.in_(spellings), *_of_cluster(cluster))
         .order_by(
             case((identity.in_(spellings), 0), else_=1),
             PartSighting.last_at.desc(),
@@ -180,7 +162,7 @@ def parts_named(
 
 def text_has(session: Session, text: str) -> ColumnElement[bool]:
     """Rows of evidence whose text holds this one."""
-    return contains(session, Evidence.text, text)
+    return _contains(session, Evidence.text, text)
 
 
 def code_is(kind: str, code: int) -> ColumnElement[bool]:
@@ -213,14 +195,14 @@ def evidence_in(
 ) -> list[EvidenceFound]:
     """What fits in the ``SPAN`` rows that end with ``last``: one an incident, newest first."""
     # The sign keeps SQLite from walking the index of incidents, which is all rows.
-    incident = literal_column("+evidence.incident_id") if sqlite(session) else Evidence.incident_id
+    incident = literal_column("+evidence.incident_id") if _sqlite(session) else Evidence.incident_id
     groups = session.execute(
         select(func.max(Evidence.id), func.count())
         .where(Evidence.id > last - SPAN, Evidence.id <= last, where)
         .group_by(incident)
     ).all()
     counts = {int(newest): int(count) for newest, count in groups}
-    return sorted(rows_of(session, counts, cluster), key=lambda row: -row.id)
+    return sorted(_rows_of(session, counts, cluster), key=lambda row: -row.id)
 
 
 def with_newer(
@@ -237,11 +219,11 @@ def with_newer(
     return found
 
 
-def sqlite(session: Session) -> bool:
+def _sqlite(session: Session) -> bool:
     return session.get_bind().dialect.name == "sqlite"
 
 
-def rows_of(
+def _rows_of(
     session: Session, counts: dict[int, int], cluster: str | None
 ) -> Iterator[EvidenceFound]:
     ids = sorted(counts, reverse=True)
@@ -254,7 +236,7 @@ def rows_of(
             .join(Incident, Evidence.incident_id == Incident.id)
             .join(Job, Incident.job_fk == Job.id)
             .join(Cluster, Job.cluster_id == Cluster.id)
-            .where(Evidence.id.in_(ids[start : start + 500]), *of_cluster(cluster))
+            .where(Evidence.id.in_(ids[start : start + 500]), *_of_cluster(cluster))
         )  # fmt: skip
         for row_id, incident, job, name, node, at, text in session.execute(query):
             yield EvidenceFound(row_id, incident, job, name or None, node, at, text, counts[row_id])

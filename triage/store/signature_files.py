@@ -10,8 +10,6 @@ from sqlalchemy.orm import Session
 from models import SignatureFile
 from triage.domain.wire import iso_utc
 
-__all__ = ["SignatureFileView", "bodies", "find", "keep", "listing", "remove", "versions"]
-
 
 @dataclass(frozen=True, slots=True)
 class SignatureFileView:
@@ -45,14 +43,14 @@ def bodies(session: Session) -> dict[str, bytes]:
 def listing(session: Session) -> list[SignatureFileView]:
     """All, by name."""
     return [
-        view(row) for row in session.scalars(select(SignatureFile).order_by(SignatureFile.name))
+        _view(row) for row in session.scalars(select(SignatureFile).order_by(SignatureFile.name))
     ]
 
 
 def find(session: Session, name: str) -> tuple[SignatureFileView, str] | None:
     """A file and its TOML."""
     row = session.get(SignatureFile, name)
-    return None if row is None else (view(row), row.body)
+    return None if row is None else (_view(row), row.body)
 
 
 def keep(session: Session, found: SignatureFileView, body: str) -> SignatureFileView:
@@ -67,7 +65,7 @@ def keep(session: Session, found: SignatureFileView, body: str) -> SignatureFile
     row.updated_at = found.updated_at
     row.key_id = found.key_id
     session.flush()
-    return view(row)
+    return _view(row)
 
 
 def remove(session: Session, name: str) -> bool:
@@ -79,7 +77,7 @@ def remove(session: Session, name: str) -> bool:
     return True
 
 
-def view(row: SignatureFile) -> SignatureFileView:
+def _view(row: SignatureFile) -> SignatureFileView:
     return SignatureFileView(
         row.name, row.sha256, row.num_signatures, row.created_at, row.updated_at, row.key_id
     )

@@ -20,20 +20,6 @@ from triage.domain.states import (
 from triage.domain.wire import UNSENT, Key, SentAs, WireForm
 from triage.errors import Corrupt, Unavailable
 
-__all__ = [
-    "ArtifactView",
-    "DeliveryView",
-    "IncidentView",
-    "KeyView",
-    "NewDelivery",
-    "ResolutionView",
-    "RevisionView",
-    "SubscriptionView",
-    "WorkView",
-    "name_in_reports",
-    "view_of",
-]
-
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 

@@ -23,28 +23,15 @@ from triage.domain.caller import Caller
 from triage.errors import NotAllowed, NoToken
 from triage.services.sessions import LIFE, who_is
 
-__all__ = [
-    "CSRF_FIELD",
-    "Visitor",
-    "admit",
-    "check_csrf",
-    "check_origin",
-    "forget_cookie",
-    "identify",
-    "secret_of",
-    "set_cookie",
-    "visitor_of",
-]
-
-COOKIE: Final = "triage_session"
+_COOKIE: Final = "triage_session"
 # A browser takes a cookie of this prefix over TLS alone, and from no other host of the domain.
-COOKIE_OF_TLS: Final = f"__Host-{COOKIE}"
+_COOKIE_OF_TLS: Final = f"__Host-{_COOKIE}"
 # The field of a form that holds the CSRF token.
 CSRF_FIELD: Final = "word"
 # With --open there is no session; the CSRF token is then one of this process.
-OPEN_CSRF_TOKEN: Final = secrets.token_urlsafe(32)
-OWN_SITE: Final = frozenset({"same-origin", "none"})
-TLS: Final = "https"
+_OPEN_CSRF_TOKEN: Final = secrets.token_urlsafe(32)
+_OWN_SITE: Final = frozenset({"same-origin", "none"})
+_TLS: Final = "https"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +81,7 @@ async def identify(request: Request, scope: Scope) -> Visitor:
     state = state_of(request)
     if state.open_access:
         check_local(request)
-        return Visitor(EVERYBODY, OPEN_CSRF_TOKEN, "open")
+        return Visitor(EVERYBODY, _OPEN_CSRF_TOKEN, "open")
     if "authorization" in request.headers:
         return Visitor(await checked(request, scope), "", "token")
     secret = secret_of(request)
@@ -103,15 +90,15 @@ async def identify(request: Request, scope: Scope) -> Visitor:
         key = await to_thread.run_sync(who_is, state.context, secret)
     if secret is None or key is None:
         raise NoToken("nobody is logged in", hint="log in with a token")
-    return Visitor(key.caller(), csrf_token_of(secret), "cookie")
+    return Visitor(key.caller(), _csrf_token_of(secret), "cookie")
 
 
 def secret_of(request: Request) -> str | None:
     """The secret of the session, from the browser's cookie."""
-    return request.cookies.get(cookie_name(request))
+    return request.cookies.get(_cookie_name(request))
 
 
-def csrf_token_of(secret: str) -> str:
+def _csrf_token_of(secret: str) -> str:
     """The CSRF token of a session; the secret cannot be worked out from it."""
     return hashlib.sha256(b"triage form\0" + secret.encode("utf-8", "replace")).hexdigest()
 
@@ -131,7 +118,7 @@ def check_csrf(request: Request, token: str | None) -> None:
 
 def check_origin(request: Request) -> None:
     """Raises :class:`NotAllowed` for what a page of another origin makes a browser send."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in OWN_SITE:
+    if request.headers.get("sec-fetch-site", "same-origin") not in _OWN_SITE:
         raise NotAllowed("forms are taken from our own pages alone", hint="open the page itself")
     origin = request.headers.get("origin")
     if origin is None:
@@ -154,27 +141,27 @@ def check_origin(request: Request) -> None:
 def set_cookie(request: Request, response: Response, secret: str) -> None:
     """Hand the session's secret to the browser: no script reads it, no other site sends it."""
     response.set_cookie(
-        cookie_name(request),
+        _cookie_name(request),
         secret,
         max_age=int(LIFE.total_seconds()),
         path="/",
         httponly=True,
         samesite="strict",
-        secure=over_tls(request),
+        secure=_over_tls(request),
     )
 
 
 def forget_cookie(request: Request, response: Response) -> None:
     """Let the browser drop the session's cookie."""
     response.delete_cookie(
-        cookie_name(request), path="/", httponly=True, samesite="strict", secure=over_tls(request)
+        _cookie_name(request), path="/", httponly=True, samesite="strict", secure=_over_tls(request)
     )
 
 
-def cookie_name(request: Request) -> str:
-    return COOKIE_OF_TLS if over_tls(request) else COOKIE
+def _cookie_name(request: Request) -> str:
+    return _COOKIE_OF_TLS if _over_tls(request) else _COOKIE
 
 
-def over_tls(request: Request) -> bool:
+def _over_tls(request: Request) -> bool:
     public = state_of(request).context.settings.public_url
-    return request.url.scheme == TLS or public.startswith("https://")
+    return request.url.scheme == _TLS or public.startswith("https://")

@@ -10,8 +10,6 @@ from typing import Any
 
 from triage.services.context import Context
 
-__all__ = ["Acts", "ActsOfIncident", "ListActs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Acts:

@@ -18,57 +18,55 @@ from starlette.responses import Response
 from triage.errors import NotFound
 from triage.render.page.style import CSS
 
-__all__ = ["FILES", "add_sheets", "address", "asset", "content_of"]
-
-FOLDER: Final = Path(__file__).parent / "static"
-CSS_TYPE: Final = "text/css; charset=utf-8"
-JS_TYPE: Final = "text/javascript; charset=utf-8"
+_FOLDER: Final = Path(__file__).parent / "static"
+_CSS_TYPE: Final = "text/css; charset=utf-8"
+_JS_TYPE: Final = "text/javascript; charset=utf-8"
 FILES: Final = {
-    "report.css": CSS_TYPE,
-    "fleet.css": CSS_TYPE,
-    "page.css": CSS_TYPE,
-    "page.js": JS_TYPE,
-    "grid.js": JS_TYPE,
-    "print.css": CSS_TYPE,
-    "live.js": JS_TYPE,
-    "times.js": JS_TYPE,
-    "upload.js": JS_TYPE,
-    "htmx.js": JS_TYPE,
+    "report.css": _CSS_TYPE,
+    "fleet.css": _CSS_TYPE,
+    "page.css": _CSS_TYPE,
+    "page.js": _JS_TYPE,
+    "grid.js": _JS_TYPE,
+    "print.css": _CSS_TYPE,
+    "live.js": _JS_TYPE,
+    "times.js": _JS_TYPE,
+    "upload.js": _JS_TYPE,
+    "htmx.js": _JS_TYPE,
     "icon.svg": "image/svg+xml",
 }
-SHEETS: Final = {"report.css": CSS}
-ELSEWHERE: Final = {"htmx.js": "vendor/htmx.min.js"}
-FOR_GOOD: Final = "public, max-age=31536000, immutable"
+_SHEETS: Final = {"report.css": CSS}
+_ELSEWHERE: Final = {"htmx.js": "vendor/htmx.min.js"}
+_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 
 
 def add_sheets(sheets: Mapping[str, str]) -> None:
     """Serve these style sheets too; their names stand in :data:`FILES`."""
-    SHEETS.update(sheets)
+    _SHEETS.update(sheets)
 
 
 @cache
 def content_of(name: str) -> bytes:
     """The bytes of an asset."""
-    if name in SHEETS:
-        return SHEETS[name].encode()
-    return (FOLDER / ELSEWHERE.get(name, name)).read_bytes()
+    if name in _SHEETS:
+        return _SHEETS[name].encode()
+    return (_FOLDER / _ELSEWHERE.get(name, name)).read_bytes()
 
 
 @cache
-def version_of(name: str) -> str:
+def _version_of(name: str) -> str:
     return hashlib.sha256(content_of(name)).hexdigest()[:16]
 
 
 def address(name: str) -> str:
     """Where pages load it from."""
-    return f"/static/{name}?v={version_of(name)}"
+    return f"/static/{name}?v={_version_of(name)}"
 
 
 def asset(request: Request, name: str) -> Response:
     """One file; to be kept for good where it was asked for by its version."""
     if name not in FILES:
         raise NotFound("there is no such file")
-    kept = FOR_GOOD if request.query_params.get("v") == version_of(name) else "no-cache"
+    kept = _FOR_GOOD if request.query_params.get("v") == _version_of(name) else "no-cache"
     headers = {
         "Cache-Control": kept,
         "Vary": "Accept-Encoding",
@@ -76,11 +74,11 @@ def asset(request: Request, name: str) -> Response:
     }
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
-        return Response(packed(name), media_type=FILES[name], headers=headers)
+        return Response(_packed(name), media_type=FILES[name], headers=headers)
     return Response(content_of(name), media_type=FILES[name], headers=headers)
 
 
 @cache
-def packed(name: str) -> bytes:
+def _packed(name: str) -> bytes:
     """The bytes as gzip. Pages are never compressed: they hold the CSRF token of a session."""
     return gzip.compress(content_of(name), mtime=0)

@@ -12,8 +12,6 @@ from starlette.requests import Request
 from triage.api.requests.values import known_query
 from triage.errors import Refusal, Unprocessable
 
-__all__ = ["Moved", "without_blanks"]
-
 
 class Moved(Refusal):
     """The same page under its shorter address, ``where``."""

@@ -21,8 +21,6 @@ from triage.render.words.clean import one_line
 from triage.render.words.moments import relative
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = ["FILTERS", "GLOBALS", "family", "kept", "node_address"]
-
 _OPEN: Final = "open"
 _FAMILIES: Final = {
     "gpu": (
@@ -53,7 +51,7 @@ def family(category: str | None) -> str:
     return _FAMILY.get(Category(category), _OPEN) if category in set(Category) else _OPEN
 
 
-def when(at: datetime | str | None, *, ago: bool = True) -> Markup:
+def _when(at: datetime | str | None, *, ago: bool = True) -> Markup:
     """A time in UTC; a script adds how long ago that is."""
     moment = _utc(at)
     if moment is None:
@@ -71,12 +69,12 @@ def timed(sentence: str) -> Markup:
 
 def _timed(part: str) -> str:
     try:
-        return when(part, ago=False) if _STAMP.fullmatch(part) else part
+        return _when(part, ago=False) if _STAMP.fullmatch(part) else part
     except ValueError:  # the 31st of February
         return part
 
 
-def clock(at: datetime | str | None) -> Markup:
+def _clock(at: datetime | str | None) -> Markup:
     """The time with its milliseconds, for rows of one log."""
     moment = _utc(at)
     if moment is None:
@@ -90,7 +88,7 @@ def _utc(at: datetime | str | None) -> datetime | None:
     return None if moment is None else moment.astimezone(UTC)
 
 
-def size(num_bytes: int) -> str:
+def _size(num_bytes: int) -> str:
     """``4.2 MiB``."""
     value, unit = float(num_bytes), _UNITS[0]
     for unit in _UNITS:
@@ -100,7 +98,7 @@ def size(num_bytes: int) -> str:
     return f"{num_bytes:,} B" if unit == _UNITS[0] else f"{value:,.1f} {unit}"
 
 
-def age(since: datetime, now: datetime) -> str:
+def _age(since: datetime, now: datetime) -> str:
     """``3 min``, ``2 h``: how long something has stood there."""
     seconds = max(0, int((now - since).total_seconds()))
     for unit_s, unit in ((_DAY_S, "d"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
@@ -109,13 +107,13 @@ def age(since: datetime, now: datetime) -> str:
     return f"{seconds} s"
 
 
-def raw_line(text: str) -> Markup:
+def _raw_line(text: str) -> Markup:
     """A line of a file with its blanks; characters that do not show are written out."""
     parts = text.replace("\r", " ").expandtabs(8).split(" ")
     return escape(" ".join(one_line(part) for part in parts))
 
 
-def marked(line: str, text: str) -> Markup:
+def _marked(line: str, text: str) -> Markup:
     """A line with what was searched for marked, where it stands there."""
     shown, wanted = one_line(line), one_line(text)
     at = shown.casefold().find(wanted.casefold())
@@ -125,7 +123,7 @@ def marked(line: str, text: str) -> Markup:
     return Markup("{}<mark>{}</mark>{}").format(*parts)
 
 
-def raw_address(incident_id: str, artifact: str | None, line: int | None) -> str | None:
+def _raw_address(incident_id: str, artifact: str | None, line: int | None) -> str | None:
     """Where a reason or a row can be read in its file; None where no file is named."""
     if not artifact:
         return None
@@ -146,38 +144,38 @@ def kept(filters: Mapping[str, str], **more: str) -> str:
 
 # The answer of 16,384 ranks has dozens of lists of thousands, and is shown again and again.
 @lru_cache(maxsize=512)
-def short_ranks(ranks: tuple[int, ...], most: int = 120) -> str:
+def _short_ranks(ranks: tuple[int, ...], most: int = 120) -> str:
     """Ranks as spans, in at most ``most`` characters."""
     return condense(ranks, max_chars=most)
 
 
 @lru_cache(maxsize=64)
-def short_names(names: tuple[str, ...], most: int = 200) -> str:
+def _short_names(names: tuple[str, ...], most: int = 200) -> str:
     """Names of nodes in brackets, in at most ``most`` characters."""
     return condense_names(names, max_chars=most)
 
 
-def short_name(artifact: str) -> str:
+def _short_name(artifact: str) -> str:
     """The last part of a file's name, with the node's folder where it says one."""
     parts = PurePosixPath(artifact).parts
     return "/".join(parts[-2:])
 
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    "when": when,
+    "when": _when,
     "timed": timed,
     "from_stop": relative,
-    "clock": clock,
-    "size": size,
-    "age": age,
+    "clock": _clock,
+    "size": _size,
+    "age": _age,
     "count": count,
     "belief": belief,
-    "ranks": short_ranks,
-    "names": short_names,
+    "ranks": _short_ranks,
+    "names": _short_names,
     "cut": one_line,
-    "short_name": short_name,
-    "raw_line": raw_line,
-    "marked": marked,
+    "short_name": _short_name,
+    "raw_line": _raw_line,
+    "marked": _marked,
     "family": family,
     "urlencode_kept": kept,
     "restart": restart_text,
@@ -186,7 +184,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "number": lambda value: f"{value:,}",
 }
 GLOBALS: Final[Mapping[str, Any]] = {
-    "raw_address": raw_address,
+    "raw_address": _raw_address,
     "node_address": node_address,
     "LLAMA3_ROW": LLAMA3_ROW,
     "CATEGORIES": list(Category),

@@ -9,11 +9,9 @@ from triage.api.requests.values import one_name
 from triage.errors import BadRequest, Unsupported
 from triage.web.access import CSRF_FIELD, check_csrf
 
-__all__ = ["optional", "read_form"]
-
-MAX_FORM_BYTES = 64 << 10
-MAX_FIELDS = 50
-URL_ENCODED = "application/x-www-form-urlencoded"
+_MAX_FORM_BYTES = 64 << 10
+_MAX_FIELDS = 50
+_URL_ENCODED = "application/x-www-form-urlencoded"
 
 
 async def read_form(request: Request, *, signed: bool = True) -> dict[str, str]:
@@ -22,15 +20,15 @@ async def read_form(request: Request, *, signed: bool = True) -> dict[str, str]:
     Raises :class:`NotAllowed` for a foreign one, :class:`BadRequest`, :class:`TooLarge`.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != URL_ENCODED:
+    if kind != _URL_ENCODED:
         raise Unsupported("this is no form", hint="send it with the button on the page")
-    body = await read_whole(request, MAX_FORM_BYTES)
+    body = await read_whole(request, _MAX_FORM_BYTES)
     try:
         pairs = parse_qsl(
             body.decode("ascii"),
             keep_blank_values=True,
             errors="strict",
-            max_num_fields=MAX_FIELDS,
+            max_num_fields=_MAX_FIELDS,
         )
     except (UnicodeDecodeError, ValueError) as error:
         raise BadRequest("the form cannot be read", hint="open the page again") from error

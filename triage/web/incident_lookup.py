@@ -10,8 +10,6 @@ from triage.errors import NotFound
 from triage.store.incidents import incidents
 from triage.store.views import IncidentView
 
-__all__ = ["find_incident", "incident_of_page"]
-
 
 def find_incident(request: Request, session: Session, incident_id: str) -> IncidentView:
     """The incident of this id, where the visitor's token reaches it. Raises :class:`NotFound`."""

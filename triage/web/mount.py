@@ -20,8 +20,6 @@ from triage.web.routers import (
     upload,
 )
 
-__all__ = ["ROUTERS", "add_to"]
-
 ROUTERS: Final = tuple(
     module.router
     for module in (incidents, compare, incident, evidence, raw, search, queue, upload, login)

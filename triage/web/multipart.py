@@ -11,23 +11,21 @@ from typing import Final, Protocol
 
 from triage.errors import BadRequest, TooLarge
 
-__all__ = ["Part", "boundary_of", "parts_of"]
-
-PIECE: Final = 1 << 16
-MAX_HEAD_BYTES: Final = 16 << 10
-MAX_PARTS: Final = 20_000
-BOUNDARY: Final = re.compile(
+_PIECE: Final = 1 << 16
+_MAX_HEAD_BYTES: Final = 16 << 10
+_MAX_PARTS: Final = 20_000
+_BOUNDARY: Final = re.compile(
     r"""boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))(?=[\s;,]|$)""", re.IGNORECASE
 )
-DISPOSITION: Final = re.compile(rb"^content-disposition:\s*form-data\s*;(.*)$", re.I | re.M)
-NAME: Final = re.compile(rb'[;\s]name="([^"]*)"')
-FILENAME: Final = re.compile(rb'[;\s]filename="([^"]*)"')
-AGAIN: Final = "open the page again, and choose the files once more"
+_DISPOSITION: Final = re.compile(rb"^content-disposition:\s*form-data\s*;(.*)$", re.I | re.M)
+_NAME: Final = re.compile(rb'[;\s]name="([^"]*)"')
+_FILENAME: Final = re.compile(rb'[;\s]filename="([^"]*)"')
+_AGAIN: Final = "open the page again, and choose the files once more"
 # How a browser escapes characters that a quoted name must not hold.
-ESCAPED: Final = {"%22": '"', "%0D": "\r", "%0A": "\n"}
+_ESCAPED: Final = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
 
-class Readable(Protocol):
+class _Readable(Protocol):
     """A body that is read in pieces."""
 
     def read(self, size: int) -> bytes:
@@ -41,7 +39,7 @@ class Part:
 
     name: str
     filename: str | None
-    stream: "Stream"
+    stream: "_Stream"
     ended: bool = False
 
     def read(self, size: int) -> bytes:
@@ -54,17 +52,17 @@ class Part:
     def text(self, max_bytes: int) -> str:
         """A short field as a whole. Raises :class:`TooLarge` for a longer one."""
         content = bytearray()
-        while piece := self.read(PIECE):
+        while piece := self.read(_PIECE):
             content += piece
             if len(content) > max_bytes:
-                raise TooLarge(f"the field {self.name!r} is too long", hint=AGAIN)
+                raise TooLarge(f"the field {self.name!r} is too long", hint=_AGAIN)
         return content.decode("utf-8", "replace")
 
 
-class Stream:
+class _Stream:
     """The body with a window; ``delimiter`` stands before each part and behind the last."""
 
-    def __init__(self, body: Readable, boundary: str) -> None:
+    def __init__(self, body: _Readable, boundary: str) -> None:
         self.body = body
         self.delimiter = b"\r\n--" + boundary.encode("ascii")
         # The first delimiter has no line end before it.
@@ -73,7 +71,7 @@ class Stream:
 
     def more(self) -> bool:
         """Read a piece into the window; False at the end of the body."""
-        piece = self.body.read(PIECE)
+        piece = self.body.read(_PIECE)
         self.window += piece
         return bool(piece)
 
@@ -88,14 +86,14 @@ class Stream:
                 del self.window[:take]
                 return piece, take == at
             if not self.more():
-                raise BadRequest("the form breaks off inside a part", hint=AGAIN)
+                raise BadRequest("the form breaks off inside a part", hint=_AGAIN)
 
     def next_part(self) -> bool:
         """Past the delimiter that stands first; False when it was the last."""
         end = len(self.delimiter)
         while len(self.window) < end + 2:
             if not self.more():
-                raise BadRequest("the form breaks off behind a part", hint=AGAIN)
+                raise BadRequest("the form breaks off behind a part", hint=_AGAIN)
         if self.window[end : end + 2] == b"--":
             return False
         del self.window[:end]
@@ -104,8 +102,8 @@ class Stream:
     def head(self) -> bytes:
         """The header lines of a part."""
         while (at := self.window.find(b"\r\n\r\n")) < 0:
-            if len(self.window) > MAX_HEAD_BYTES or not self.more():
-                raise BadRequest("a part of the form has no end of its header", hint=AGAIN)
+            if len(self.window) > _MAX_HEAD_BYTES or not self.more():
+                raise BadRequest("a part of the form has no end of its header", hint=_AGAIN)
         lines = bytes(self.window[:at])
         del self.window[: at + 4]
         return lines
@@ -113,46 +111,46 @@ class Stream:
 
 def boundary_of(content_type: str) -> str:
     """The boundary that a Content-Type names. Raises :class:`BadRequest`."""
-    match = BOUNDARY.search(content_type)
+    match = _BOUNDARY.search(content_type)
     kind = content_type.partition(";")[0].strip().lower()
     if kind != "multipart/form-data" or match is None or not content_type.isascii():
         raise BadRequest("this is no form with files", hint="send it with the button on the page")
     return match[1] or match[2]
 
 
-def parts_of(body: Readable, boundary: str) -> Iterator[Part]:
+def parts_of(body: _Readable, boundary: str) -> Iterator[Part]:
     """The parts in their order. The unread rest of a part is skipped before the next one.
 
     Raises :class:`BadRequest` for a body that is no form, and :class:`TooLarge` for too many parts.
     """
-    stream = Stream(body, boundary)
+    stream = _Stream(body, boundary)
     preamble = Part("", None, stream)
-    while preamble.read(PIECE):
+    while preamble.read(_PIECE):
         pass
     count = 0
     while stream.next_part():
         count += 1
-        if count > MAX_PARTS:
-            raise TooLarge(f"more than {MAX_PARTS:,} files", hint="send them as a tar")
-        part = part_from(stream.head(), stream)
+        if count > _MAX_PARTS:
+            raise TooLarge(f"more than {_MAX_PARTS:,} files", hint="send them as a tar")
+        part = _part_from(stream.head(), stream)
         yield part
-        while part.read(PIECE):
+        while part.read(_PIECE):
             pass
-    while stream.body.read(PIECE):  # what follows the last delimiter says nothing
+    while stream.body.read(_PIECE):  # what follows the last delimiter says nothing
         pass
 
 
-def part_from(head: bytes, stream: Stream) -> Part:
-    line = DISPOSITION.search(head)
+def _part_from(head: bytes, stream: _Stream) -> Part:
+    line = _DISPOSITION.search(head)
     rest = b";" + line[1] if line else b""
-    name, filename = NAME.search(rest), FILENAME.search(rest)
+    name, filename = _NAME.search(rest), _FILENAME.search(rest)
     if name is None:
-        raise BadRequest("a part of the form has no name", hint=AGAIN)
-    return Part(unescaped(name[1]), None if filename is None else unescaped(filename[1]), stream)
+        raise BadRequest("a part of the form has no name", hint=_AGAIN)
+    return Part(_unescaped(name[1]), None if filename is None else _unescaped(filename[1]), stream)
 
 
-def unescaped(raw: bytes) -> str:
+def _unescaped(raw: bytes) -> str:
     text = raw.decode("utf-8", "replace")
-    for escape, char in ESCAPED.items():
+    for escape, char in _ESCAPED.items():
         text = text.replace(escape, char)
     return text

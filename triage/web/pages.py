@@ -23,16 +23,14 @@ from triage.render.words.clean import encodable, one_line
 from triage.web import assets, filters
 from triage.web.access import visitor_of
 
-__all__ = ["HTML", "POLICY", "page"]
-
 HTML: Final = "text/html; charset=utf-8"
-FOLDER: Final = Path(__file__).parent / "templates"
+_FOLDER: Final = Path(__file__).parent / "templates"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
     " connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
-HEADERS: Final = {
+_HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     # Without it, browsers send our own forms with an origin of `null`.
     "Referrer-Policy": "same-origin",
@@ -54,19 +52,19 @@ def page(
     ``tag`` is the ETag of a part that asks for itself again; others are known by their bytes.
     """
     if tag is not None and request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers={"ETag": tag, **HEADERS})
+        return Response(status_code=304, headers={"ETag": tag, **_HEADERS})
     shared = {"visitor": visitor_of(request), "open_access": state_of(request).open_access}
-    text = environment().get_template(template).render(request=request, **shared, **values)
+    text = _environment().get_template(template).render(request=request, **shared, **values)
     body = encodable(text).encode()
     if status == 200 and request.method == "GET":
         answer = tagged(request, body, HTML)
     else:
         answer = Response(body, status, media_type=HTML, headers={"Cache-Control": "no-store"})
-    answer.headers.update({**HEADERS, **({} if tag is None else {"ETag": tag}), **(headers or {})})
+    answer.headers.update({**_HEADERS, **({} if tag is None else {"ETag": tag}), **(headers or {})})
     return answer
 
 
-def shown(value: object) -> object:
+def _shown(value: object) -> object:
     """A value as a template prints it: markup of ours as it is, other text made visible."""
     if isinstance(value, Markup):
         return value
@@ -80,11 +78,11 @@ def shown(value: object) -> object:
 
 
 @cache
-def environment() -> Environment:
+def _environment() -> Environment:
     made = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(_FOLDER),
         autoescape=True,
-        finalize=shown,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

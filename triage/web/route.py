@@ -15,15 +15,13 @@ from triage.errors import NotFound, NoToken, Refusal, Unprocessable
 from triage.web.blank_filters import Moved
 from triage.web.pages import page
 
-__all__ = ["PageRoute", "page_router", "refused"]
-
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class PageRoute(APIRoute):
     """A route whose refusals people can read; scripts that ask with a token get the problem."""
 
-    def get_route_handler(self) -> Handler:
+    def get_route_handler(self) -> _Handler:
         """The handler with its refusals caught."""
         inner = super().get_route_handler()
 
@@ -59,7 +57,7 @@ def refused(request: Request, refusal: Refusal) -> Response:
     if "authorization" in request.headers:
         return answer_refusal(request, refusal)
     if isinstance(refusal, NoToken):
-        return to_log_in(request)
+        return _to_log_in(request)
     wait_s = refusal.retry_after_s
     return page(
         request,
@@ -68,18 +66,18 @@ def refused(request: Request, refusal: Refusal) -> Response:
         headers={} if wait_s is None else {"Retry-After": str(wait_s)},
         title=refusal.title,
         detail=refusal.detail,
-        hint=hint_of(refusal),
+        hint=_hint_of(refusal),
     )
 
 
-def hint_of(refusal: Refusal) -> str:
+def _hint_of(refusal: Refusal) -> str:
     """The hint, without the paths of the API that people on a page do not know."""
     if isinstance(refusal, NotFound) and "/v1/" in refusal.hint:
         return "the list of incidents names those that there are"
     return refusal.hint
 
 
-def to_log_in(request: Request) -> Response:
+def _to_log_in(request: Request) -> Response:
     if "hx-request" in request.headers:  # a part of a page: the whole of it has to go
         return Response(status_code=204, headers={"HX-Refresh": "true"})
     raw = request.scope.get("raw_path", b"/").decode("ascii", "replace")

@@ -10,8 +10,6 @@ from triage.parsers.telemetry.grid import BASE_NS, Grid
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = ["END_NS", "GPUS", "MINUTES", "NODES", "file_of", "gauges", "panels", "places"]
-
 SECOND = 1_000_000_000
 # 13:14 UTC; the stop.
 END_NS = 1_795_180_440 * SECOND

@@ -2,16 +2,6 @@
 
 import json
 
-__all__ = [
-    "gpud_event",
-    "gpud_state",
-    "health_event",
-    "health_json",
-    "health_table",
-    "mndiag",
-    "nvlink_status",
-]  # fmt: skip
-
 EDGE = f"+{'-' * 27}+{'-' * 58}+"
 
 

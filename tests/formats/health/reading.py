@@ -10,8 +10,6 @@ from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["checks_of", "format_of", "logs_of", "rows_of", "verdicts"]
-
 
 def checks_of(text: str) -> Checks | None:
     """The results in a report; None where it is none."""

@@ -3,8 +3,6 @@
 from tests.support.smi_tables import smi_table
 from tests.support.stack_texts import faulthandler_text, py_spy_text, server_file
 
-__all__ = ["LIVE_EXAMPLES"]
-
 LIVE_EXAMPLES = {
     "ras_text": "NCCL version 2.29.7 compiled with CUDA 13.0\n\nJob summary\n===========\n",
     "ras_json": '{"nccl_version": "2.29.7", "communicators_count": 0, "communicators": []}',

@@ -10,8 +10,6 @@ from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.samples import SeriesKey
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["Stream", "Triple", "samples_of"]
-
 # Metric, node, gpu, part; seconds since the epoch; value.
 Triple = tuple[SeriesKey, float, float]
 

@@ -16,16 +16,14 @@ import numpy as np
 
 from triage.domain.evidence import Evidence, Kind
 
-__all__ = ["align"]
-
-SECOND: Final = 1_000_000_000
+_SECOND: Final = 1_000_000_000
 # Nearer than this is not told apart from when the line was printed.
-LEAST: Final = 2 * SECOND
+_LEAST: Final = 2 * _SECOND
 # A note is made of what a reader would stumble over.
-TOLD: Final = 2 * SECOND
-MAX_NOTES: Final = 6
+_TOLD: Final = 2 * _SECOND
+_MAX_NOTES: Final = 6
 # Half of the nodes must agree on what the time is.
-MIN_NODES: Final = 3
+_MIN_NODES: Final = 3
 
 
 def align(
@@ -33,33 +31,33 @@ def align(
 ) -> tuple[list[Evidence], dict[str, int], list[str]]:
     """Rows with the offset of their node's clock taken off, the offsets, and notes of them."""
     rows = list(evidence)
-    offsets = {node: ns for node, ns in dump_offsets_ns.items() if abs(ns) >= LEAST}
-    for node, ns in printed_offsets(rows).items():
+    offsets = {node: ns for node, ns in dump_offsets_ns.items() if abs(ns) >= _LEAST}
+    for node, ns in _printed_offsets(rows).items():
         offsets.setdefault(node, ns)
     if not offsets:
         return rows, {}, []
     measured = {**offsets, **dump_offsets_ns}
-    unknown = usual_error(measured.values())
-    by_one = stamped_by_one_clock(rows, offsets)
+    unknown = _usual_error(measured.values())
+    by_one = _stamped_by_one_clock(rows, offsets)
     moved = [
-        shifted(row, offsets.get(row.node or "", 0))
+        _shifted(row, offsets.get(row.node or "", 0))
         if row.node is None or (row.node in measured and row.artifact not in by_one)
         else replace(row, error_ns=max(row.error_ns, unknown))
         for row in rows
     ]
     told = sorted(offsets.items(), key=lambda one: (-abs(one[1]), one[0]))
     notes = [
-        f"clock of {node} is {spoken(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its times are"
+        f"clock of {node} is {_spoken(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its times are"
         " corrected"
         for node, ns in told
-        if abs(ns) >= TOLD
+        if abs(ns) >= _TOLD
     ]
-    if len(notes) > MAX_NOTES:
-        notes[MAX_NOTES:] = [f"and the clocks of {len(notes) - MAX_NOTES} more nodes"]
+    if len(notes) > _MAX_NOTES:
+        notes[_MAX_NOTES:] = [f"and the clocks of {len(notes) - _MAX_NOTES} more nodes"]
     return moved, offsets, notes
 
 
-def stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -> set[str]:
+def _stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -> set[str]:
     """Artifacts of several nodes whose lines stand in the order of time as they are printed, and
     would not once corrected: their collector wrote the time.
     """
@@ -71,27 +69,27 @@ def stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -
     found = set()
     for artifact, told in lines.items():
         told.sort()
-        back = [sum(two[k] < one[k] - TOLD for one, two in pairwise(told)) for k in (1, 2)]
+        back = [sum(two[k] < one[k] - _TOLD for one, two in pairwise(told)) for k in (1, 2)]
         if back[0] < back[1]:
             found.add(artifact)
     return found
 
 
-def usual_error(offsets: Iterable[int]) -> int:
+def _usual_error(offsets: Iterable[int]) -> int:
     """How far a clock that nothing shows may be off, by those that are known; ns."""
     known = [abs(ns) for ns in offsets]
-    usual = int(np.median(known)) if len(known) >= MIN_NODES else 0
-    return 2 * usual if usual >= TOLD else 0
+    usual = int(np.median(known)) if len(known) >= _MIN_NODES else 0
+    return 2 * usual if usual >= _TOLD else 0
 
 
-def shifted(row: Evidence, ahead_ns: int) -> Evidence:
+def _shifted(row: Evidence, ahead_ns: int) -> Evidence:
     if not ahead_ns or row.at_ns is None:
         return row
     last = None if row.last_at_ns is None else row.last_at_ns - ahead_ns
     return replace(row, at_ns=row.at_ns - ahead_ns, last_at_ns=last)
 
 
-def printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:
+def _printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:
     """Node -> offset, from the starts of the collectives that its watchdogs report."""
     starts: dict[str, list[int]] = defaultdict(list)
     for row in rows:
@@ -100,17 +98,17 @@ def printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:
             continue
         if ran_ms.isdecimal() and len(ran_ms) < 12:
             starts[row.node].append(row.at_ns - int(ran_ms) * 1_000_000)
-    if len(starts) < MIN_NODES:
+    if len(starts) < _MIN_NODES:
         return {}
     middle = {node: int(np.median(found)) for node, found in starts.items()}
     common = int(np.median(list(middle.values())))
-    agree = sum(abs(ns - common) < 60 * SECOND for ns in middle.values())
+    agree = sum(abs(ns - common) < 60 * _SECOND for ns in middle.values())
     if agree * 2 < len(middle):
         return {}
     # Ranks enter a collective at different times; a minute apart is another clock.
-    return {node: ns - common for node, ns in middle.items() if abs(ns - common) >= 20 * SECOND}
+    return {node: ns - common for node, ns in middle.items() if abs(ns - common) >= 20 * _SECOND}
 
 
-def spoken(ns: int) -> str:
-    seconds = ns / SECOND
+def _spoken(ns: int) -> str:
+    seconds = ns / _SECOND
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

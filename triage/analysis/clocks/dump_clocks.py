@@ -11,11 +11,8 @@ import numpy as np
 
 from triage.domain.arrays import F64, I64
 
-__all__ = ["against_each_other", "group_median"]
-
-
 # Behind the first pass every clock takes the median of what its groups say, a few times over.
-SWEEPS: Final = 3
+_SWEEPS: Final = 3
 
 
 def against_each_other(group: I64, clock: I64, apart: F64, count: int) -> F64:
@@ -37,7 +34,7 @@ def against_each_other(group: I64, clock: I64, apart: F64, count: int) -> F64:
         for member in clock[part].tolist():
             groups_of[member].append(number)
     size = np.array([part.stop - part.start for part in rows])
-    for joined in joined_groups(rows, clock, groups_of, np.argsort(-size, kind="stable")):
+    for joined in _joined_groups(rows, clock, groups_of, np.argsort(-size, kind="stable")):
         for number in joined:
             part = rows[number]
             fresh = np.isnan(out[clock[part]])
@@ -48,13 +45,13 @@ def against_each_other(group: I64, clock: I64, apart: F64, count: int) -> F64:
             out[clock[part][fresh]] = apart[part][fresh] + middle
         members = np.unique(np.concatenate([clock[rows[number]] for number in joined]))
         out[members] -= np.median(out[members])
-    for _ in range(SWEEPS):
+    for _ in range(_SWEEPS):
         said = apart + group_median(group, out[clock] - apart)
         out[clock] = group_median(clock, said)
     return out
 
 
-def joined_groups(
+def _joined_groups(
     rows: list[slice], clock: I64, groups_of: list[list[int]], largest: I64
 ) -> list[list[int]]:
     """The groups that share clocks, from the largest outward, so that few steps lie between."""

@@ -19,8 +19,6 @@ from triage.analysis.snapshots.finished import (
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
 
-__all__ = ["POLL_NS", "clock_offsets", "node_clocks", "of_shared_clocks"]
-
 # The watchdog looks every 100 ms, so ends are noticed that much late: offsets
 # below it cannot be told from its phase, and are taken for none.
 POLL_NS: Final = 100_000_000
@@ -66,14 +64,14 @@ def clock_offsets(
     key = members_together(rows)
     seen = np.where(rows.p2p, np.nan, seen)
     if len(distinct) < 2 or None in nodes or len(distinct) * 2 > count:
-        apart = np.nan_to_num(by_groups(rows, rows.digest, seen - group_median(key, seen), count))
+        apart = np.nan_to_num(_by_groups(rows, rows.digest, seen - group_median(key, seen), count))
         if told_from is None:
             told_from = float(POLL_NS * (1 if recorded else 10))
         return np.where(np.abs(apart) > told_from, of_shared_clocks(apart, told_from), 0.0)
     number = {node: k for k, node in enumerate(distinct)}
     where = np.array([number[str(node)] for node in nodes])
-    seen = np.where(between_nodes(rows, where), seen, np.nan)
-    apart = by_groups(rows, where[rows.digest], seen - group_median(key, seen), len(distinct))
+    seen = np.where(_between_nodes(rows, where), seen, np.nan)
+    apart = _by_groups(rows, where[rows.digest], seen - group_median(key, seen), len(distinct))
     offsets = np.nan_to_num(apart)[where]
     return np.where(np.abs(offsets) > POLL_NS / (4 if recorded else 1), offsets, 0.0)
 
@@ -91,7 +89,7 @@ def of_shared_clocks(apart: F64, told_from: float) -> F64:
     return shared
 
 
-def between_nodes(rows: FinishedOperations, where: I64) -> Flags:
+def _between_nodes(rows: FinishedOperations, where: I64) -> Flags:
     """Rows of groups with members on more than one node."""
     node = where[rows.digest]
     groups = int(rows.group.max()) + 1
@@ -102,7 +100,7 @@ def between_nodes(rows: FinishedOperations, where: I64) -> Flags:
     return (high > low)[rows.group]
 
 
-def by_groups(rows: FinishedOperations, clock: I64, apart: F64, count: int) -> F64:
+def _by_groups(rows: FinishedOperations, clock: I64, apart: F64, count: int) -> F64:
     """Per clock, how far it is ahead; ``apart`` is each row against its collective's middle."""
     key = compact(rows.group, clock)
     told = np.flatnonzero(~np.isnan(apart))

@@ -14,8 +14,6 @@ from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKi
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import STARTED_BIT
 
-__all__ = ["DeviceStall"]
-
 
 class DeviceStall:
     """One finding per end of the graph, naming the ranks whose device stopped.

@@ -11,10 +11,8 @@ from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["FabricStall"]
 
-
-def others(place: WaitPlace) -> str:
+def _others(place: WaitPlace) -> str:
     """Where the members stand that do not wait."""
     if not place.through and not place.unknown:
         return "all its members entered it and none has finished"
@@ -24,11 +22,11 @@ def others(place: WaitPlace) -> str:
     return ", ".join(parts)
 
 
-def summary(case: Case, place: WaitPlace) -> str:
+def _summary(case: Case, place: WaitPlace) -> str:
     """The claim in a sentence."""
     where = case.place_text(place)
     if place.through or place.unknown:
-        return f"{ranks_wait(len(place.waiting))} in {where}; {others(place)}"
+        return f"{ranks_wait(len(place.waiting))} in {where}; {_others(place)}"
     return f"all ranks of {where} entered it and none gets through"
 
 
@@ -55,7 +53,7 @@ class FabricStall:
                 continue
             if place.missing or place.absent or place.held:
                 continue
-            text = f"{ranks_wait(len(place.waiting))} in {case.place_text(place)}; {others(place)}"
+            text = f"{ranks_wait(len(place.waiting))} in {case.place_text(place)}; {_others(place)}"
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,
@@ -67,7 +65,7 @@ class FabricStall:
                 # Of a record that was cut only the counters say so.
                 strength=0.4 if case.silent_at(end) else 0.8,
                 role=Role.POSSIBLE,
-                summary=summary(case, place),
+                summary=_summary(case, place),
                 because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),
                 end=end,
             )

@@ -14,13 +14,11 @@ from triage.domain.category import ANY_CAUSE, SOFTWARE, Category, Role, VerdictK
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import Counters
 
-__all__ = ["HostStall"]
-
 # More idle ends than this, beyond a few nodes' worth, are not many independent stalls.
-MAX_CULPRITS = 16
+_MAX_CULPRITS = 16
 # Where so many of a group stand idle, and so many times those that went on, these are as odd.
-MIN_LEFT = 3
-MOST_LEFT = 2
+_MIN_LEFT = 3
+_MOST_LEFT = 2
 
 
 class HostStall:
@@ -43,9 +41,9 @@ class HostStall:
             if places[0].kind is PlaceKind.IDLE and not self.may_wait(case, places[0])
         ]
         left = {place.waiting[0] for _, place in idle}
-        alone = went_on_alone(case, left)
+        alone = _went_on_alone(case, left)
         for end, place in idle:
-            convicted = len(idle) <= MAX_CULPRITS and not alone
+            convicted = len(idle) <= _MAX_CULPRITS and not alone
             yield self.finding(case, end, place, convicted=convicted)
         if alone:
             yield self.ahead(case, alone, left)
@@ -82,7 +80,7 @@ class HostStall:
         if digest is None or digest.partial is None:
             return False
         missed = all(waiter.kind is PlaceKind.P2P for waiter in case.waiters(place))
-        return missed or any(is_open(one) for one in digest.counters)
+        return missed or any(_is_open(one) for one in digest.counters)
 
     def finding(self, case: Case, end: int, place: WaitPlace, *, convicted: bool) -> Finding:
         """The claim in words, with its reasons."""
@@ -123,7 +121,7 @@ class HostStall:
         )
 
 
-def went_on_alone(case: Case, idle: Collection[int]) -> list[int]:
+def _went_on_alone(case: Case, idle: Collection[int]) -> list[int]:
     """The few members of a group that wait in one operation while most of it stands idle.
 
     That many processes do not stop independently at one place: those that went on are as odd.
@@ -133,12 +131,12 @@ def went_on_alone(case: Case, idle: Collection[int]) -> list[int]:
             continue
         left = sum(rank in idle for rank in place.missing)
         entered = len(place.waiting) + len(place.held) + len(place.through)
-        if left >= MIN_LEFT and left > MOST_LEFT * entered:
+        if left >= _MIN_LEFT and left > _MOST_LEFT * entered:
             return sorted(place.waiting)
     return []
 
 
-def is_open(counters: Counters) -> bool:
+def _is_open(counters: Counters) -> bool:
     """Whether a group has more on its stream than it finished."""
     done, issued = counters.completed, counters.enqueued
     return done is not None and issued is not None and 0 <= done < issued

@@ -26,16 +26,14 @@ from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import P2P
 
-__all__ = ["LoneWitness"]
-
 # Beyond this many ranks that say nothing, most files were not collected.
-MAX_SILENT = 16
+_MAX_SILENT = 16
 # Ranks further off that are looked at, at most.
-MAX_ON_THE_WAY = 4096
+_MAX_ON_THE_WAY = 4096
 # Operations of its group right before the one in question, which it must have issued before.
-CONTEXT = 2
+_CONTEXT = 2
 # A rank with fewer finished operations than this does most things for the first time.
-MATURE = 50
+_MATURE = 50
 
 
 class LoneWitness:
@@ -52,13 +50,13 @@ class LoneWitness:
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
         silent = {end: ranks for end, _ in case.ends() if (ranks := case.silent_at(end))}
-        if sum(map(len, silent.values())) > MAX_SILENT:
+        if sum(map(len, silent.values())) > _MAX_SILENT:
             return
         for end, ranks in silent.items():
-            odd = on_the_way(case, end)
+            odd = _on_the_way(case, end)
             new: dict[int, str] = {}
             for gone in ranks:
-                look_beside(case, gone, odd, new)
+                _look_beside(case, gone, odd, new)
             if len(odd) == 1:
                 yield self.finding(case, end, next(iter(odd)), ranks[0], odd)
             elif not odd and len(new) == 1:
@@ -93,37 +91,37 @@ class LoneWitness:
         )
 
 
-def look_beside(case: Case, gone: int, odd: dict[int, str], new: dict[int, str]) -> None:
+def _look_beside(case: Case, gone: int, odd: dict[int, str], new: dict[int, str]) -> None:
     """Who waits for a silent rank in something odd, or new, with the reason."""
-    for rank, group in {(c.rank, c.group) for c in case.graph.channels if waits_for(c, gone)}:
+    for rank, group in {(c.rank, c.group) for c in case.graph.channels if _waits_for(c, gone)}:
         if unlike_siblings(case, rank, group):
             odd[rank] = "the same stage of the other pipelines issued something else there"
         elif not has_siblings(case, group) and novel_block(case, rank):
             new[rank] = "its block is unlike any that it issued before"
     for place in case.graph.places:
         if place.kind is PlaceKind.COLLECTIVE and (gone in place.absent or gone in place.waiting):
-            collective(case, place, gone, odd, new)
+            _collective(case, place, gone, odd, new)
 
 
-def on_the_way(case: Case, end: int) -> dict[int, str]:
+def _on_the_way(case: Case, end: int) -> dict[int, str]:
     """Ranks that wait for others on the way there, in a send/recv that neither they nor the
     same stage of the other pipelines ever issued: it may have been meant for the silent one.
     """
     victims = [rank for rank in case.victims_of(end) if stands_in_p2p(case, rank)]
     return {
         rank: "neither it nor the same stage of the other pipelines issued such a block before"
-        for rank in victims[:MAX_ON_THE_WAY]
+        for rank in victims[:_MAX_ON_THE_WAY]
         if novel_block(case, rank)
         and (stuck := case.snapshot.stuck_of(rank)) is not None
         and unlike_siblings(case, rank, stuck.group)
     }
 
 
-def waits_for(channel: Channel, rank: int) -> bool:
+def _waits_for(channel: Channel, rank: int) -> bool:
     return channel.peer == rank and not channel.matched
 
 
-def collective(
+def _collective(
     case: Case, place: WaitPlace, gone: int, odd: dict[int, str], new: dict[int, str]
 ) -> None:
     """The one member of a collective's group that says what it issued, where there is only one."""
@@ -138,13 +136,13 @@ def collective(
     if usual is not None:
         mine = form_of(case.snapshot.describe(sig))
         differs = mine != form_of(case.snapshot.describe(usual))
-        if differs and unprecedented(case, rank, place):
+        if differs and _unprecedented(case, rank, place):
             odd[rank] = "the other groups of this kind issued something else at that number"
-    elif first_of_group(case, rank, place):
+    elif _first_of_group(case, rank, place):
         new[rank] = "it is the first operation of its group, late in the job"
 
 
-def unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
+def _unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
     """Whether a rank never issued this operation behind the ones right before it, and came by
     those before: groups of one kind serve different layers, so that siblings alone prove little.
     """
@@ -155,16 +153,16 @@ def unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
     ours &= units.seq < place.seq
     past = units.sig[ours][np.argsort(units.seq[ours], kind="stable")].tolist()
     now = case.snapshot.signature(rank, place.group, place.seq)
-    context = past[-CONTEXT:]
+    context = past[-_CONTEXT:]
     followers = [
-        past[k + CONTEXT] for k in range(len(past) - CONTEXT) if past[k : k + CONTEXT] == context
+        past[k + _CONTEXT] for k in range(len(past) - _CONTEXT) if past[k : k + _CONTEXT] == context
     ]
     return bool(followers) and now not in followers
 
 
-def first_of_group(case: Case, rank: int, place: WaitPlace) -> bool:
+def _first_of_group(case: Case, rank: int, place: WaitPlace) -> bool:
     """Whether a rank that has long been at work stands in the first operation of a group."""
     digest = case.snapshot.digest_of(rank)
-    if digest is None or place.seq != 1 or len(digest.history) < MATURE:
+    if digest is None or place.seq != 1 or len(digest.history) < _MATURE:
         return False
     return all(sig is None for sig in before(case, rank, place.group, place.seq))

@@ -17,17 +17,15 @@ from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["Mismatch"]
-
 # How far behind or ahead the same operations are looked for.
-MAX_SHIFT = 4
-MAX_REASONS = 4
+_MAX_SHIFT = 4
+_MAX_REASONS = 4
 # The same number of elements in another shape.
-SHAPE_ALONE = "shape"
+_SHAPE_ALONE = "shape"
 
 
 @dataclass(frozen=True, slots=True)
-class OddRanks:
+class _OddRanks:
     """Who differs at a place: ``ranks`` convicted, or all of the tied when undecided."""
 
     ranks: tuple[int, ...]
@@ -70,30 +68,36 @@ class Mismatch:
         }
         if len(set(sigs.values())) < 2:
             return None
-        forms = {rank: known_form(case, sig) for rank, sig in sigs.items()}
-        part, keys = first_difference(forms)
+        forms = {rank: _known_form(case, sig) for rank, sig in sigs.items()}
+        part, keys = _first_difference(forms)
         if part is None:
             described = {rank: case.snapshot.describe(sig) for rank, sig in sigs.items()}
             keys = {rank: shapes_text(one) for rank, one in described.items() if one is not None}
             if len(set(keys.values())) < 2:
                 return None
-            part = SHAPE_ALONE
-        odd = odd_ranks(case, place, keys)
-        if part == SHAPE_ALONE:
+            part = _SHAPE_ALONE
+        odd = _odd_ranks(case, place, keys)
+        if part == _SHAPE_ALONE:
             # No library can notice it, so it holds nobody up: what does is told beside it.
             found = self.finding(case, end, place, part, replace(odd, decided=False), sigs)
             return replace(found, strength=0.35, end=None)
         return self.finding(case, end, place, part, odd, sigs)
 
     def finding(
-        self, case: Case, end: int, place: WaitPlace, part: str, odd: OddRanks, sigs: dict[int, int]
+        self,
+        case: Case,
+        end: int,
+        place: WaitPlace,
+        part: str,
+        odd: _OddRanks,
+        sigs: dict[int, int],
     ) -> Finding:
         """The claim in words, with its reasons."""
         others = Counter(sig for rank, sig in sigs.items() if rank not in odd.ranks)
         usual = others.most_common(1)[0][0] if others else None
         reasons = []
         shift = None
-        for rank in odd.ranks[:MAX_REASONS]:
+        for rank in odd.ranks[:_MAX_REASONS]:
             mine = case.snapshot.describe(sigs.get(rank))
             text = f"at {case.group_text(place.group)} {place.seq} it issued {mine}"
             if usual is not None:
@@ -101,7 +105,7 @@ class Mismatch:
             text += f"; {odd.how}"
             reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
             if odd.decided:
-                shift = shifted(case, place, rank, sigs, odd.ranks)
+                shift = _shifted(case, place, rank, sigs, odd.ranks)
                 if shift:
                     reasons.append(case.because(self.name, shift, rank))
             reasons += case.stack_reason(self.name, rank, "the operation came from")
@@ -113,16 +117,16 @@ class Mismatch:
             ranks=odd.ranks,
             strength=0.95 if odd.decided else 0.45,
             role=Role.CULPRIT if odd.decided else Role.POSSIBLE,
-            summary=summary(case, place, part, odd, shift),
+            summary=_summary(case, place, part, odd, shift),
             because=tuple(reasons),
             end=end,
             ranks_disagree=True,
         )
 
 
-def summary(case: Case, place: WaitPlace, part: str, odd: OddRanks, shift: str | None) -> str:
+def _summary(case: Case, place: WaitPlace, part: str, odd: _OddRanks, shift: str | None) -> str:
     where = f"{case.group_text(place.group)} at sequence number {place.seq}"
-    if part == SHAPE_ALONE:
+    if part == _SHAPE_ALONE:
         return (
             f"called a collective of {where} with another shape of as many elements, which alone"
             " stops nobody"
@@ -136,7 +140,7 @@ def summary(case: Case, place: WaitPlace, part: str, odd: OddRanks, shift: str |
     return f"called a collective of {where} with another {part} than its peers"
 
 
-def first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[int, str]]:
+def _first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[int, str]]:
     """The first part in which the known forms differ, and each rank's value of it."""
     known = {rank: form for rank, form in forms.items() if form is not None}
     for number, part in enumerate(("operation", "dtype", "size")):
@@ -146,40 +150,40 @@ def first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[in
     return None, {}
 
 
-def odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:
+def _odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> _OddRanks:
     """The minority; on a tie, what siblings decide."""
     counts = Counter(keys.values())
     (top, most), *_ = counts.most_common()
     if 2 * most > len(keys):
         odd = tuple(sorted(rank for rank, key in keys.items() if key != top))
-        return OddRanks(odd, decided=True, how=f"{most} of {len(keys)} members agree")
+        return _OddRanks(odd, decided=True, how=f"{most} of {len(keys)} members agree")
     tied = sorted(keys)
     at = (place.group, place.seq)
-    usual = known_form(case, sibling_signature(case, place))
+    usual = _known_form(case, sibling_signature(case, place))
     odd = tuple(
-        rank for rank in tied if known_form(case, case.snapshot.signature(rank, *at)) != usual
+        rank for rank in tied if _known_form(case, case.snapshot.signature(rank, *at)) != usual
     )
     if 0 < len(odd) < len(tied):
-        return OddRanks(odd, decided=True, how="groups of the same kind side with the others")
-    return OddRanks(
+        return _OddRanks(odd, decided=True, how="groups of the same kind side with the others")
+    return _OddRanks(
         tuple(tied), decided=False, how="no majority, and no other group to compare with"
     )
 
 
-def known_form(case: Case, signature: int | None) -> Form | None:
+def _known_form(case: Case, signature: int | None) -> Form | None:
     """What must agree of an operation, None where nothing is known of it."""
     return form_of(case.snapshot.describe(signature))
 
 
-def shifted(
+def _shifted(
     case: Case, place: WaitPlace, rank: int, sigs: dict[int, int], odd: Sequence[int]
 ) -> str | None:
     """Whether the difference is one of order: two swapped, one left out, one too many."""
     peer = next((other for other in sigs if other not in odd), None)
     if peer is None:
         return None
-    mine = [case.snapshot.signature(rank, place.group, place.seq + k) for k in range(MAX_SHIFT)]
-    theirs = [case.snapshot.signature(peer, place.group, place.seq + k) for k in range(MAX_SHIFT)]
+    mine = [case.snapshot.signature(rank, place.group, place.seq + k) for k in range(_MAX_SHIFT)]
+    theirs = [case.snapshot.signature(peer, place.group, place.seq + k) for k in range(_MAX_SHIFT)]
     if None in (mine[0], mine[1], theirs[0], theirs[1]):
         return None
     if mine[0] == theirs[1] and mine[1] == theirs[0]:
@@ -187,8 +191,8 @@ def shifted(
             f"operations {place.seq} and {place.seq + 1} stand in swapped order: its first is what"
             f" its peers issue second, and the other way round"
         )
-    if mine[: MAX_SHIFT - 1] == theirs[1:] and None not in theirs:
+    if mine[: _MAX_SHIFT - 1] == theirs[1:] and None not in theirs:
         return f"it left out operation {place.seq}: all it issues from there is one place early"
-    if mine[1:] == theirs[: MAX_SHIFT - 1] and None not in mine:
+    if mine[1:] == theirs[: _MAX_SHIFT - 1] and None not in mine:
         return f"operation {place.seq} is one too many: all after it is one place late"
     return None

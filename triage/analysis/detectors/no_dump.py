@@ -17,29 +17,27 @@ from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
-__all__ = ["GAP_STRENGTH", "NoDump"]
-
 # Beyond this share of the job, files were not collected rather than ranks lost.
-MAX_SHARE = 0.25
-MAX_REASONS = 3
+_MAX_SHARE = 0.25
+_MAX_REASONS = 3
 # What a missing file is worth where something else explains the stop, or files are missing.
 GAP_STRENGTH = 0.25
 # Where it is likelier than this that some member of the groups that wait lost its file by
 # chance, the one that lacks it is accused of nothing.
-MAX_CHANCE = 0.1
+_MAX_CHANCE = 0.1
 # ... and where all others have entered the one operation that waits for it: then it may be
 # as stuck as they are, and its file may have got lost.
-ONE_PLACE_STRENGTH = 0.6
+_ONE_PLACE_STRENGTH = 0.6
 # ... and where files of others got lost too, shared among the nodes that it may be.
-CHANCE_STRENGTH = 0.5
+_CHANCE_STRENGTH = 0.5
 # A node of fewer ranks may lose all of their files by chance.
-WHOLE_NODE = 3
+_WHOLE_NODE = 3
 # Gaps on more nodes than this tell nothing; the coverage names them all.
-MAX_HOMES = 3
+_MAX_HOMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class _Gap:
     """A rank that left no usable dump, at an end of the graph, and the places that wait for it."""
 
     end: int
@@ -60,30 +58,30 @@ class NoDump:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
-        gaps = gaps_at_ends(case)
+        gaps = _gaps_at_ends(case)
         if not gaps:
             return
         by_end = {gap.end: gap for gap in gaps}
-        accused = [by_end[end] for end in unexplained(explanations(case, gaps))]
+        accused = [by_end[end] for end in unexplained(_explanations(case, gaps))]
         # Where the records name a culprit of their own, a missing file is a gap, not a
         # second one; and of many missing files, most were not collected.
         named = len(case.graph.ends) > len(gaps)
-        many = named or not_collected(case, accused)
+        many = named or _not_collected(case, accused)
         unusable = case.snapshot.apart.keys() | case.snapshot.unread
-        at_home: dict[str, list[Gap]] = {}
+        at_home: dict[str, list[_Gap]] = {}
         for gap in accused:
             if gap.rank in unusable:
                 yield self.finding(case, gap, doubt=GAP_STRENGTH)
             else:
                 at_home.setdefault(home(case.snapshot, gap.rank), []).append(gap)
-        gone = None if named else whole_node(case, at_home)
+        gone = None if named else _whole_node(case, at_home)
         if gone is not None:
             yield self.of_one_node(case, at_home.pop(gone), doubt=None)
-        if many and len(at_home) > MAX_HOMES:
+        if many and len(at_home) > _MAX_HOMES:
             return
         doubt = None
         if many:
-            doubt = GAP_STRENGTH if named else CHANCE_STRENGTH / max(len(at_home), 1)
+            doubt = GAP_STRENGTH if named else _CHANCE_STRENGTH / max(len(at_home), 1)
         if gone is not None:
             doubt = GAP_STRENGTH / max(len(at_home), 1)
         for together in at_home.values():
@@ -92,7 +90,7 @@ class NoDump:
             else:
                 yield self.finding(case, together[0], doubt=doubt)
 
-    def finding(self, case: Case, gap: Gap, *, doubt: float | None) -> Finding:
+    def finding(self, case: Case, gap: _Gap, *, doubt: float | None) -> Finding:
         """The claim in words, with its reasons; ``doubt`` is what is left of it where it is a gap.
 
         Who began a dump was alive when the others gave up waiting.
@@ -105,10 +103,10 @@ class NoDump:
             detector=self.name,
             explained_by=self.explains,
             is_gap=True,
-            kind=kind_of(case, convicts=doubt is None and not at_one_place),
+            kind=_kind_of(case, convicts=doubt is None and not at_one_place),
             category=Category.NCCL_TIMEOUT,
             ranks=(rank,),
-            strength=doubt or (ONE_PLACE_STRENGTH if at_one_place else 0.75),
+            strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.75),
             role=Role.CULPRIT if doubt is None and not at_one_place else Role.POSSIBLE,
             summary=(
                 "has a dump of another moment, and its peers wait for it"
@@ -125,7 +123,7 @@ class NoDump:
             end=gap.end,
         )
 
-    def of_one_node(self, case: Case, gaps: Sequence[Gap], *, doubt: float | None) -> Finding:
+    def of_one_node(self, case: Case, gaps: Sequence[_Gap], *, doubt: float | None) -> Finding:
         """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
 
         That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
@@ -142,13 +140,13 @@ class NoDump:
             detector=self.name,
             explained_by=self.explains,
             is_gap=True,
-            kind=kind_of(case, convicts=not doubtful),
+            kind=_kind_of(case, convicts=not doubtful),
             category=Category.NCCL_TIMEOUT,
             ranks=tuple(ranks),
-            strength=doubt or (ONE_PLACE_STRENGTH if at_one_place else 0.65),
+            strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.65),
             role=Role.POSSIBLE if doubtful else Role.CULPRIT,
             summary="is what others wait for: none of them left a dump, and nothing tells which",
-            because=tuple(reasons[:MAX_REASONS]),
+            because=tuple(reasons[:_MAX_REASONS]),
             end=ordered[0].end,
             one_of=True,
         )
@@ -156,7 +154,7 @@ class NoDump:
     def reasons(self, case: Case, rank: int, waiters: Sequence[WaitPlace]) -> Iterator[Because]:
         """Who waits for a missing rank, and in what."""
         usable = rank in case.snapshot.apart or rank in case.snapshot.unread
-        for waiter in waiters[:MAX_REASONS]:
+        for waiter in waiters[:_MAX_REASONS]:
             text = (
                 f"{ranks_wait(len(waiter.waiting))} for it in {case.place_text(waiter)},"
                 f" and it left {'no usable' if usable else 'no'} dump"
@@ -165,33 +163,33 @@ class NoDump:
             yield case.because(self.name, text, witness, at=case.stuck_since(witness))
 
 
-def kind_of(case: Case, *, convicts: bool) -> VerdictKind:
+def _kind_of(case: Case, *, convicts: bool) -> VerdictKind:
     """What the incident is: a job that runs may look as a hang does, when files are missing."""
     if convicts:
         return VerdictKind.CRASH
     return VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE
 
 
-def gaps_at_ends(case: Case) -> list[Gap]:
+def _gaps_at_ends(case: Case) -> list[_Gap]:
     """The ranks without a usable dump that others wait for, and that wait for nobody."""
     return [
-        Gap(end, places[0].waiting[0], case.waiters(places[0]))
+        _Gap(end, places[0].waiting[0], case.waiters(places[0]))
         for end, places in case.ends()
         if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
     ]
 
 
-def not_collected(case: Case, accused: Sequence[Gap]) -> bool:
+def _not_collected(case: Case, accused: Sequence[_Gap]) -> bool:
     """Whether files are missing by chance, rather than because their ranks are gone."""
-    if len(accused) > max(2, MAX_SHARE * len(case.snapshot.world)):
+    if len(accused) > max(2, _MAX_SHARE * len(case.snapshot.world)):
         return True
     ranks = [gap.rank for gap in accused]
     if len({home(case.snapshot, rank) for rank in ranks}) > 1:
         return True
-    return by_chance(case, ranks, [waiter for gap in accused for waiter in gap.waiters])
+    return _by_chance(case, ranks, [waiter for gap in accused for waiter in gap.waiters])
 
 
-def by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace]) -> bool:
+def _by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace]) -> bool:
     """Whether files got lost so often that a group this large may lack one for no reason.
 
     What is missing at the home of who is accused may have gone with it, and does not count.
@@ -211,10 +209,10 @@ def by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace]) 
             else (*place.waiting, *accused)
         )
     }
-    return 1 - (1 - lost / len(elsewhere)) ** len(members) > MAX_CHANCE
+    return 1 - (1 - lost / len(elsewhere)) ** len(members) > _MAX_CHANCE
 
 
-def whole_node(case: Case, homes: Collection[str]) -> str | None:
+def _whole_node(case: Case, homes: Collection[str]) -> str | None:
     """The one home of those accused that left nothing at all, where files that get lost one by
     one seldom take all of a node; None where no home or two did, or where nothing else is lost.
     """
@@ -225,21 +223,21 @@ def whole_node(case: Case, homes: Collection[str]) -> str | None:
     lost = {
         place: sum(rank not in snapshot.index_of for rank in ranks) for place, ranks in at.items()
     }
-    gone = [place for place in homes if lost[place] == len(at[place]) >= WHOLE_NODE]
+    gone = [place for place in homes if lost[place] == len(at[place]) >= _WHOLE_NODE]
     if len(gone) != 1 or len(homes) < 2:
         return None
     others = len(snapshot.world) - len(at[gone[0]])
     share = sum(count for place, count in lost.items() if place != gone[0]) / max(others, 1)
     chance = (len(homes) - 1) * share ** (len(at[gone[0]]) - 1)
-    return gone[0] if chance <= MAX_CHANCE else None
+    return gone[0] if chance <= _MAX_CHANCE else None
 
 
-def explanations(case: Case, gaps: Sequence[Gap]) -> dict[int, int]:
+def _explanations(case: Case, gaps: Sequence[_Gap]) -> dict[int, int]:
     """For each end, the ends (bits) that account for all waits on its rank.
 
     The rank would be stuck by them without any fault of its own.
     """
-    stuck = stuck_places(case, {gap.rank for gap in gaps})
+    stuck = _stuck_places(case, {gap.rank for gap in gaps})
     # Where many files are missing, their ranks share groups and so these pairs.
     precedes: dict[tuple[int, int], bool] = {}
     explained_by = {}
@@ -247,7 +245,7 @@ def explanations(case: Case, gaps: Sequence[Gap]) -> dict[int, int]:
         others = stuck[gap.rank]
         common = ~(1 << gap.end)
         for waiter in gap.waiters:
-            found = ends_behind(case, waiter)
+            found = _ends_behind(case, waiter)
             for other in others:
                 if other.index == waiter.index:
                     continue
@@ -255,7 +253,7 @@ def explanations(case: Case, gaps: Sequence[Gap]) -> dict[int, int]:
                 if pair not in precedes:
                     precedes[pair] = case.precedes(other, waiter)
                 if precedes[pair]:
-                    found |= ends_behind(case, other)
+                    found |= _ends_behind(case, other)
             common &= found
         explained_by[gap.end] = common if gap.waiters else 0
     return explained_by
@@ -286,12 +284,12 @@ def unexplained(explained_by: dict[int, int]) -> list[int]:
     return [end for end in explained_by if standing >> end & 1]
 
 
-def ends_behind(case: Case, place: WaitPlace) -> int:
+def _ends_behind(case: Case, place: WaitPlace) -> int:
     """The ends that a place leads to, as bits."""
     return case.graph.reach[case.graph.component_of[place.index]]
 
 
-def stuck_places(case: Case, ranks: set[int]) -> dict[int, list[WaitPlace]]:
+def _stuck_places(case: Case, ranks: set[int]) -> dict[int, list[WaitPlace]]:
     """For each rank, the places that would hold it too, since it is a member of their group."""
     found: dict[int, list[WaitPlace]] = {rank: [] for rank in ranks}
     for place in case.graph.places:

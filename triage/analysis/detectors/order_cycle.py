@@ -16,10 +16,8 @@ from triage.analysis.waiting.waits import WaitPlace, progress
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["OrderCycle"]
-
-MAX_REASONS = 4
-MAX_NAMED = 16
+_MAX_REASONS = 4
+_MAX_NAMED = 16
 
 
 class OrderCycle:
@@ -35,12 +33,12 @@ class OrderCycle:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
-        pasts: dict[tuple[str, int], Counter[Past]] | None = None
+        pasts: dict[tuple[str, int], Counter[_Past]] | None = None
         for end, places in case.troubled():
             if len(places) < 2:
                 continue
             if pasts is None:
-                pasts = pasts_by_place(case)
+                pasts = _pasts_by_place(case)
             yield self.finding(case, end, places, pasts)
 
     def finding(
@@ -48,18 +46,18 @@ class OrderCycle:
         case: Case,
         end: int,
         places: list[WaitPlace],
-        pasts: "dict[tuple[str, int], Counter[Past]]",
+        pasts: "dict[tuple[str, int], Counter[_Past]]",
     ) -> Finding:
         """The claim in words, with its reasons."""
-        links = linking_ranks(case, places)
-        details = {rank: how for rank in links if (how := departs(case, rank, pasts))}
-        details = details or turned_off(case, {*links, *(r for p in places for r in p.waiting)})
+        links = _linking_ranks(case, places)
+        details = {rank: how for rank in links if (how := _departs(case, rank, pasts))}
+        details = details or _turned_off(case, {*links, *(r for p in places for r in p.waiting)})
         odd = list(details)
         decided = 0 < len(odd) < max(2, len(links))
-        named = tuple(odd if decided else links)[:MAX_NAMED]
+        named = tuple(odd if decided else links)[:_MAX_NAMED]
         circle = " -> ".join(case.place_text(place) for place in places[:4])
         reasons = []
-        for rank in named[:MAX_REASONS]:
+        for rank in named[:_MAX_REASONS]:
             text = f"waits in a circle: {circle}"
             if rank in details and decided:
                 text += f"; {details[rank]}"
@@ -83,7 +81,7 @@ class OrderCycle:
         )
 
 
-def linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
+def _linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
     """The ranks through which the places of a circle wait for each other."""
     graph = case.graph
     return sorted(
@@ -97,12 +95,12 @@ def linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
     )
 
 
-Past = tuple[tuple[str, int], ...]
+_Past = tuple[tuple[str, int], ...]
 
 
-def turned_off(case: Case, ranks: Iterable[int]) -> dict[int, str]:
+def _turned_off(case: Case, ranks: Iterable[int]) -> dict[int, str]:
     """Of ranks with one past, those that went on with another operation than most of them."""
-    by_past: dict[Past, dict[str, list[int]]] = {}
+    by_past: dict[_Past, dict[str, list[int]]] = {}
     for rank in sorted(ranks):
         stuck = case.snapshot.stuck_of(rank)
         if stuck is None or stuck.p2p or stuck.inferred:
@@ -124,7 +122,7 @@ def turned_off(case: Case, ranks: Iterable[int]) -> dict[int, str]:
     return found
 
 
-def past_of(case: Case, rank: int, stuck: Stuck | None = None) -> Past:
+def past_of(case: Case, rank: int, stuck: Stuck | None = None) -> _Past:
     """How many operations of each kind of group stand before the one a rank is stuck in, as far
     as its record tells; without those of the kind that it is ``stuck`` in, where that is given.
     """
@@ -141,9 +139,9 @@ def past_of(case: Case, rank: int, stuck: Stuck | None = None) -> Past:
     return tuple(sorted(counts.items()))
 
 
-def pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[Past]]:
+def _pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[_Past]]:
     """Of all ranks stuck at one number of one kind of group, how often each past occurs."""
-    found: dict[tuple[str, int], Counter[Past]] = {}
+    found: dict[tuple[str, int], Counter[_Past]] = {}
     for index, stuck in enumerate(case.snapshot.stuck):
         rank = int(case.snapshot.ranks[index])
         if stuck is None or stuck.p2p or stuck.inferred or rank in case.snapshot.apart:
@@ -153,7 +151,7 @@ def pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[Past]]:
     return found
 
 
-def departs(case: Case, rank: int, pasts: dict[tuple[str, int], Counter[Past]]) -> str | None:
+def _departs(case: Case, rank: int, pasts: dict[tuple[str, int], Counter[_Past]]) -> str | None:
     """How a rank's past differs from the usual one at its place; None when it does not.
 
     Where only counters tell of a rank, its place is a guess that says nothing of its order.

@@ -18,9 +18,7 @@ from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["P2pMismatch"]
-
-MAX_REASONS = 4
+_MAX_REASONS = 4
 
 
 class P2pMismatch:
@@ -42,7 +40,7 @@ class P2pMismatch:
             ranks = {rank for place in places for rank in place.waiting}
             of_end = [c for c in case.graph.channels if c.rank in ranks]
             sizes = [c for c in of_end if c.same_size is False]
-            lonely = [c for c in of_end if unmet(c) and c.peer in ranks and whole(case, c)]
+            lonely = [c for c in of_end if _unmet(c) and c.peer in ranks and _whole(case, c)]
             if lonely and (len(places) > 1 or self.block_lacks_it(case, lonely)):
                 # A peer that stands in a send/recv itself may still come; one that
                 # stands behind its send/recvs will not.
@@ -61,10 +59,10 @@ class P2pMismatch:
 
     def finding(self, case: Case, end: int, defects: list[Channel], what: str) -> Finding:
         """The claim in words, with its reasons."""
-        odd, how = blamed(case, defects)
+        odd, how = _blamed(case, defects)
         decided = how is not None
         reasons = []
-        for channel in defects[:MAX_REASONS]:
+        for channel in defects[:_MAX_REASONS]:
             send, receive = channel.rank, channel.peer
             verb = "sends to" if channel.send else "receives from"
             text = f"rank {send} {verb} rank {receive} in {case.group_text(channel.group)}: {what}"
@@ -94,18 +92,18 @@ class P2pMismatch:
         )
 
 
-def whole(case: Case, channel: Channel) -> bool:
+def _whole(case: Case, channel: Channel) -> bool:
     """Whether the peer's record is whole: what a cut file lacks proves nothing."""
     digest = case.snapshot.digest_of(channel.peer)
     return digest is not None and digest.partial is None
 
 
-def unmet(channel: Channel) -> bool:
+def _unmet(channel: Channel) -> bool:
     known = channel.peer_has_dump and not channel.any_source
     return not channel.matched and not channel.later and known
 
 
-def blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | None]:
+def _blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | None]:
     """The rank that the defects have in common, else the one that departs from its past."""
     pairs = {tuple(sorted((c.rank, c.peer))) for c in defects}
     counts = Counter(rank for pair in pairs for rank in pair)

@@ -13,9 +13,7 @@ from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["SetupHang"]
-
-MAX_NAMED = 16
+_MAX_NAMED = 16
 
 
 class SetupHang:
@@ -37,9 +35,9 @@ class SetupHang:
             for end, places in case.ends()
             if places[0].kind is PlaceKind.IDLE
         }
-        if len(idle) < 2 or len({last_place(case, rank) for rank in idle.values()}) > 1:
+        if len(idle) < 2 or len({_last_place(case, rank) for rank in idle.values()}) > 1:
             return
-        missing = kinds_lacking(case, set(idle.values()))
+        missing = _kinds_lacking(case, set(idle.values()))
         if not missing:
             return
         desc, size = missing
@@ -55,7 +53,7 @@ class SetupHang:
                 explained_by=self.explains,
                 kind=VerdictKind.HANG,
                 category=Category.NCCL_TIMEOUT,
-                ranks=ranks[:MAX_NAMED],
+                ranks=ranks[:_MAX_NAMED],
                 strength=0.35,
                 role=Role.POSSIBLE,
                 summary=f'hang together in setting up the communicator of a group "{desc}"',
@@ -64,7 +62,7 @@ class SetupHang:
             )
 
 
-def last_place(case: Case, rank: int) -> tuple[str, int] | None:
+def _last_place(case: Case, rank: int) -> tuple[str, int] | None:
     """Kind of group and number of a rank's last operation."""
     index = case.snapshot.index_of[rank]
     last = case.snapshot.digests[index].last_unit
@@ -74,7 +72,7 @@ def last_place(case: Case, rank: int) -> tuple[str, int] | None:
     return (case.snapshot.groups[group].desc if group >= 0 else "", last.seq)
 
 
-def kinds_lacking(case: Case, idle: set[int]) -> tuple[str, int] | None:
+def _kinds_lacking(case: Case, idle: set[int]) -> tuple[str, int] | None:
     """A kind of group that others have set up, no idle rank has, and whose size fits."""
     theirs: set[str] = set()
     sizes: dict[str, set[int]] = {}

@@ -14,12 +14,10 @@ from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.slow import SlowCause
 
-__all__ = ["SlowDevice"]
-
 # From this share of a step on somebody would stop a job for it.
-CONVICTS_SHARE: Final = 0.01
-MAX_NAMED: Final = 8
-WORDS: Final = {
+_CONVICTS_SHARE: Final = 0.01
+_MAX_NAMED: Final = 8
+_WORDS: Final = {
     SlowCause.SLOW_GPU: "computes {ratio:.1%} longer than its peers on its GPU and delays",
     SlowCause.SLOW_GROUP: "are slow together, compute {ratio:.1%} longer than all others and delay",
     SlowCause.LATE_HOST: "has a host that is late into its collectives and delays",
@@ -45,14 +43,14 @@ class SlowDevice:
         found = slow_ranks(case.snapshot)
         if found is None:
             return
-        for odd in found.odd[:MAX_NAMED]:
+        for odd in found.odd[:_MAX_NAMED]:
             yield self.finding(case, odd, found)
 
     def finding(self, case: Case, odd: OddOne, found: SlowRanks) -> Finding:
         """The claim in words, with its reasons."""
         ranks = tuple(sorted(int(case.snapshot.ranks[digest]) for digest in odd.digests))
         ms, step_ms = odd.late_ns / 1e6, found.times.step_ns / 1e6
-        summary = f"{WORDS[odd.cause].format(ratio=odd.ratio)} every step by {ms:.3g} ms"
+        summary = f"{_WORDS[odd.cause].format(ratio=odd.ratio)} every step by {ms:.3g} ms"
         text = (
             f"{ms:.3g} ms a step of {step_ms:.4g} ms are its own doing, by how long its kernels"
             f" ran: {odd.sigmas:.0f} times the noise of all ranks, in {odd.steady:.0%} of"
@@ -60,7 +58,7 @@ class SlowDevice:
         )
         if not odd.sure:
             text += "; no group is near enough to tell its host from its GPU"
-        convicted = ms >= CONVICTS_SHARE * step_ms and odd.sure
+        convicted = ms >= _CONVICTS_SHARE * step_ms and odd.sure
         return Finding(
             detector=self.name,
             explained_by=self.explains,

@@ -14,21 +14,19 @@ from triage.domain.arrays import Flags
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["Straggler"]
-
 # Fewer matched operations than this decide nothing.
-MIN_MATCHED = 20
+_MIN_MATCHED = 20
 # Below this, issue times differ by scheduling noise alone.
-MIN_DELAY_MS = 8.0
+_MIN_DELAY_MS = 8.0
 # ... and what costs less than this share of a step is worth nobody's time.
-MIN_SHARE = 0.02
+_MIN_SHARE = 0.02
 # ... and from this share on somebody would stop a job for it.
 CONVICTS_SHARE = 0.05
 # A straggler delays steps several times as much as any of its usual peers ...
-TIMES_USUAL = 5.0
+_TIMES_USUAL = 5.0
 # ... and does so in most of them, not in one long pause.
-MIN_HELD_SHARE = 0.5
-MAX_NAMED = 8
+_MIN_HELD_SHARE = 0.5
+_MAX_NAMED = 8
 
 
 class Straggler:
@@ -55,21 +53,21 @@ class Straggler:
         if late is None or late.num_steps < 3:
             return
         delay = late.delay_ms
-        enough = late.matched >= MIN_MATCHED
+        enough = late.matched >= _MIN_MATCHED
         if enough.sum() < 2:
             return
-        usual = usual_delay(delay[enough])
-        least = max(MIN_DELAY_MS, MIN_SHARE * late.step_ms)
-        odd = enough & (delay > max(least, TIMES_USUAL * usual))
-        odd &= late.held_share >= MIN_HELD_SHARE
+        usual = _usual_delay(delay[enough])
+        least = max(_MIN_DELAY_MS, _MIN_SHARE * late.step_ms)
+        odd = enough & (delay > max(least, _TIMES_USUAL * usual))
+        odd &= late.held_share >= _MIN_HELD_SHARE
         if not odd.any() or odd.sum() > max(1, len(delay) // 4):
             return
         if any(case.snapshot.node_of(int(rank)) is None for rank in case.snapshot.ranks[odd]):
-            odd &= late_by_any_clock(case, least)
+            odd &= _late_by_any_clock(case, least)
         if not odd.any():
             return
         top = delay[odd].max()
-        for index in np.argsort(-delay, kind="stable")[:MAX_NAMED].tolist():
+        for index in np.argsort(-delay, kind="stable")[:_MAX_NAMED].tolist():
             if odd[index] and delay[index] >= top / 4:
                 yield self.finding(case, index, late, usual)
 
@@ -102,7 +100,7 @@ class Straggler:
         )
 
 
-def late_by_any_clock(case: Case, least: float) -> Flags:
+def _late_by_any_clock(case: Case, least: float) -> Flags:
     """Which digests are late as well when all that ends of operations say of clocks is believed.
 
     Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
@@ -115,6 +113,6 @@ def late_by_any_clock(case: Case, least: float) -> Flags:
     return found
 
 
-def usual_delay(delay: np.ndarray) -> float:
+def _usual_delay(delay: np.ndarray) -> float:
     """What ranks that are not the latest cause: noise, shared out by chance."""
     return float(np.median(delay)) if len(delay) > 2 else float(delay.min())

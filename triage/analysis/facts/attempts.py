@@ -22,14 +22,12 @@ from triage.domain.evidence import Evidence, Kind
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import MarkKind
 
-__all__ = ["AttemptStart", "last_attempts"]
-
 # A count that goes back by less than this many prints is another rank's line, printed late.
-LEAST_FALL: Final = 2
+_LEAST_FALL: Final = 2
 # Who says that a whole group of workers ended.
-LAUNCHERS: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})
+_LAUNCHERS: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})
 # So large a share of the processes that joined is new where the job began again.
-MOST_NEW: Final = 0.5
+_MOST_NEW: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +61,16 @@ def last_attempts(
     for file in files:
         rows = rows_of.get(file.artifact, ())
         course = courses.get(file.artifact)
-        begun = beginnings(file, rows, course)
+        begun = _beginnings(file, rows, course)
         if not begun:
             continue
-        found = [start for start in candidates(file, rows, course) if start.line < begun[-1]]
+        found = [start for start in _candidates(file, rows, course) if start.line < begun[-1]]
         if found:
             starts[file.artifact] = max(found, key=lambda start: start.line)
     return starts
 
 
-def beginnings(file: LogFile, rows: Iterable[Evidence], course: Course | None) -> list[int]:
+def _beginnings(file: LogFile, rows: Iterable[Evidence], course: Course | None) -> list[int]:
     """The lines, ascending, that only an attempt prints that has begun: steps, and ranks that
     have met.
     """
@@ -84,7 +82,7 @@ def beginnings(file: LogFile, rows: Iterable[Evidence], course: Course | None) -
     return sorted(lines)
 
 
-def candidates(
+def _candidates(
     file: LogFile, rows: Sequence[Evidence], course: Course | None
 ) -> Iterator[AttemptStart]:
     """Where an attempt ends and another may begin."""
@@ -100,19 +98,21 @@ def candidates(
     for mark in marks:
         for place in mark.places if mark.kind is MarkKind.BEGIN else ():
             before = bisect_right(steps, place.line - 1)
-            if before and is_between(failed, steps[before - 1], place.line):
+            if before and _is_between(failed, steps[before - 1], place.line):
                 yield AttemptStart(place.line - 1, place.at_ns)
-    launched = sorted(row.line for row in rows if row.kind in LAUNCHERS and row.line is not None)
-    yield from falls(course, failed, launched)
+    launched = sorted(row.line for row in rows if row.kind in _LAUNCHERS and row.line is not None)
+    yield from _falls(course, failed, launched)
 
 
-def is_between(lines: Sequence[int], first: int, last: int) -> bool:
+def _is_between(lines: Sequence[int], first: int, last: int) -> bool:
     """Whether one of sorted ``lines`` stands behind ``first`` and before ``last``."""
     place = bisect_right(lines, first)
     return place < len(lines) and lines[place] < last
 
 
-def falls(course: Course, failed: Sequence[int], launched: Sequence[int]) -> Iterator[AttemptStart]:
+def _falls(
+    course: Course, failed: Sequence[int], launched: Sequence[int]
+) -> Iterator[AttemptStart]:
     """Where the count of steps goes back behind a line that fails.
 
     What a process held back in its buffer goes back, too: so a clock must go on, or a launcher
@@ -125,14 +125,14 @@ def falls(course: Course, failed: Sequence[int], launched: Sequence[int]) -> Ite
         seats[step.rank, step.local_rank, step.node].append(place)
     for places in seats.values():
         for one, other in pairwise(places):
-            if course.at[one] - course.at[other] < LEAST_FALL * each:
+            if course.at[one] - course.at[other] < _LEAST_FALL * each:
                 continue
             first, last = course.counted[one].place, course.counted[other].place
             goes_on = (
                 first.at_ns is not None and last.at_ns is not None and last.at_ns > first.at_ns
             )
-            if is_between(failed, first.line, last.line) and (
-                goes_on or is_between(launched, first.line, last.line)
+            if _is_between(failed, first.line, last.line) and (
+                goes_on or _is_between(launched, first.line, last.line)
             ):
                 yield AttemptStart(last.line - 1, last.at_ns)
 
@@ -148,8 +148,8 @@ def new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
     spans: dict[object, dict[int, tuple[int, int]]] = defaultdict(dict)
     for row in joined:
         pid, line = row.pid or 0, row.line or 0
-        first, last = spans[seat_of(row)].pop(pid, (line, line))
-        spans[seat_of(row)][pid] = min(first, line), max(last, line)
+        first, last = spans[_seat_of(row)].pop(pid, (line, line))
+        spans[_seat_of(row)][pid] = min(first, line), max(last, line)
     if not spans:
         return
     first_new, heard_before = {}, {}
@@ -159,13 +159,13 @@ def new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
             first_new[seat] = newest[0]
             heard_before[seat] = max(last for _, last in before)
     moved = [seat for seat, line in heard_before.items() if line < first_new[seat]]
-    if not moved or len(moved) < MOST_NEW * len(spans):
+    if not moved or len(moved) < _MOST_NEW * len(spans):
         return
     line = min(first_new[seat] for seat in moved)
     at_ns = next((row.at_ns for row in joined if row.line == line), None)
     yield AttemptStart(line - 1, at_ns)
 
 
-def seat_of(row: Evidence) -> object:
+def _seat_of(row: Evidence) -> object:
     """The GPU that a process joins with, as NCCL names it."""
     return row.node, row.gpu or row.cuda_device or row.local_rank

@@ -12,16 +12,14 @@ from typing import Final
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Evidence, EvidenceRole, Kind, Trait
 
-__all__ = ["ends_by_itself", "ranks_that_left", "with_ranks_that_exit", "without_ignored"]
-
 # A traceback ends so few lines above what the launcher says of it, also among other ranks' lines.
 MOST_LINES: Final = 40
-OF_PROCESSES: Final = frozenset({Kind.PYTHON, Kind.CUDA, Kind.NCCL})
+_OF_PROCESSES: Final = frozenset({Kind.PYTHON, Kind.CUDA, Kind.NCCL})
 # The signature of the line above a traceback that stopped nothing.
-IGNORED: Final = "python.ignored"
+_IGNORED: Final = "python.ignored"
 # How elastic writes that it sent SIGTERM.
-TERMINATED: Final = "-15"
-MINUTE_NS: Final = 60 * 1_000_000_000
+_TERMINATED: Final = "-15"
+_MINUTE_NS: Final = 60 * 1_000_000_000
 
 
 def without_ignored(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -30,16 +28,16 @@ def without_ignored(rows: Sequence[Evidence]) -> list[Evidence]:
     """
     by_file: dict[str, list[int]] = defaultdict(list)
     for k, row in enumerate(rows):
-        if row.line is not None and (row.signature == IGNORED or row.role is EvidenceRole.ROOT):
+        if row.line is not None and (row.signature == _IGNORED or row.role is EvidenceRole.ROOT):
             by_file[row.artifact].append(k)
     kept = list(rows)
     for places in by_file.values():
         announced: Evidence | None = None
         for k in sorted(places, key=lambda k: rows[k].line or 0):
             row = rows[k]
-            if row.signature == IGNORED:
+            if row.signature == _IGNORED:
                 announced = row
-            elif announced is not None and row.kind in OF_PROCESSES:
+            elif announced is not None and row.kind in _OF_PROCESSES:
                 near = (row.line or 0) - (announced.line or 0) <= MOST_LINES
                 if near and row.rank == announced.rank and row.count == 1:
                     kept[k] = replace(row, role=EvidenceRole.NOISE)
@@ -49,15 +47,15 @@ def without_ignored(rows: Sequence[Evidence]) -> list[Evidence]:
 
 def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """``rows`` in their order, roots of processes with the rank that exits below them."""
-    homes = nodes_of_processes(rows, fleet)
+    homes = _nodes_of_processes(rows, fleet)
     seated_rows = [
-        seated(row, homes, fleet) if row.kind is Kind.ELASTIC and row.node is None else row
+        _seated(row, homes, fleet) if row.kind is Kind.ELASTIC and row.node is None else row
         for row in rows
     ]
-    alone = only_task_that_left(rows)
+    alone = _only_task_that_left(rows)
     by_file: dict[str, list[int]] = defaultdict(list)
     for k, row in enumerate(seated_rows):
-        if row.line is not None and (ends_by_itself(row) or is_nobodys(row)):
+        if row.line is not None and (ends_by_itself(row) or _is_nobodys(row)):
             by_file[row.artifact].append(k)
     for places in by_file.values():
         # The next exit below, of any node and of each.
@@ -66,7 +64,7 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[
             row = seated_rows[k]
             if ends_by_itself(row):
                 if row.kind is Kind.ELASTIC or row.node == alone:
-                    seated_rows[k] = below[None] = seated(row, homes, fleet)
+                    seated_rows[k] = below[None] = _seated(row, homes, fleet)
                     below[seated_rows[k].node] = seated_rows[k]
                 continue
             last = below.get(row.node, below.get(None))
@@ -79,10 +77,10 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[
                 seated_rows[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
                 )
-    return the_only_one_that_left(faults_of_who_left(seated_rows))
+    return _the_only_one_that_left(_faults_of_who_left(seated_rows))
 
 
-def faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
+def _faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; what a driver says of a process, in a log that names no node, is of the node and
     rank whose launcher says that this process ended.
     """
@@ -100,7 +98,7 @@ def faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
     return kept
 
 
-def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
+def _the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; what the one process says that left by itself, while launchers ended all others
     or tell of none, needs no other source, and is of when it left.
     """
@@ -110,7 +108,7 @@ def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
     ended = {
         row.rank
         for row in now
-        if row.kind is Kind.ELASTIC and row.fields.get("exit_code") == TERMINATED
+        if row.kind is Kind.ELASTIC and row.fields.get("exit_code") == _TERMINATED
     }
     nodes = {row.node for row in now if row.kind is Kind.ELASTIC and row.node is not None}
     if len(left) != 1 or not (ended - left or len(nodes) > 1):
@@ -118,17 +116,17 @@ def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
     (rank,) = left
     at_ns = min((row.at_ns for row in exits if row.at_ns is not None), default=None)
     return [
-        dated(replace(row, weak=False), at_ns)
+        _dated(replace(row, weak=False), at_ns)
         if row.rank == rank
         and row.role is EvidenceRole.ROOT
-        and row.kind in OF_PROCESSES
+        and row.kind in _OF_PROCESSES
         and Trait.OUTLIVED not in row.traits
         else row
         for row in rows
     ]
 
 
-def only_task_that_left(rows: Iterable[Evidence]) -> str | None:
+def _only_task_that_left(rows: Iterable[Evidence]) -> str | None:
     """The node of the one task that left by itself while the scheduler ended all others: its
     report stands behind the lines of any task.
     """
@@ -140,7 +138,7 @@ def only_task_that_left(rows: Iterable[Evidence]) -> str | None:
         and Trait.OUTLIVED not in row.traits
     ]
     left = {row.node for row in tasks if ends_by_itself(row)}
-    others = {row.node for row in tasks if row.fields["exit_code"] == TERMINATED}
+    others = {row.node for row in tasks if row.fields["exit_code"] == _TERMINATED}
     return left.pop() if len(left) == 1 and others - left else None
 
 
@@ -150,7 +148,7 @@ def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
     """
     left: dict[str, set[int | None]] = defaultdict(set)
     for row in rows:
-        ended = row.fields.get("exit_code", "0") not in ("0", TERMINATED)
+        ended = row.fields.get("exit_code", "0") not in ("0", _TERMINATED)
         ended = ended and Trait.OUTLIVED not in row.traits
         if row.kind is Kind.ELASTIC and row.node is not None and ended:
             left[row.node].add(row.rank)
@@ -162,10 +160,10 @@ def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
     return by_node
 
 
-def dated(row: Evidence, at_ns: int | None) -> Evidence:
+def _dated(row: Evidence, at_ns: int | None) -> Evidence:
     if row.at_ns is not None or at_ns is None:
         return row
-    return row.dated(at_ns, at_ns, MINUTE_NS)
+    return row.dated(at_ns, at_ns, _MINUTE_NS)
 
 
 def ends_by_itself(row: Evidence) -> bool:
@@ -175,10 +173,10 @@ def ends_by_itself(row: Evidence) -> bool:
     return told and code.isdecimal() and code != "0"
 
 
-def is_nobodys(row: Evidence) -> bool:
+def _is_nobodys(row: Evidence) -> bool:
     """Whether a process accuses without saying which one it is, or of which node it is the n-th."""
     return (
-        row.kind in OF_PROCESSES
+        row.kind in _OF_PROCESSES
         and row.role is EvidenceRole.ROOT
         and row.rank is None
         and OF_A_PROGRAM not in row.fields
@@ -187,7 +185,7 @@ def is_nobodys(row: Evidence) -> bool:
     )
 
 
-def nodes_of_processes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[int, set[str]]:
+def _nodes_of_processes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[int, set[str]]:
     """Process number -> the nodes whose kernels name it, or on which a rank has it."""
     by_pid: dict[int, set[str]] = defaultdict(set)
     for node, pid in fleet.rank_by_pid:
@@ -202,7 +200,7 @@ def nodes_of_processes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[in
     return by_pid
 
 
-def seated(row: Evidence, homes: dict[int, set[str]], fleet: JobPlacement) -> Evidence:
+def _seated(row: Evidence, homes: dict[int, set[str]], fleet: JobPlacement) -> Evidence:
     """An exit with the node of its process and its rank there, as far as they are known."""
     if row.node is None and row.pid is not None and len(homes.get(row.pid, ())) == 1:
         (node,) = homes[row.pid]

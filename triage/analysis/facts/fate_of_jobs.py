@@ -17,34 +17,32 @@ from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogFile
 
-__all__ = ["OwnJob", "fate_of_other_jobs", "own_job"]
-
 # 4711, 4711_3, 4711[3], 4711+1, 4711.0, 4711_3(4715), 8812.pbs-server
-JOB: Final = r"(?P<id>\d{1,12}(?:_\d{1,9}|\[\d{1,9}\]|\+\d{1,4})?)(?:\((?P<raw>\d{1,12})\))?"
-ABOUT_A_JOB: Final = re.compile(
+_JOB: Final = r"(?P<id>\d{1,12}(?:_\d{1,9}|\[\d{1,9}\]|\+\d{1,4})?)(?:\((?P<raw>\d{1,12})\))?"
+_ABOUT_A_JOB: Final = re.compile(
     rf"(?:\bJob_?I[dD][ =:]{{1,2}}|\bStepId=|\bjob_?id[ =:]{{1,2}}|\b(?:[Jj]obs?|JOB|STEP|;Job;)"
-    rf"[ ;=:#]{{0,2}}<?){JOB}(?![\w%])"
+    rf"[ ;=:#]{{0,2}}<?){_JOB}(?![\w%])"
 )
-ABOUT_A_POD: Final = re.compile(
+_ABOUT_A_POD: Final = re.compile(
     r"\bpod/(?P<pod>[a-z0-9][\w.-]{1,252})|\b[Pp]ods? (?:[a-z0-9][\w-]{0,62}/)?"
     r"(?P<named>[a-z0-9][\w.-]{0,250}-[\w.-]{1,60})"
     r"|\bevicting pod (?:[\w.-]{1,80}/)?(?P<evicted>[\w.-]{2,253})"
 )
 # slurm-4711.out, slurm-4711_3.out
-IN_NAME: Final = re.compile(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
+_IN_NAME: Final = re.compile(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
 # /slurm/uid_1000/job_4799/step_0, /system.slice/slurmstepd.scope/job_4799/step_0/user/task_3
-GROUP_OF_A_JOB: Final = re.compile(r"/job_(?P<id>\d{1,12})(?![\w.-])")
-UID: Final = r"[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}"
+_GROUP_OF_A_JOB: Final = re.compile(r"/job_(?P<id>\d{1,12})(?![\w.-])")
+_UID: Final = r"[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}"
 # /kubepods.slice/kubepods-burstable-pod0c2f3ab1_1111_....slice, /kubepods/pod0c2f3ab1-1111-...
-GROUP_OF_A_POD: Final = re.compile(rf"\bkubepods\S{{0,200}}?[-/]pod(?P<uid>{UID})")
+_GROUP_OF_A_POD: Final = re.compile(rf"\bkubepods\S{{0,200}}?[-/]pod(?P<uid>{_UID})")
 # var/log/pods/default_train-0_0c2f3ab1-.../worker/0.log
-POD_IN_NAME: Final = re.compile(rf"_(?P<uid>{UID})/")
+_POD_IN_NAME: Final = re.compile(rf"_(?P<uid>{_UID})/")
 # Whose limit was reached, where a line says it: that of a group above all jobs is everybody's.
-LIMIT: Final = re.compile(
+_LIMIT: Final = re.compile(
     r"(?:\boom_memcg=| limit of | due to memory \w{1,9}(?: for| by)? )([^,\s]+)"
 )
-WHOLE_NODE: Final = "CONSTRAINT_NONE"
-SHOWN: Final = 3
+_WHOLE_NODE: Final = "CONSTRAINT_NONE"
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class OwnJob:
 def own_job(facts: Job, files: Iterable[LogFile], hosts: Collection[str]) -> OwnJob:
     """The numbers and names of this job; ``hosts`` are the names of its nodes."""
     numbers = {file.job_id for file in files if file.job_id}
-    numbers |= {found[1] for file in files if (found := IN_NAME.search(file.artifact)) is not None}
+    numbers |= {found[1] for file in files if (found := _IN_NAME.search(file.artifact)) is not None}
     own = facts.job_id or ""
     words = {host for host in hosts if "-" in host}
     if re.fullmatch(r"\d{1,12}(?:_\d{1,9})?", own):
@@ -83,14 +81,14 @@ def own_job(facts: Job, files: Iterable[LogFile], hosts: Collection[str]) -> Own
     elif own:
         words.add(own)
     uids = {
-        plain_uid(found["uid"])
+        _plain_uid(found["uid"])
         for file in files
-        if file.of_a_job and (found := POD_IN_NAME.search(file.artifact)) is not None
+        if file.of_a_job and (found := _POD_IN_NAME.search(file.artifact)) is not None
     }
     return OwnJob(frozenset(numbers), frozenset(words), frozenset(uids))
 
 
-def plain_uid(uid: str) -> str:
+def _plain_uid(uid: str) -> str:
     """The UID of a pod as the cluster writes it; systemd has no hyphens in names."""
     return uid.replace("_", "-")
 
@@ -103,46 +101,46 @@ def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evid
     of_pods = any(
         job.has_pod(pod)
         for row in rows
-        if row.kind is Kind.SCHEDULER and (pod := pod_in(row)) is not None
+        if row.kind is Kind.SCHEDULER and (pod := _pod_in(row)) is not None
     )
-    kills = other_kills(rows, job)
+    kills = _other_kills(rows, job)
     others: dict[str, None] = {}
     kept = []
     for place, row in enumerate(rows):
         other = kills.get(place)
-        if is_of_a_scheduler(row):
-            other = other or other_job(row, job, of_pods=of_pods)
+        if _is_of_a_scheduler(row):
+            other = other or _other_job(row, job, of_pods=of_pods)
         if other is not None:
             others.setdefault(other)
-            row = as_of_another_job(row)
+            row = _as_of_another_job(row)
         kept.append(row)
     if not others:
         return kept, []
-    shown = ", ".join([*others][:SHOWN])
-    more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+    shown = ", ".join([*others][:_SHOWN])
+    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
     return kept, [f"what is said of other jobs is no end of this one: {shown}{more}"]
 
 
-def is_of_a_scheduler(row: Evidence) -> bool:
+def _is_of_a_scheduler(row: Evidence) -> bool:
     """Whether a scheduler tells it of a job, or a wrapper in its words."""
     ends = row.category is Category.HOST_MAINTENANCE and row.kind is Kind.ELASTIC
     return row.kind is Kind.SCHEDULER or ends
 
 
-def other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
+def _other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
     """The other job, or its pod, that a scheduler's line is about; None for this one or none.
 
     ``of_pods`` says that this job's own pods are called by its name.
     """
-    found = ABOUT_A_JOB.search(row.text) if job.numbers else None
+    found = _ABOUT_A_JOB.search(row.text) if job.numbers else None
     if found is not None:
         own = job.has_number(found["id"], found["raw"])
         return None if own else f"job {found['id']}"
-    pod = pod_in(row) if of_pods else None
+    pod = _pod_in(row) if of_pods else None
     return None if pod is None or job.has_pod(pod) else f"pod {pod}"
 
 
-def other_kills(rows: Sequence[Evidence], job: OwnJob) -> dict[int, str]:
+def _other_kills(rows: Sequence[Evidence], job: OwnJob) -> dict[int, str]:
     """Place -> the other job, for the rows of each kill for want of memory in a group of it.
 
     One line of a kill names the group. What the same log says of one since the kill before is of
@@ -156,7 +154,7 @@ def other_kills(rows: Sequence[Evidence], job: OwnJob) -> dict[int, str]:
         row = rows[place]
         pid, other = latest.get(row.artifact, (0, None))
         if "group" in row.fields:
-            other = other_group(row, job)
+            other = _other_group(row, job)
             latest[row.artifact] = row.pid, other
         elif row.pid is None:
             before[row.artifact].append(place)
@@ -169,28 +167,28 @@ def other_kills(rows: Sequence[Evidence], job: OwnJob) -> dict[int, str]:
     return found
 
 
-def other_group(row: Evidence, job: OwnJob) -> str | None:
+def _other_group(row: Evidence, job: OwnJob) -> str | None:
     """The other job whose group reached its limit; None where it is this one's, or everybody's."""
-    limit = LIMIT.search(row.text)
+    limit = _LIMIT.search(row.text)
     group = limit[1] if limit is not None else row.fields.get("group", "")
-    if row.fields.get("constraint") == WHOLE_NODE:
+    if row.fields.get("constraint") == _WHOLE_NODE:
         return None
-    number, pod = GROUP_OF_A_JOB.search(group), GROUP_OF_A_POD.search(group)
+    number, pod = _GROUP_OF_A_JOB.search(group), _GROUP_OF_A_POD.search(group)
     if number is not None and job.numbers:
         return None if job.has_number(number["id"], None) else f"job {number['id']}"
     if pod is not None and job.uids:
-        uid = plain_uid(pod["uid"])
+        uid = _plain_uid(pod["uid"])
         return None if uid in job.uids else f"pod {uid}"
     return None
 
 
-def pod_in(row: Evidence) -> str | None:
+def _pod_in(row: Evidence) -> str | None:
     """The pod that an event is about."""
-    found = ABOUT_A_POD.search(row.text)
+    found = _ABOUT_A_POD.search(row.text)
     return (found["pod"] or found["named"] or found["evicted"]) if found is not None else None
 
 
-def as_of_another_job(row: Evidence) -> Evidence:
+def _as_of_another_job(row: Evidence) -> Evidence:
     """A line about another job: noise, unless it names a node, of which it may still tell."""
     if row.fields.keys() & {"said_of", "nodes"}:
         return replace(row, traits=row.traits | {Trait.NOT_THE_JOB})

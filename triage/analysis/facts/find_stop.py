@@ -33,18 +33,16 @@ from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.domain.progress import ProgressPoint
 
-__all__ = ["DumpSigns", "begun_to_wait", "find_stop"]
-
 # A date known no better than this is a guess: of a zone, a year or a boot.
-GUESSED_NS: Final = 1800 * SECOND
+_GUESSED_NS: Final = 1800 * SECOND
 
 
 # Schedulers say that a job began when its nodes begin to be prepared.
-BEGAN_SLACK_S: Final = 60
-NO_ZONE_S: Final = 14 * 3600
-NOT_LOOKED: Final[Mapping[str, int]] = {}
+_BEGAN_SLACK_S: Final = 60
+_NO_ZONE_S: Final = 14 * 3600
+_NOT_LOOKED: Final[Mapping[str, int]] = {}
 # What is printed within this of the first failing line came with it.
-AT_ONCE_S: Final = 5
+_AT_ONCE_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ def find_stop(
     facts: Job,
     at: datetime | None,
     moved: ProgressPoint | None = None,
-    looked: Mapping[str, int] = NOT_LOOKED,
+    looked: Mapping[str, int] = _NOT_LOOKED,
 ) -> Stop:
     """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
 
@@ -75,123 +73,125 @@ def find_stop(
     """
     moved_ns = moved.at_ns if moved is not None else None
     stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
-    alive_ns = last_record(dumps.case, dumps.ahead_ns)
-    began = begun_at(facts, evidence, stuck)
+    alive_ns = _last_record(dumps.case, dumps.ahead_ns)
+    began = _begun_at(facts, evidence, stuck)
     failing = [
         row
         for row in evidence
         if is_failing(row)
-        and not is_long_before(row, alive_ns)
-        and not (began is not None and is_before(row, began))
+        and not _is_long_before(row, alive_ns)
+        and not (began is not None and _is_before(row, began))
     ]
     # A complaint that needs another source does not say when it began, where another line does.
-    printed = sorted(dates_of(row for row in failing if not is_weak_root(row)) or dates_of(failing))
-    newest = newest_of(printed, stuck, evidence)
-    end = told_end(facts, at, newest, printed)
+    printed = sorted(
+        _dates_of(row for row in failing if not _is_weak_root(row)) or _dates_of(failing)
+    )
+    newest = _newest_of(printed, stuck, evidence)
+    end = _told_end(facts, at, newest, printed)
     if end is not None:
         printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
-    start, gave_up = beginning(stuck, watchdog_starts(failing), printed, failing, moved_ns)
+    start, gave_up = _beginning(stuck, _watchdog_starts(failing), printed, failing, moved_ns)
     start_is_known = start is not None and start != gave_up
     if end is None and printed:
         end = printed[-1]
     if start is None and end is None:
-        end = last_record(dumps.case, dumps.ahead_ns)
-    if began is not None and started_behind(began, start, end):
+        end = _last_record(dumps.case, dumps.ahead_ns)
+    if began is not None and _started_behind(began, start, end):
         began = None
-    boots, loads = boots_of(evidence)
+    boots, loads = _boots_of(evidence)
     error_ns = 0
-    lived = lived_at(began, start if start_is_known else None, moved_ns)
+    lived = _lived_at(began, start if start_is_known else None, moved_ns)
     if start is None and end is None:
         # Without a job's own sign the last fault is asked about, but for what was before it.
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
         before = replace(before, loads=loads, begun_ns=began, lived_ns=lived, looked=looked)
-        root = last_root(row for row in evidence if not before.is_of_another_life(row))
+        root = _last_root(row for row in evidence if not before.is_of_another_life(row))
         start = root.at_ns if root is not None else None
         if start is None and looked:
             end = max(looked.values())
         # The job tells its failure without a clock ...
-        if failing and root is not None and moved is not None and is_outlived(root, moved):
+        if failing and root is not None and moved is not None and _is_outlived(root, moved):
             # ... behind its last progress, in the zone of that, ...
             start, start_is_known = moved_ns, True
             error_ns = 0 if moved.in_zone else NO_ZONE_NS
-        elif failing and is_long_ago(start, newest, STALE_S if tells_why(failing) else DAY_S):
+        elif failing and _is_long_ago(start, newest, STALE_S if _tells_why(failing) else DAY_S):
             # ... or at the end of its logs.
             start, end = None, newest
     if start is not None and start != stuck:
         errors = [row.error_ns for row in failing if row.at_ns is not None]
         error_ns = min(errors, default=error_ns)
-    given_up = first_to_give_up(failing, start) or gave_up
+    given_up = _first_to_give_up(failing, start) or gave_up
     seen = stuck is not None or bool(failing)
     return Stop(
         start_ns=start,
         end_ns=end,
         known=start_is_known,
-        trouble=seen or ended_badly(facts),
+        trouble=seen or _ended_badly(facts),
         ended_well=facts.exit_code == 0,
         job_seen=dumps.case is not None
-        or any(row.kind in JOB_KINDS | OF_A_JOB for row in evidence),
+        or any(row.kind in JOB_KINDS | _OF_A_JOB for row in evidence),
         error_ns=error_ns,
         seen=seen,
         given_up_ns=end if given_up is None and start_is_known else given_up,
         boots=boots,
         loads=loads,
         begun_ns=began,
-        ended_ns=ended_at(facts, evidence, max(alive_ns or 0, stuck or 0)),
+        ended_ns=_ended_at(facts, evidence, max(alive_ns or 0, stuck or 0)),
         lived_ns=lived,
         looked=looked,
         moved_ns=moved_ns,
-        given_up_lines=given_up_lines(evidence),
+        given_up_lines=_given_up_lines(evidence),
         after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,
     )
 
 
-def begun_at(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> int | None:
+def _begun_at(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> int | None:
     """Before when the job did not run, by ``started_at``; None where its own lines are older, as
     they are where its clock is of another zone.
     """
     began = facts.started_at_ns
     if began is None:
         return None
-    began -= BEGAN_SLACK_S * SECOND if facts.started_in_a_zone else NO_ZONE_S * SECOND
-    known = [*times_of_the_job(evidence), *([stop_ns] if stop_ns is not None else [])]
+    began -= _BEGAN_SLACK_S * SECOND if facts.started_in_a_zone else _NO_ZONE_S * SECOND
+    known = [*_times_of_the_job(evidence), *([stop_ns] if stop_ns is not None else [])]
     return None if known and max(known) < began else began
 
 
-def ended_at(facts: Job, evidence: Iterable[Evidence], recorded_ns: int) -> int | None:
+def _ended_at(facts: Job, evidence: Iterable[Evidence], recorded_ns: int) -> int | None:
     """After when the job did not run, by ``failed_at``; None where its own lines or dumps are
     younger, as they are where its clock is of another zone.
     """
     ended = facts.failed_at_ns
     if ended is None:
         return None
-    ended += (CLOCKS_APART_S if facts.failed_in_a_zone else NO_ZONE_S) * SECOND
-    return None if max([recorded_ns, *times_of_the_job(evidence)]) > ended else ended
+    ended += (CLOCKS_APART_S if facts.failed_in_a_zone else _NO_ZONE_S) * SECOND
+    return None if max([recorded_ns, *_times_of_the_job(evidence)]) > ended else ended
 
 
-def times_of_the_job(evidence: Iterable[Evidence]) -> list[int]:
+def _times_of_the_job(evidence: Iterable[Evidence]) -> list[int]:
     """When the job told of itself, by clocks of a known zone."""
     return [
         row.last_at_ns or row.at_ns
         for row in evidence
         if row.at_ns is not None
-        and row.error_ns < GUESSED_NS
-        and (row.kind in OF_A_JOB or is_failing(row))
+        and row.error_ns < _GUESSED_NS
+        and (row.kind in _OF_A_JOB or is_failing(row))
     ]
 
 
-def started_behind(began: int, start: int | None, end: int | None) -> bool:
+def _started_behind(began: int, start: int | None, end: int | None) -> bool:
     """Whether a job would have begun behind its stop: then its clock is another one."""
     stop_ns = start if start is not None else end
     return stop_ns is not None and stop_ns < began
 
 
-def is_before(row: Evidence, began: int) -> bool:
+def _is_before(row: Evidence, began: int) -> bool:
     """Whether a row is of the time before the job began, for certain."""
     last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
-    return last_ns is not None and row.error_ns < GUESSED_NS and last_ns + row.error_ns < began
+    return last_ns is not None and row.error_ns < _GUESSED_NS and last_ns + row.error_ns < began
 
 
-def lived_at(began: int | None, start: int | None, moved_ns: int | None) -> int | None:
+def _lived_at(began: int | None, start: int | None, moved_ns: int | None) -> int | None:
     """A time at which the job ran for certain, by the clock of any node: it began, or moved or
     began to wait somewhat later.
     """
@@ -199,23 +199,23 @@ def lived_at(began: int | None, start: int | None, moved_ns: int | None) -> int 
     return max([*seen, *([began] if began is not None else [])], default=None)
 
 
-def is_long_before(row: Evidence, alive_ns: int | None) -> bool:
+def _is_long_before(row: Evidence, alive_ns: int | None) -> bool:
     """Whether a line is of a day on which the job of the dumps had not failed: they go on after."""
     last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
     return alive_ns is not None and last_ns is not None and alive_ns - last_ns > DAY_S * SECOND
 
 
-def is_long_ago(ns: int | None, newest: int | None, least_s: int) -> bool:
+def _is_long_ago(ns: int | None, newest: int | None, least_s: int) -> bool:
     """Whether the logs go on for more than ``least_s`` behind a time."""
     return ns is not None and newest is not None and newest - ns > least_s * SECOND
 
 
-def tells_why(failing: Iterable[Evidence]) -> bool:
+def _tells_why(failing: Iterable[Evidence]) -> bool:
     """Whether a process raised an error of its own: what a part did hours before is no cause."""
     return any(row.kind is Kind.PYTHON and row.role is EvidenceRole.ROOT for row in failing)
 
 
-def newest_of(
+def _newest_of(
     printed: Sequence[int], stuck: int | None, evidence: Iterable[Evidence]
 ) -> int | None:
     """The newest time that tells of a failure, else of anything."""
@@ -225,7 +225,7 @@ def newest_of(
     return max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
 
 
-def told_end(
+def _told_end(
     facts: Job, at: datetime | None, newest: int | None, printed: Sequence[int]
 ) -> int | None:
     """The end as ``--at`` or ``job.json`` tells it; None where the lines show that it is not that
@@ -239,14 +239,14 @@ def told_end(
     return end
 
 
-def ended_badly(facts: Job) -> bool:
+def _ended_badly(facts: Job) -> bool:
     """Whether ``job.json`` says that the job failed."""
     if facts.exit_code == 0:
         return False
     return facts.exit_code is not None or facts.failed_at is not None
 
 
-def beginning(
+def _beginning(
     stuck: int | None,
     waited: Sequence[int],
     printed: Sequence[int],
@@ -259,17 +259,17 @@ def beginning(
     start = stuck
     if start is None and waited:
         start = int(np.median(waited))
-    first = first_of_the_last_burst(printed)
+    first = _first_of_the_last_burst(printed)
     if first is not None and (start is None or first < start):
         start = first if start is None or start - first < STALE_S * SECOND else start
-    if start is None or stuck is not None or waited or not is_an_end(failing, start):
+    if start is None or stuck is not None or waited or not _is_an_end(failing, start):
         return start, None
     if moved_ns is not None and start - TIMEOUT_S * SECOND <= moved_ns < start:
         return moved_ns, start
     return start, start
 
 
-def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
+def _given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
     """Artifact -> line of its first watchdog; not of a log whose parts stand one after another."""
     dated: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
     for row in evidence:
@@ -286,43 +286,43 @@ def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
     return first_lines
 
 
-def is_weak_root(row: Evidence) -> bool:
+def _is_weak_root(row: Evidence) -> bool:
     """Whether it needs another source, and does not end its process as CUDA's errors do."""
     own = row.kind is Kind.CUDA and not row.is_generic
     return row.weak and row.role is EvidenceRole.ROOT and not own
 
 
-def is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:
+def _is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:
     """Whether what failed first only follows: nothing says how long it had been waited for."""
     first = [
         row
         for row in failing
-        if row.at_ns is not None and row.at_ns <= start_ns + AT_ONCE_S * SECOND
+        if row.at_ns is not None and row.at_ns <= start_ns + _AT_ONCE_S * SECOND
     ]
     return not any(row.role is EvidenceRole.ROOT for row in first)
 
 
-def dates_of(rows: Iterable[Evidence]) -> list[int]:
+def _dates_of(rows: Iterable[Evidence]) -> list[int]:
     """When rows were printed; by a guess only where no row has a date that is none."""
     dated = [(row.at_ns, row.error_ns) for row in rows if row.at_ns is not None]
-    sure = [at_ns for at_ns, error_ns in dated if error_ns < GUESSED_NS]
+    sure = [at_ns for at_ns, error_ns in dated if error_ns < _GUESSED_NS]
     return sure or [at_ns for at_ns, _ in dated]
 
 
-def first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int | None:
+def _first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int | None:
     """When the first process gave up waiting; None where none says that it did."""
     times = [
         row.at_ns
         for row in failing
         if row.at_ns is not None
         and Trait.TIMEOUT in row.traits
-        and row.error_ns < GUESSED_NS
+        and row.error_ns < _GUESSED_NS
         and (start_ns is None or row.at_ns >= start_ns)
     ]
     return min(times, default=None)
 
 
-def boots_of(
+def _boots_of(
     evidence: Iterable[Evidence],
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Node -> when its logs say that it booted, and when its GPU driver was loaded, ascending."""
@@ -330,7 +330,7 @@ def boots_of(
     loads: dict[str, set[int]] = defaultdict(set)
     for row in evidence:
         if row.kind is Kind.BOOT and row.node is not None and row.at_ns is not None:
-            of_driver = row.family == OF_DRIVER
+            of_driver = row.family == _OF_DRIVER
             (loads if of_driver else boots)[row.node].add(row.at_ns)
     return (
         {node: sorted(times) for node, times in boots.items()},
@@ -339,11 +339,11 @@ def boots_of(
 
 
 # The family of what a driver prints as it is loaded.
-OF_DRIVER: Final = "nvidia"
+_OF_DRIVER: Final = "nvidia"
 
 
 # Lines that tell of a job, and of no failure.
-OF_A_JOB: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
+_OF_A_JOB: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
 
 
 def begun_to_wait(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
@@ -361,7 +361,7 @@ def begun_to_wait(case: Case | None, ahead_ns: Callable[[int], int]) -> int | No
     return int(np.quantile(entered, 0.1)) if entered else None
 
 
-def last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
+def _last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
     """When the job was last seen, where its dumps show no stop: the median of their ends."""
     if case is None:
         return None
@@ -373,7 +373,7 @@ def last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None
     return int(np.median(last)) if last else None
 
 
-def watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
+def _watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
     """Starts of the collectives that watchdogs gave up: printed time minus how long they ran.
 
     A watchdog without a time gave up before the next failing line of its log that has one.
@@ -399,7 +399,7 @@ def watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
     return starts
 
 
-def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
+def _first_of_the_last_burst(printed: Sequence[int]) -> int | None:
     """The first failing line since the job last went on for an hour without one."""
     if not printed:
         return None
@@ -411,16 +411,16 @@ def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
     return first
 
 
-def last_root(evidence: Iterable[Evidence]) -> Evidence | None:
+def _last_root(evidence: Iterable[Evidence]) -> Evidence | None:
     """Of logs that do not know the job: the last thing that went wrong."""
     roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
     firm = [row for row in roots if row.is_firm] or roots
     dated = [row for row in firm if row.at_ns is not None]
-    sure = [row for row in dated if row.error_ns < GUESSED_NS] or dated
+    sure = [row for row in dated if row.error_ns < _GUESSED_NS] or dated
     return max(sure, key=lambda row: row.at_ns or 0, default=None)
 
 
-def is_outlived(root: Evidence, moved: ProgressPoint) -> bool:
+def _is_outlived(root: Evidence, moved: ProgressPoint) -> bool:
     """Whether the job moved after the last thing that went wrong, as far as clocks tell."""
     if root.at_ns is None or moved.at_ns is None:
         return False

@@ -16,55 +16,53 @@ from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.domain.health import Outcome
 
-__all__ = ["reports_before_the_stop"]
-
-FAMILY: Final = "check"
-BEHIND: Final = frozenset({When.AFTER, When.TEARDOWN})
+_FAMILY: Final = "check"
+_BEHIND: Final = frozenset({When.AFTER, When.TEARDOWN})
 
 
 def reports_before_the_stop(
     rows: Sequence[Evidence], stop: Stop, fleet: JobPlacement
 ) -> list[Evidence]:
     """``rows``, those of checks and agents judged by their time and their GPU."""
-    passes = passes_of(rows)
+    passes = _passes_of(rows)
     return [
-        judged(row, stop, fleet, passes)
-        if row.family == FAMILY and row.role is EvidenceRole.ROOT
+        _judged(row, stop, fleet, passes)
+        if row.family == _FAMILY and row.role is EvidenceRole.ROOT
         else row
         for row in rows
     ]
 
 
-def passes_of(rows: Sequence[Evidence]) -> dict[Hashable, list[int]]:
+def _passes_of(rows: Sequence[Evidence]) -> dict[Hashable, list[int]]:
     """What passed -> when, for checks that say their time."""
     passes: dict[Hashable, list[int]] = defaultdict(list)
     for row in rows:
-        passed = row.family == FAMILY and row.fields.get("outcome") == Outcome.PASS
+        passed = row.family == _FAMILY and row.fields.get("outcome") == Outcome.PASS
         if passed and row.at_ns is not None:
-            passes[subject_of(row)].append(row.at_ns)
+            passes[_subject_of(row)].append(row.at_ns)
     return passes
 
 
-def subject_of(row: Evidence) -> Hashable:
+def _subject_of(row: Evidence) -> Hashable:
     """The check and the part that it looked at."""
     part = row.gpu or row.fields.get("gpu_uuid") or row.fields.get("device")
     return row.signature, row.node, part, row.cuda_device
 
 
-def judged(
+def _judged(
     row: Evidence, stop: Stop, fleet: JobPlacement, passes: dict[Hashable, list[int]]
 ) -> Evidence:
     start_ns = stop.start_ns if stop.start_ns is not None else stop.end_ns
     if row.at_ns is not None and start_ns is not None:
         at_ns, until_ns = row.at_ns, start_ns + AFTER_S * SECOND
-        if any(at_ns < passed <= until_ns for passed in passes.get(subject_of(row), ())):
+        if any(at_ns < passed <= until_ns for passed in passes.get(_subject_of(row), ())):
             return replace(row, role=EvidenceRole.ADVICE, weak=True)
-    if is_unused(row, fleet):
+    if _is_unused(row, fleet):
         return replace(row, role=EvidenceRole.ADVICE, weak=True)
-    return replace(row, weak=True) if stop.of(row) in BEHIND else row
+    return replace(row, weak=True) if stop.of(row) in _BEHIND else row
 
 
-def is_unused(row: Evidence, fleet: JobPlacement) -> bool:
+def _is_unused(row: Evidence, fleet: JobPlacement) -> bool:
     """Whether a report is on a GPU beside those of the job, where all of these are known."""
     if row.gpu is None or row.node is None:
         return False

@@ -18,17 +18,15 @@ from triage.domain.arrays import F64
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Quantity
 
-__all__ = ["MORE_THAN_ONE", "earlier_by_number", "has_begun"]
-
 # So many steps behind a line: one may have been under way, or wait in a buffer.
 MORE_THAN_ONE: Final = 2
-NUMBER: Final = re.compile(r"\d{1,12}")
+_NUMBER: Final = re.compile(r"\d{1,12}")
 # "attempt_0/3/stderr.log", as torchrun names them, "train-restart1.log"
-COUNTED: Final = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry|try)[_.-]?$")
+_COUNTED: Final = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry|try)[_.-]?$")
 # slurm-4711.out
-SUBMITTED: Final = re.compile(r"(?:^|/)slurm-$")
+_SUBMITTED: Final = re.compile(r"(?:^|/)slurm-$")
 # What a launcher appends to the name of a folder of its own.
-OF_CHANCE: Final = re.compile(r"_[a-z0-9_]{8}/(?=[^/]*$)")
+_OF_CHANCE: Final = re.compile(r"_[a-z0-9_]{8}/(?=[^/]*$)")
 
 
 def has_begun(course: Course | None) -> bool:
@@ -37,7 +35,7 @@ def has_begun(course: Course | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class _Counter:
     """One number in the name of a log. Logs of one ``scope``, the text before it, may be counted
     by it; those of one ``rest`` too are the same log of other attempts, or of other ranks.
     """
@@ -56,24 +54,24 @@ def earlier_by_number(
     the steps tell: those of the later log go on where those of the earlier one end, and ranks
     begin alike.
     """
-    counters = in_one_scope(files, {file.artifact: counters_of(file.artifact) for file in files})
+    counters = _in_one_scope(files, {file.artifact: _counters_of(file.artifact) for file in files})
     submitted = {
         str(one.number)
         for own in counters.values()
         for one in own
-        if SUBMITTED.search(one.scope) is not None
+        if _SUBMITTED.search(one.scope) is not None
     }
     last_job = job_id if job_id in submitted else None
     newest: dict[str, int] = {}
     alike: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for name, own in counters.items():
         for one in own if has_begun(courses.get(name)) else ():
-            if is_of_an_attempt(one, last_job):
+            if _is_of_an_attempt(one, last_job):
                 newest[one.scope] = max(one.number, newest.get(one.scope, 0))
             alike[one.scope, one.rest].append((one.number, name))
     for (scope, _), logs in alike.items():
         for (_, first), (number, second) in pairwise(sorted(logs)):
-            if is_continued(courses[first], courses[second]):
+            if _is_continued(courses[first], courses[second]):
                 newest[scope] = max(number, newest.get(scope, 0))
     return {
         name
@@ -82,25 +80,25 @@ def earlier_by_number(
     }
 
 
-def counters_of(name: str) -> tuple[Counter, ...]:
+def _counters_of(name: str) -> tuple[_Counter, ...]:
     return tuple(
-        Counter(name[: found.start()], name[found.end() :], int(found[0]))
-        for found in NUMBER.finditer(name)
+        _Counter(name[: found.start()], name[found.end() :], int(found[0]))
+        for found in _NUMBER.finditer(name)
     )
 
 
-def is_of_an_attempt(counter: Counter, last_job: str | None) -> bool:
+def _is_of_an_attempt(counter: _Counter, last_job: str | None) -> bool:
     """Whether a name says that its number counts attempts. Where ``job.json`` names one of the
     jobs that logs are of, no number above it counts.
     """
-    if SUBMITTED.search(counter.scope) is not None:
+    if _SUBMITTED.search(counter.scope) is not None:
         return last_job in (None, str(counter.number))
-    return COUNTED.search(counter.scope) is not None
+    return _COUNTED.search(counter.scope) is not None
 
 
-def in_one_scope(
-    files: Sequence[LogFile], counters: Mapping[str, tuple[Counter, ...]]
-) -> dict[str, tuple[Counter, ...]]:
+def _in_one_scope(
+    files: Sequence[LogFile], counters: Mapping[str, tuple[_Counter, ...]]
+) -> dict[str, tuple[_Counter, ...]]:
     """The counters of attempts with one scope for all nodes: each agent of torchrun makes a folder
     of its own, with a name of chance. Not where a node has several: attempts count anew in each.
     """
@@ -108,9 +106,9 @@ def in_one_scope(
     scopes: dict[str, str] = {}
     for file in files:
         for one in counters[file.artifact]:
-            if COUNTED.search(one.scope) is not None:
+            if _COUNTED.search(one.scope) is not None:
                 parts = [part for part in one.scope.split("/") if part != file.node]
-                scopes[one.scope] = scope = OF_CHANCE.sub("/", "/".join(parts))
+                scopes[one.scope] = scope = _OF_CHANCE.sub("/", "/".join(parts))
                 folders[scope, file.node or ""].add(one.scope)
     several = {scope for (scope, _), own in folders.items() if len(own) > 1}
     return {
@@ -124,11 +122,11 @@ def in_one_scope(
     }
 
 
-def is_continued(first: Course, second: Course) -> bool:
+def _is_continued(first: Course, second: Course) -> bool:
     """Whether the steps of one log go on where those of another end: from its last checkpoint on,
     which lies in its second half, or from its first step behind it, for more than one step.
     """
-    one, other = steps_or_epochs(first), steps_or_epochs(second)
+    one, other = _steps_or_epochs(first), _steps_or_epochs(second)
     if one is None or other is None:
         return False
     rises = np.diff(one)
@@ -142,7 +140,7 @@ def is_continued(first: Course, second: Course) -> bool:
     )
 
 
-def steps_or_epochs(course: Course) -> F64 | None:
+def _steps_or_epochs(course: Course) -> F64 | None:
     """The step of each line, else the epoch; None where the lines count neither."""
     for quantity in (Quantity.STEP, Quantity.EPOCH):
         if all(quantity in line.values for line in course.counted):

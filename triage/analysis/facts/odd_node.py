@@ -16,20 +16,18 @@ from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.parsers.logs.first_minutes import BANNERS, FIRST_NS
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
-__all__ = ["odd_messages"]
-
 # Fewer nodes than this are no crowd to stand out from.
-MIN_NODES: Final = 5
+_MIN_NODES: Final = 5
 # A template on more nodes than this belongs to the job, not to a node.
-MAX_SHARE: Final = 0.04
-WINDOW_S: Final = 600
-NEIGHBOURS: Final = 5
+_MAX_SHARE: Final = 0.04
+_WINDOW_S: Final = 600
+_NEIGHBOURS: Final = 5
 # The local outlier factor of a node like its neighbours is about 1.
-ODD: Final = 1.5
-MAX_ODD_NODES: Final = 3
-MAX_MESSAGES: Final = 3
+_ODD: Final = 1.5
+_MAX_ODD_NODES: Final = 3
+_MAX_MESSAGES: Final = 3
 # Beyond this the comparison of all with all is not worth its time.
-MAX_COMPARED: Final = 4096
+_MAX_COMPARED: Final = 4096
 
 
 def odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evidence]:
@@ -41,12 +39,12 @@ def odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evi
     about = stop.start_ns if stop.start_ns is not None else stop.end_ns
     files = [file for file in logs.files if file.kind is LogKind.KERNEL and file.node is not None]
     nodes = {file.node for file in files}
-    if about is None or len(nodes) < MIN_NODES:
+    if about is None or len(nodes) < _MIN_NODES:
         return []
     rows = list(rows)
-    fresh = fresh_messages(files, rows, about)
+    fresh = _fresh_messages(files, rows, about)
     spread = Counter(name for seen in fresh.values() for name in seen)
-    most = max(1, int(MAX_SHARE * len(nodes)))
+    most = max(1, int(_MAX_SHARE * len(nodes)))
     read = {(row.artifact, row.line) for row in rows}
     own = {
         node: {
@@ -60,13 +58,15 @@ def odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evi
     }
     own = {node: seen for node, seen in own.items() if seen}
     found: list[Evidence] = []
-    for node in stand_out(own, fresh, sorted(str(node) for node in nodes)):
+    for node in _stand_out(own, fresh, sorted(str(node) for node in nodes)):
         names = sorted(own[node], key=lambda name: (spread[name], own[node][name][1]))
-        found += [as_evidence(logs, node, name, *own[node][name]) for name in names[:MAX_MESSAGES]]
+        found += [
+            _as_evidence(logs, node, name, *own[node][name]) for name in names[:_MAX_MESSAGES]
+        ]
     return found
 
 
-def fresh_messages(
+def _fresh_messages(
     files: Iterable[LogFile], rows: Iterable[Evidence], about_ns: int
 ) -> dict[str, dict[str, tuple[LogFile, int]]]:
     """Node -> template that first appeared about the stop, and not after a boot -> its line."""
@@ -79,31 +79,31 @@ def fresh_messages(
         node = str(file.node)
         for template in file.templates:
             first_ns = template.first_at_ns
-            if new_about(first_ns, about_ns) and not of_a_boot(first_ns, boots.get(node, ())):
+            if _new_about(first_ns, about_ns) and not _of_a_boot(first_ns, boots.get(node, ())):
                 found[node].setdefault(template.template, (file, template.first_line))
     return found
 
 
-def new_about(first_at_ns: int | None, about_ns: int) -> bool:
+def _new_about(first_at_ns: int | None, about_ns: int) -> bool:
     """Whether a template first appeared about the stop."""
-    return first_at_ns is not None and abs(first_at_ns - about_ns) <= WINDOW_S * SECOND
+    return first_at_ns is not None and abs(first_at_ns - about_ns) <= _WINDOW_S * SECOND
 
 
-def of_a_boot(first_at_ns: int | None, boots: Iterable[int]) -> bool:
+def _of_a_boot(first_at_ns: int | None, boots: Iterable[int]) -> bool:
     """Whether a template first appeared in the first minutes after one of the node's ``boots``."""
     return first_at_ns is not None and any(0 <= first_at_ns - boot <= FIRST_NS for boot in boots)
 
 
-def stand_out(
+def _stand_out(
     own: Mapping[str, Mapping[str, object]],
     fresh: Mapping[str, Mapping[str, object]],
     nodes: Sequence[str],
 ) -> list[str]:
     """The nodes with messages of their own that lie farthest from their neighbours."""
-    if not own or len(own) > max(MAX_ODD_NODES, len(nodes) // 4):
+    if not own or len(own) > max(_MAX_ODD_NODES, len(nodes) // 4):
         return []
-    if len(nodes) > MAX_COMPARED:
-        return sorted(own, key=lambda node: (-len(own[node]), node))[:MAX_ODD_NODES]
+    if len(nodes) > _MAX_COMPARED:
+        return sorted(own, key=lambda node: (-len(own[node]), node))[:_MAX_ODD_NODES]
     import numpy as np
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.neighbors import LocalOutlierFactor
@@ -118,14 +118,14 @@ def stand_out(
     weighted = TfidfTransformer().fit_transform(table).toarray()
     # Equal points have no density; a little spread that depends on the place alone gives them one.
     weighted[:, -1] += np.linspace(0.0, 1e-3, len(nodes))
-    factor = LocalOutlierFactor(n_neighbors=min(NEIGHBOURS, len(nodes) - 1))
+    factor = LocalOutlierFactor(n_neighbors=min(_NEIGHBOURS, len(nodes) - 1))
     factor.fit(weighted)
     score = dict(zip(nodes, (-factor.negative_outlier_factor_).tolist(), strict=True))
-    odd = [node for node in own if score[node] >= ODD]
-    return sorted(odd, key=lambda node: (-score[node], node))[:MAX_ODD_NODES]
+    odd = [node for node in own if score[node] >= _ODD]
+    return sorted(odd, key=lambda node: (-score[node], node))[:_MAX_ODD_NODES]
 
 
-def as_evidence(logs: LogSet, node: str, name: str, file: LogFile, line: int) -> Evidence:
+def _as_evidence(logs: LogSet, node: str, name: str, file: LogFile, line: int) -> Evidence:
     seen = next(one for one in file.templates if one.template == name)
     return Evidence(
         artifact=file.artifact,

@@ -30,16 +30,6 @@ from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
 from triage.signatures.program.process_names import Whose, whose
 
-__all__ = [
-    "contradictions",
-    "held_end",
-    "is_behind",
-    "of_its_gpus",
-    "of_its_processes",
-    "strange_nodes",
-    "without_teardown",
-]
-
 
 def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> JobProgress | None:
     """``progress``, whose end in order is none where a line behind it says that the job failed.
@@ -51,32 +41,32 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
         # It ended by itself: it was done when its logs fell silent, whatever they say last.
         changes = tuple(one for one in progress.changes if one.kind is not ChangeKind.STOPPED)
         done = replace(progress, changes=changes, error_at_end=None, silent_s=None, left_s=None)
-        return judged_anew(done)
+        return _judged_anew(done)
     if progress is None or end is None:
         return progress
-    own = own_logs(dated)
+    own = _own_logs(dated)
     if not any(
-        fails_behind(row, end, by_count=progress.is_ended_by_count)
+        _fails_behind(row, end, by_count=progress.is_ended_by_count)
         if row.artifact in own
-        else breaks_at(row, progress)
+        else _breaks_at(row, progress)
         for row in dated.evidence
     ):
         return progress
-    return judged_anew(replace(progress, failed_behind=True))
+    return _judged_anew(replace(progress, failed_behind=True))
 
 
-def judged_anew(progress: JobProgress) -> JobProgress:
+def _judged_anew(progress: JobProgress) -> JobProgress:
     """``progress`` with the health and the sentence that are its own."""
     health, sentence = health_of(progress)
     return replace(progress, health=health, said=sentence)
 
 
-def fails_behind(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:
+def _fails_behind(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:
     """Whether a row says, behind the end of a job, that it failed, and not only that it was torn
     down. Behind the full bar of an epoch only who misses the store, or its monitor, may just go.
     """
     last = at_its_last_line(row)
-    torn = is_teardown(row)
+    torn = _is_teardown(row)
     if by_count and row.role is EvidenceRole.CONSEQUENCE:
         torn = (
             row.blame is Blame.STORE
@@ -86,7 +76,7 @@ def fails_behind(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -
     return is_failing(row) and not torn and is_behind(last, end)
 
 
-def breaks_at(row: Evidence, progress: JobProgress) -> bool:
+def _breaks_at(row: Evidence, progress: JobProgress) -> bool:
     """Whether a machine says that a part of it broke where the count of steps was full, before
     anybody said that the job was done.
     """
@@ -94,7 +84,7 @@ def breaks_at(row: Evidence, progress: JobProgress) -> bool:
     if end is None or not progress.is_ended_by_count:
         return False
     end_ns = end.at_ns if end.at_ns is not None else progress.until_ns
-    if end_ns is None or row.at_ns is None or row.kind not in OF_PARTS:
+    if end_ns is None or row.at_ns is None or row.kind not in _OF_PARTS:
         return False
     grave = row.role is EvidenceRole.ROOT and row.is_firm and row.category in HARDWARE
     slack_ns = min(row.error_ns, MOST_SLACK_S * SECOND) + BEFORE_S * SECOND
@@ -114,31 +104,31 @@ def contradictions(
             return ()
         how = progress.ended_how
         return (f"job.json: exit code {code}, and {end.artifact} says that it ended ({how})",)
-    own = own_logs(dated)
+    own = _own_logs(dated)
     failing = [row for row in dated.evidence if row.artifact in own and is_failing(row)]
     if end is not None:
-        failing = [row for row in failing if fails_behind(row, end)]
+        failing = [row for row in failing if _fails_behind(row, end)]
     roots = [row for row in failing if row.role is EvidenceRole.ROOT] or failing
     if not roots:
         return ()
     first = roots[0]
-    text = first.text.strip()[:SHOWN_CHARACTERS]
+    text = first.text.strip()[:_SHOWN_CHARACTERS]
     held = "" if end is None else ": it is not held against anybody, since the job had ended"
     return (f'job.json: exit code 0, and {first.artifact} line {first.line} says "{text}"{held}',)
 
 
 # What an interpreter ends with that aborts: 128 and SIGABRT.
-ABORTED: Final = "134"
+_ABORTED: Final = "134"
 
 
-def is_teardown(row: Evidence) -> bool:
+def _is_teardown(row: Evidence) -> bool:
     """Whether processes print so when they go: whoever leaves first takes the store with him, and
     the others lose what they held.
     """
     if Trait.TIMEOUT in row.traits or row.kind is Kind.SCHEDULER:
         return False
     if row.role is EvidenceRole.CONSEQUENCE:
-        return not (ends_by_itself(row) or row.fields.get("exit_code") == ABORTED)
+        return not (ends_by_itself(row) or row.fields.get("exit_code") == _ABORTED)
     return Trait.RENDEZVOUS in row.traits or row.is_generic
 
 
@@ -149,7 +139,7 @@ def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tupl
     end = progress.ended if progress is not None else None
     if end is None or not health_of(progress)[0].well:
         return tuple(dated.evidence)
-    own = own_logs(dated)
+    own = _own_logs(dated)
     return tuple(
         row
         for row in dated.evidence
@@ -161,7 +151,7 @@ def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tupl
     )
 
 
-def own_logs(dated: DatedEvidence) -> set[str]:
+def _own_logs(dated: DatedEvidence) -> set[str]:
     """The job's own logs."""
     return {file.artifact for file in dated.logs.files if file.kind is LogKind.JOB}
 
@@ -173,9 +163,9 @@ def is_behind(row: Evidence, end: ProgressPoint) -> bool:
     return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns
 
 
-SHOWN_CHARACTERS: Final = 90
+_SHOWN_CHARACTERS: Final = 90
 # Parts of a machine that do not fail because a job ends; links flap on any day.
-OF_PARTS: Final = KERNEL_KINDS - {
+_OF_PARTS: Final = KERNEL_KINDS - {
     Kind.LINK,
     Kind.NIC,
     Kind.LOCKUP,
@@ -211,7 +201,7 @@ def strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str], lis
 
 
 # Drivers whose addresses are GPUs'; a switch has one, too.
-OF_GPU_DRIVERS: Final = frozenset({"nvidia", "amdgpu"})
+_OF_GPU_DRIVERS: Final = frozenset({"nvidia", "amdgpu"})
 
 
 def of_its_gpus(
@@ -223,11 +213,11 @@ def of_its_gpus(
     Only on nodes of which ``job.json`` lists a GPU for each of its ranks, and no line of the job
     names another one.
     """
-    listed = gpus_listed(evidence, facts, fleet)
+    listed = _gpus_listed(evidence, facts, fleet)
     strange: dict[str, None] = {}
     kept = []
     for row in evidence:
-        if is_of_another_gpu(row, listed, fleet):
+        if _is_of_another_gpu(row, listed, fleet):
             strange.setdefault(f"{row.gpu} of {row.node}")
             row = replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
         kept.append(row)
@@ -236,7 +226,7 @@ def of_its_gpus(
     return kept, [note] if strange else []
 
 
-def gpus_listed(
+def _gpus_listed(
     evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
 ) -> dict[str, frozenset[str]]:
     """Node -> all GPUs that the job has on it, where that is told for certain."""
@@ -260,11 +250,11 @@ def gpus_listed(
     return listed
 
 
-def is_of_another_gpu(
+def _is_of_another_gpu(
     row: Evidence, listed: Mapping[str, frozenset[str]], fleet: JobPlacement
 ) -> bool:
     """Whether a driver speaks of a GPU that is not listed, and of no process of the job."""
-    if row.gpu is None or row.node not in listed or row.family not in OF_GPU_DRIVERS:
+    if row.gpu is None or row.node not in listed or row.family not in _OF_GPU_DRIVERS:
         return False
     if row.kind is Kind.SXID or row.gpu in listed[row.node or ""]:
         return False
@@ -295,6 +285,7 @@ NEAR_PIDS: Final = 2_000
 
 
 def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a row is about a process that is not the job's; ``pids_on``: node -> its pids."""
     own = pids_on.get(row.node or "")
     if own and row.pid is not None:
         return min(abs(row.pid - pid) for pid in own) > NEAR_PIDS

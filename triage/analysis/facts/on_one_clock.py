@@ -50,8 +50,6 @@ from triage.domain.job import Job
 from triage.parsers.logs.clocks import Anchors, place
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
-__all__ = ["DatedEvidence", "on_one_clock"]
-
 
 @dataclass(frozen=True, slots=True)
 class DatedEvidence:
@@ -75,15 +73,15 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     """Date, attribute and align the evidence of ``logs``."""
     before = len(logs.notes)
     facts = with_world(facts, case)
-    logs, left_out = without_other_jobs(logs, facts, dump_nodes(case))
+    logs, left_out = without_other_jobs(logs, facts, _dump_nodes(case))
     logs, copies = without_copies(logs)
-    logs, elsewhere = with_lines_of_their_hosts(logs, facts, dump_nodes(case))
+    logs, elsewhere = with_lines_of_their_hosts(logs, facts, _dump_nodes(case))
     own = with_labels_of_their_nodes(without_repetitions(logs.evidence), facts)
     logs = replace(logs, evidence=own)
-    placed = place(logs, anchors_of(case, facts, at))
+    placed = place(logs, _anchors_of(case, facts, at))
     seats = without_numbers_of_actors(placed.evidence)
-    fleet = resolve(seats, facts, dump_nodes(case), logs.looks)
-    numbered, unnumbered = with_numbers_of_the_job(with_age(placed), fleet)
+    fleet = resolve(seats, facts, _dump_nodes(case), logs.looks)
+    numbered, unnumbered = with_numbers_of_the_job(_with_age(placed), fleet)
     rows = without_ignored(attribute(numbered, fleet))
     rows, others = fate_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated))
     seated, outlived = mark_outlived(
@@ -92,15 +90,15 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     seated = with_ranks_that_exit(seated, fleet)
     rows = with_kernels_that_gave_up(held_against_peers(with_spread(seated)))
     rows = with_memory_that_failed(rows)
-    placed = replace(placed, files=named_files(placed.files, fleet))
-    aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
+    placed = replace(placed, files=_named_files(placed.files, fleet))
+    aligned, ahead_ns, notes = align(rows, _dump_offsets(case, fleet) if rows else {})
     aligned = with_lost_servers(with_killed_processes(aligned), len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)
 
 
-def named_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:
+def _named_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:
     """The files, each with its node by the name that the job uses."""
     homes = NamesInPaths(fleet.seated)
     named = []
@@ -115,7 +113,7 @@ def named_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:
 # Up to this many rows are all weighed; a large job's teardown alone prints millions of lines.
 ALL_ROWS: Final = 60_000
 # Consequences of one signature on one node: this many rows say all that the rest says.
-FOLLOWING: Final = 3
+_FOLLOWING: Final = 3
 
 
 def without_repetitions(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -126,11 +124,11 @@ def without_repetitions(evidence: Sequence[Evidence]) -> list[Evidence]:
     ranks: set[int] = set()
     kept = []
     for row in evidence:
-        if row.role is not EvidenceRole.ROOT and row.kind not in SEATS:
+        if row.role is not EvidenceRole.ROOT and row.kind not in _SEATS:
             key = (row.signature, row.node, row.artifact)
             seen[key] += 1
             is_known = row.rank is None or row.rank in ranks
-            if seen[key] > FOLLOWING and is_known:
+            if seen[key] > _FOLLOWING and is_known:
                 continue
             if row.rank is not None:
                 ranks.add(row.rank)
@@ -138,10 +136,10 @@ def without_repetitions(evidence: Sequence[Evidence]) -> list[Evidence]:
     return kept
 
 
-SEATS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
+_SEATS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
 
 
-def with_age(logs: LogSet) -> list[Evidence]:
+def _with_age(logs: LogSet) -> list[Evidence]:
     """Rows of logs that count from boot alone, with how long before the end of the log they
     stand (``age_s``) and how long it is (``log_s``): a log is taken soon after a stop, so what is
     a day older is of another day. In a log of several nodes each counts from its own boot.
@@ -169,7 +167,7 @@ def with_age(logs: LogSet) -> list[Evidence]:
     return rows
 
 
-def anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
+def _anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
     """The times that are known for certain: of the dumps, and of ``job.json``."""
     last: list[int] = []
     by_node: dict[str, int] = {}
@@ -197,7 +195,7 @@ def with_world(facts: Job, case: Case | None) -> Job:
     return replace(facts, world_size=len(world))
 
 
-def dump_nodes(case: Case | None) -> dict[int, str]:
+def _dump_nodes(case: Case | None) -> dict[int, str]:
     """Rank -> node, as folders and names of dumps say."""
     if case is None:
         return {}
@@ -205,7 +203,7 @@ def dump_nodes(case: Case | None) -> dict[int, str]:
     return {rank: node for rank, node in nodes.items() if node is not None}
 
 
-def dump_offsets(case: Case | None, fleet: JobPlacement) -> Mapping[str, int]:
+def _dump_offsets(case: Case | None, fleet: JobPlacement) -> Mapping[str, int]:
     """Node -> how far its clock is ahead of the others, ns, as the flight recorder shows it."""
     if case is None or len(fleet.nodes) < 2:
         return {}
@@ -217,23 +215,23 @@ def dump_offsets(case: Case | None, fleet: JobPlacement) -> Mapping[str, int]:
 # are to blame, and no GPU: two nodes do not break in one step.
 
 # The field of rows whose NaN was there before the reduction.
-LOCAL: Final = "before_reduction"
+_LOCAL: Final = "before_reduction"
 # Ranks of one node share activations (tensor parallel) and may pass one NaN on.
-RANKS_OF_A_MODEL: Final = 3
+_RANKS_OF_A_MODEL: Final = 3
 
 
 def with_spread(evidence: Iterable[Evidence]) -> list[Evidence]:
     """The rows, those of local NaNs as numerical where ranks of several nodes print them."""
     rows = list(evidence)
-    local = [row for row in rows if LOCAL in row.fields]
+    local = [row for row in rows if _LOCAL in row.fields]
     nodes = {row.node for row in local if row.node is not None}
     ranks = {row.rank for row in local if row.rank is not None}
     lines = sum(row.count for row in local if row.rank is None)
-    if len(nodes) < 2 or max(len(ranks), lines) < RANKS_OF_A_MODEL:
+    if len(nodes) < 2 or max(len(ranks), lines) < _RANKS_OF_A_MODEL:
         return rows
     return [
         replace(row, category=Category.NUMERICAL, also=(Category.SDC,), blame=Blame.NOBODY)
-        if LOCAL in row.fields
+        if _LOCAL in row.fields
         else row
         for row in rows
     ]
@@ -244,13 +242,13 @@ def with_spread(evidence: Iterable[Evidence]) -> list[Evidence]:
 # as fast as they do slowed nobody down; one that is far hotter and slower than all others is a
 # suspect though nobody says why.
 
-FAMILY: Final = "gpu_monitor"
-SAYS_WHY: Final = "gpu_monitor.slowed"
-SAYS_HOT: Final = "gpu_monitor.hot"
+_FAMILY: Final = "gpu_monitor"
+_SAYS_WHY: Final = "gpu_monitor.slowed"
+_SAYS_HOT: Final = "gpu_monitor.hot"
 
 
 @dataclass(frozen=True, slots=True)
-class Peers:
+class _Peers:
     """What the GPUs that nothing slows down do: medians, None where too few are known."""
 
     temp_c: float | None
@@ -259,51 +257,51 @@ class Peers:
 
 def held_against_peers(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``, with those of monitors judged beside each other; all others as they are."""
-    monitored = [row for row in rows if row.family == FAMILY and row.node is not None]
-    slowed = {gpu_of(row): row for row in monitored if row.signature == SAYS_WHY}
-    hot = {gpu_of(row) for row in monitored if row.signature == SAYS_HOT}
+    monitored = [row for row in rows if row.family == _FAMILY and row.node is not None]
+    slowed = {_gpu_of(row): row for row in monitored if row.signature == _SAYS_WHY}
+    hot = {_gpu_of(row) for row in monitored if row.signature == _SAYS_HOT}
     if not slowed and not hot:
         return list(rows)
-    gpus = {gpu_of(row) for row in monitored}
+    gpus = {_gpu_of(row) for row in monitored}
     nodes = {row.node for row in slowed.values()}
     everywhere = (
         len(gpus) >= MIN_GPUS and len(slowed) > max(1, MOST_SHARE * len(gpus)) and len(nodes) > 1
     )
-    calm = [row for row in monitored if gpu_of(row) not in slowed and gpu_of(row) not in hot]
-    peers = Peers(usual(calm, "temperature_c"), usual(calm, "clock_mhz"))
+    calm = [row for row in monitored if _gpu_of(row) not in slowed and _gpu_of(row) not in hot]
+    peers = _Peers(_usual(calm, "temperature_c"), _usual(calm, "clock_mhz"))
     return [
-        judged(row, peers, everywhere=everywhere)
-        if row.signature in (SAYS_WHY, SAYS_HOT) and row.node is not None
+        _judged(row, peers, everywhere=everywhere)
+        if row.signature in (_SAYS_WHY, _SAYS_HOT) and row.node is not None
         else row
         for row in rows
     ]
 
 
-def gpu_of(row: Evidence) -> Hashable:
+def _gpu_of(row: Evidence) -> Hashable:
     """Which GPU a row is of: by its rank where that is known, for tools name it differently."""
     if row.rank is not None:
         return row.node, "rank", row.rank
     return row.node, row.gpu, row.cuda_device if row.gpu is None else None
 
 
-def usual(rows: Sequence[Evidence], name: str) -> float | None:
+def _usual(rows: Sequence[Evidence], name: str) -> float | None:
     """The median over GPUs of a quantity; None where fewer than five are known."""
     by_gpu: dict[Hashable, float] = {}
     for row in rows:
-        value = measured(row, name)
+        value = _measured(row, name)
         if value is not None:
-            by_gpu.setdefault(gpu_of(row), value)
+            by_gpu.setdefault(_gpu_of(row), value)
     return median(by_gpu.values()) if len(by_gpu) >= MIN_GPUS - 1 else None
 
 
-def measured(row: Evidence, name: str) -> float | None:
+def _measured(row: Evidence, name: str) -> float | None:
     text = row.fields.get(name)
     return None if text is None else float(text)
 
 
-def judged(row: Evidence, peers: Peers, *, everywhere: bool) -> Evidence:
+def _judged(row: Evidence, peers: _Peers, *, everywhere: bool) -> Evidence:
     """One GPU's row: as it stands, or a mere notice, or a suspect though nothing says why."""
-    temp, clock = measured(row, "temperature_c"), measured(row, "clock_mhz")
+    temp, clock = _measured(row, "temperature_c"), _measured(row, "clock_mhz")
     hotter = (
         temp is not None
         and peers.temp_c is not None
@@ -312,8 +310,8 @@ def judged(row: Evidence, peers: Peers, *, everywhere: bool) -> Evidence:
     slower = None
     if clock is not None and peers.clock_mhz is not None:
         slower = clock / peers.clock_mhz
-    fields = {**row.fields, **beside(peers)}
-    if row.signature == SAYS_HOT:
+    fields = {**row.fields, **_beside(peers)}
+    if row.signature == _SAYS_HOT:
         if hotter and slower is not None and slower < SLOW and not everywhere:
             return replace(row, role=EvidenceRole.ROOT, weak=True, fields=fields)
         return row
@@ -323,6 +321,6 @@ def judged(row: Evidence, peers: Peers, *, everywhere: bool) -> Evidence:
     return replace(row, fields=fields)
 
 
-def beside(peers: Peers) -> dict[str, str]:
+def _beside(peers: _Peers) -> dict[str, str]:
     found = {"peers_temperature_c": peers.temp_c, "peers_clock_mhz": peers.clock_mhz}
     return {name: f"{value:g}" for name, value in found.items() if value is not None}

@@ -13,9 +13,7 @@ from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["without_other_jobs"]
-
-SHOWN: Final = 3
+_SHOWN: Final = 3
 
 
 def without_other_jobs(
@@ -35,14 +33,14 @@ def without_other_jobs(
     }
     own = {plain_host(one) for one in facts.nodes} | set(node_by_rank.values())
     if not own:
-        return left_out(logs, fewer_nodes_heard(logs, facts.world_size))
+        return _left_out(logs, _fewer_nodes_heard(logs, facts.world_size))
     is_whole = bool(facts.nodes) or len(node_by_rank) == facts.world_size
     hosts: dict[str, set[str]] = defaultdict(set)
     contradicting: set[str] = set()
     for row in logs.evidence:
         if row.signature == JOINED and row.node is not None:
             hosts[row.artifact].add(plain_host(row.node))
-            if is_whole or sits_elsewhere(row, node_by_rank, facts.world_size):
+            if is_whole or _sits_elsewhere(row, node_by_rank, facts.world_size):
                 contradicting.add(row.artifact)
     strange = {one for one in contradicting if not hosts[one] & own}
     seen = {
@@ -52,17 +50,17 @@ def without_other_jobs(
     }
     if 2 * len(own & seen) < len(own):
         return logs, []
-    return left_out(logs, strange)
+    return _left_out(logs, strange)
 
 
-def left_out(logs: LogSet, strange: Collection[str]) -> tuple[LogSet, list[str]]:
+def _left_out(logs: LogSet, strange: Collection[str]) -> tuple[LogSet, list[str]]:
     """``logs`` without those of another job, and a note that names them."""
     if not strange:
         return logs, []
     listed = sorted(strange)
-    shown = ", ".join(listed[:SHOWN])
-    if len(listed) > SHOWN:
-        shown += f" and {len(listed) - SHOWN} more"
+    shown = ", ".join(listed[:_SHOWN])
+    if len(listed) > _SHOWN:
+        shown += f" and {len(listed) - _SHOWN} more"
     kept = replace(
         logs,
         files=[file for file in logs.files if file.artifact not in strange],
@@ -71,7 +69,7 @@ def left_out(logs: LogSet, strange: Collection[str]) -> tuple[LogSet, list[str]]
     return kept, [f"the ranks in {shown} ran on other nodes than this job's: left out"]
 
 
-def fewer_nodes_heard(logs: LogSet, world: int | None) -> set[str]:
+def _fewer_nodes_heard(logs: LogSet, world: int | None) -> set[str]:
     """Of logs that seat the same ranks on other nodes, those whose side has fewer nodes with logs.
 
     Only communicators of all ranks count. Empty where no two logs contradict, or neither side
@@ -109,7 +107,7 @@ def fewer_nodes_heard(logs: LogSet, world: int | None) -> set[str]:
     return sides[counts.index(min(counts))]
 
 
-def sits_elsewhere(row: Evidence, node_by_rank: Mapping[int, str], world: int | None) -> bool:
+def _sits_elsewhere(row: Evidence, node_by_rank: Mapping[int, str], world: int | None) -> bool:
     """Whether a rank that joined is not the job's rank of that number."""
     size = small(row.fields.get("nranks"))
     if size is None or row.node is None or row.rank is None or world is None:

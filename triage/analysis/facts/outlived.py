@@ -31,33 +31,24 @@ from triage.domain.category import HARDWARE, SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
 from triage.parsers.logs.logset import LogFile, LogKind
 
-__all__ = [
-    "APPLICATION_XIDS",
-    "OF_A_PROCESS",
-    "RUNS_APART_NS",
-    "at_its_last_line",
-    "chip_place",
-    "mark_outlived",
-]
-
 # Xids that tell what a process did, or what became of it.
 OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
 # Where of a log only every so many lines are known, this many lines of progress fit behind it.
-SURELY_MANY: Final = 64.0
+_SURELY_MANY: Final = 64.0
 # What a process that goes on has got over; parts that ailed, and servers, may do so again.
-GOT_OVER: Final = SOFTWARE | {
+_GOT_OVER: Final = SOFTWARE | {
     Category.GPU_OOM,
     Category.NUMERICAL,
     Category.DEPENDENCY,
     Category.NCCL_TIMEOUT,
 }
 # What tells of an end to come, and what is no less true because the job went on for a while.
-NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
+_NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
 # What lines about the end of an attempt ask of the joining.
-OF_AN_END: Final = frozenset(
+_OF_AN_END: Final = frozenset(
     {Trait.TIMEOUT, Trait.ENDS_JOB, Trait.RENDEZVOUS, Trait.ROOT_WHEN_ALONE}
 )
-SHOWN_CHARACTERS: Final = 90
+_SHOWN_CHARACTERS: Final = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +81,16 @@ class Track:
         of_run: list[float] = []
         for first, end in pairwise(bounds):
             ends += [end] * (end - first)
-            of_run += latest_behind(newest[first:end])
+            of_run += _latest_behind(newest[first:end])
         return cls(
             course,
             [step.place.line for step in course.counted],
             ends,
             np.fmax.accumulate(course.ns).tolist(),
             of_run,
-            latest_behind(newest),
+            _latest_behind(newest),
             int(np.flatnonzero(~np.isnan(course.ns)).max(initial=-1)) + 1,
-            only_ends(row for row in beside if (row.line or 0) >= course.counted[-1].place.line),
+            _only_ends(row for row in beside if (row.line or 0) >= course.counted[-1].place.line),
         )
 
     def goes_on_behind(self, row: Evidence) -> bool:
@@ -125,7 +116,7 @@ class Track:
         first, last = self.course.counted[place - 1 if place else 0], self.course.counted[-1]
         lines = last.place.line - first.place.line
         share = (last.index - first.index) / lines if lines > 0 else 0.0
-        return (last.place.line - line) * share >= SURELY_MANY
+        return (last.place.line - line) * share >= _SURELY_MANY
 
     def time_at(self, row: Evidence, place: int) -> float:
         """No earlier than this a row was printed: by its own clock, else by what is above it."""
@@ -144,13 +135,13 @@ class Track:
         return int(earlier.max()) if len(earlier) else None
 
 
-def only_ends(rows: Iterable[Evidence]) -> bool:
+def _only_ends(rows: Iterable[Evidence]) -> bool:
     """Whether nothing fails but that processes ended."""
     failing = [row for row in rows if row.role in FAILING]
     return bool(failing) and all(row.kind is Kind.ELASTIC for row in failing)
 
 
-def latest_behind(times: F64) -> list[float]:
+def _latest_behind(times: F64) -> list[float]:
     """For each of some times the latest from there on."""
     return cast(list[float], np.maximum.accumulate(times[::-1])[::-1].tolist())
 
@@ -178,11 +169,11 @@ def mark_outlived(
         own.sort(key=lambda row: row.line or 0)
     starts = last_attempts(rows_of, logs, courses)
     tracks = {name: Track.read(course, rows_of[name]) for name, course in courses.items()}
-    earlier, begun_ns = earlier_logs(files, courses, job_id)
-    clock = Clock.of(tracks, starts, {file.artifact: file.node for file in logs}, begun_ns)
+    earlier, begun_ns = _earlier_logs(files, courses, job_id)
+    clock = _Clock.of(tracks, starts, {file.artifact: file.node for file in logs}, begun_ns)
     kept, told_steps, told_attempts, told_well = [], [], [], []
     for row in rows:
-        if not may_be_outlived(row):
+        if not _may_be_outlived(row):
             kept.append(row)
             continue
         start, track = starts.get(row.artifact), tracks.get(row.artifact)
@@ -191,30 +182,30 @@ def mark_outlived(
         is_before = row.artifact in earlier or (start is not None and start.is_before(last))
         if is_before or clock.is_earlier_attempt(row):
             told_attempts.append(row)
-            kept.append(outlived(row))
+            kept.append(_outlived(row))
         elif ended_well:
             told_well.append(row)
-            kept.append(outlived(row))
-        elif row.category not in NOT_OVER and (went_on(last, track) or clock.went_on(row)):
+            kept.append(_outlived(row))
+        elif row.category not in _NOT_OVER and (_went_on(last, track) or clock.went_on(row)):
             told_steps.append(row)
-            kept.append(outlived(row))
+            kept.append(_outlived(row))
         elif last is not row and (
-            (start is not None and start.is_before(row)) or went_on(row, track)
+            (start is not None and start.is_before(row)) or _went_on(row, track)
         ):
             kept.append(last)
         else:
             kept.append(row)
     notes = [
-        *note_of(told_attempts, "of an earlier attempt of the job: only the last one is judged"),
-        *note_of(told_steps, "not why it stopped: the job went on for more than one step"),
-        *note_of(told_well, "held against nobody: job.json says that it ended with exit code 0"),
+        *_note_of(told_attempts, "of an earlier attempt of the job: only the last one is judged"),
+        *_note_of(told_steps, "not why it stopped: the job went on for more than one step"),
+        *_note_of(told_well, "held against nobody: job.json says that it ended with exit code 0"),
     ]
     if clock.begun_ns is None and clock.moved_ns is None:
-        kept = with_faults_behind(kept, told_attempts)
-    return with_habits(kept, rows), notes
+        kept = _with_faults_behind(kept, told_attempts)
+    return _with_habits(kept, rows), notes
 
 
-def with_faults_behind(kept: Iterable[Evidence], told: Iterable[Evidence]) -> list[Evidence]:
+def _with_faults_behind(kept: Iterable[Evidence], told: Iterable[Evidence]) -> list[Evidence]:
     """``kept``, what a machine says of the fault that ended an earlier attempt as outlived, too.
 
     Where no clock dates the last attempt, a fault is that one if processes of an earlier attempt
@@ -235,7 +226,7 @@ def with_faults_behind(kept: Iterable[Evidence], told: Iterable[Evidence]) -> li
     ]
 
 
-def earlier_logs(
+def _earlier_logs(
     files: Sequence[LogFile], courses: Mapping[str, Course], job_id: str | None
 ) -> tuple[frozenset[str], int | None]:
     """The logs that end before another one that prints steps begins, and when that begins: each
@@ -256,7 +247,7 @@ def earlier_logs(
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class _Clock:
     """What the clocks of all logs tell of lines in logs that print no steps.
 
     ``moved_ns`` is when the job printed the last step but one, on ``node``; ``begun_ns`` when its
@@ -275,7 +266,7 @@ class Clock:
         starts: Mapping[str, AttemptStart],
         nodes: Mapping[str, str | None],
         begun_ns: int | None,
-    ) -> "Clock":
+    ) -> "_Clock":
         """By the log that moved last; ``begun_ns`` is when the log of a later attempt begins."""
         moved = [
             (ns, name)
@@ -318,7 +309,7 @@ def at_its_last_line(row: Evidence) -> Evidence:
     return replace(row, line=row.last_line, stamp=row.last_stamp, at_ns=at_ns)
 
 
-def may_be_outlived(row: Evidence) -> bool:
+def _may_be_outlived(row: Evidence) -> bool:
     """Whether it tells of a moment in the life of a process."""
     # What a tool reports of a part is the state of it, whatever the job did meanwhile.
     if row.role not in FAILING or is_condition(row) or Trait.OF_A_REPORT in row.traits:
@@ -326,52 +317,52 @@ def may_be_outlived(row: Evidence) -> bool:
     return of_a_process(row) or (row.kind is Kind.XID and row.code in OF_A_PROCESS)
 
 
-def went_on(row: Evidence, track: Track | None) -> bool:
+def _went_on(row: Evidence, track: Track | None) -> bool:
     """Whether its own log goes on behind a row."""
     if track is None or row.line is None or not track.goes_on_behind(row):
         return False
-    return not (is_an_exception(row) and is_flushed_behind(row, track))
+    return not (_is_an_exception(row) and _is_flushed_behind(row, track))
 
 
-def is_an_exception(row: Evidence) -> bool:
+def _is_an_exception(row: Evidence) -> bool:
     return row.kind in (Kind.PYTHON, Kind.CUDA) and row.role is EvidenceRole.ROOT
 
 
-def is_flushed_behind(row: Evidence, track: Track) -> bool:
+def _is_flushed_behind(row: Evidence, track: Track) -> bool:
     """Whether the steps behind an exception may have waited in the buffer of the process that it
     ended: no clock dates them, and behind them stands nothing but that processes ended.
     """
     return track.only_ends_behind and bisect_right(track.lines, row.line or 0) >= track.num_dated
 
 
-def outlived(row: Evidence) -> Evidence:
+def _outlived(row: Evidence) -> Evidence:
     """The row as one of a time that the job outlived."""
-    traits = (row.traits - OF_AN_END) | {Trait.OUTLIVED}
-    is_over = row.role is EvidenceRole.CONSEQUENCE or row.category in GOT_OVER
+    traits = (row.traits - _OF_AN_END) | {Trait.OUTLIVED}
+    is_over = row.role is EvidenceRole.CONSEQUENCE or row.category in _GOT_OVER
     role = EvidenceRole.NOISE if is_over or row.kind is Kind.XID else row.role
     return replace(row, traits=traits, role=role)
 
 
-def with_habits(kept: Sequence[Evidence], rows: Sequence[Evidence]) -> list[Evidence]:
+def _with_habits(kept: Sequence[Evidence], rows: Sequence[Evidence]) -> list[Evidence]:
     """``kept``, what was made of ``rows``; what one place of a chip said on other days, and says
     again in what the job did not outlive, stays the history of that chip.
     """
     last: dict[tuple[object, ...], int] = {}
     for row in kept:
         if row.at_ns is not None and Trait.OUTLIVED not in row.traits:
-            spot = spot_on_a_chip(row)
+            spot = _spot_on_a_chip(row)
             if spot is not None:
                 last[spot] = max(last.get(spot, row.at_ns), row.at_ns)
     whole = []
     for row, before in zip(kept, rows, strict=True):
-        spot = spot_on_a_chip(row) if Trait.OUTLIVED in row.traits else None
+        spot = _spot_on_a_chip(row) if Trait.OUTLIVED in row.traits else None
         if spot in last and row.at_ns is not None and last[spot] - row.at_ns > RUNS_APART_NS:
             row = replace(row, role=before.role)
         whole.append(row)
     return whole
 
 
-def spot_on_a_chip(row: Evidence) -> tuple[object, ...] | None:
+def _spot_on_a_chip(row: Evidence) -> tuple[object, ...] | None:
     """The node, the GPU and the place on it that a program's fault names."""
     if row.kind is not Kind.XID or row.code not in APPLICATION_XIDS or row.gpu is None:
         return None
@@ -379,19 +370,19 @@ def spot_on_a_chip(row: Evidence) -> tuple[object, ...] | None:
     return None if place is None else (row.node, row.gpu, row.code, place)
 
 
-def note_of(rows: Sequence[Evidence], why: str) -> list[str]:
+def _note_of(rows: Sequence[Evidence], why: str) -> list[str]:
     """What is not held against anybody; errors alone are named."""
-    named = [row for row in rows if row.role is EvidenceRole.ROOT or is_an_error(row)]
+    named = [row for row in rows if row.role is EvidenceRole.ROOT or _is_an_error(row)]
     if not named:
         return []
     first = named[0]
     text = first.text.strip()
-    text = text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+    text = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
     more = f" and {len(named) - 1} more" if len(named) > 1 else ""
     return [f'{first.artifact}: line {first.line} ("{text}"){more}: {why}']
 
 
-def is_an_error(row: Evidence) -> bool:
+def _is_an_error(row: Evidence) -> bool:
     return row.category not in (None, Category.NONE, Category.NCCL_TIMEOUT)
 
 

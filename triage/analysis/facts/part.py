@@ -19,20 +19,18 @@ from triage.signatures.pci import bus_id, full_address
 if TYPE_CHECKING:
     from triage.signatures.registry import Match
 
-__all__ = ["NamedParts", "named_by"]
-
 # Of other causes, a GPU among the suspect's only says where its rank sits.
-OF_A_GPU: Final = GPU_PARTS | {Category.IO_BOARD, Category.STRAGGLER}
-WORDS: Final = {Kind.NIC: "NIC", Kind.LINK: "NIC", Kind.NCCL: "NIC", Kind.PCIE: "PCI device"}
+_OF_A_GPU: Final = GPU_PARTS | {Category.IO_BOARD, Category.STRAGGLER}
+_WORDS: Final = {Kind.NIC: "NIC", Kind.LINK: "NIC", Kind.NCCL: "NIC", Kind.PCIE: "PCI device"}
 # Groups of signatures that hold the name which the system gave to an adapter.
-INTERFACES: Final = ("interface", "first", "second", "netdev")
-CODES: Final = {Kind.XID: "XID", Kind.SXID: "SXID"}
+_INTERFACES: Final = ("interface", "first", "second", "netdev")
+_CODES: Final = {Kind.XID: "XID", Kind.SXID: "SXID"}
 # NCCL and verbs print mlx5_2:1 for port 1 of the adapter mlx5_2.
-VERBS_PORT: Final = re.compile(r":\d+$")
+_VERBS_PORT: Final = re.compile(r":\d+$")
 # nvme1n1 is a name space of the disk nvme1.
-NAME_SPACE: Final = re.compile(r"(nvme\d+)(?:c\d+)?n\d+.*")
+_NAME_SPACE: Final = re.compile(r"(nvme\d+)(?:c\d+)?n\d+.*")
 # What `triage.analysis.joining.wording` puts before a line of another node.
-OF_ANOTHER: Final = " says of it: "
+_OF_ANOTHER: Final = " says of it: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +62,13 @@ def named_by(suspect: Mapping[str, Any]) -> NamedParts:
 
     A GPU's index counts only where nothing has an address: it would be the same GPU twice.
     """
-    gpus = suspect.get("gpus") or () if suspect.get("category") in OF_A_GPU else ()
+    gpus = suspect.get("gpus") or () if suspect.get("category") in _OF_A_GPU else ()
     parts = {str(gpu): f"GPU {gpu}" for gpu in gpus}
     codes: dict[str, None] = {}
     indices: dict[str, str] = {}
     names: dict[str, str] = {}
     for reason in (suspect.get("because") or ())[:MAX_REASONS]:
-        part, code, name = in_line(str(reason.get("text") or ""))
+        part, code, name = _in_line(str(reason.get("text") or ""))
         if code is not None:
             codes.setdefault(code)
         if part is not None:
@@ -85,12 +83,12 @@ def named_by(suspect: Mapping[str, Any]) -> NamedParts:
 
 
 @lru_cache(maxsize=4096)
-def in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
+def _in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
     """(what identifies the part, its words), code and interface that a line of this node names."""
     # A service that starts need not wait for a thousand patterns to be compiled.
     from triage.signatures.registry import match
 
-    matched = None if OF_ANOTHER in text else match(text)
+    matched = None if _OF_ANOTHER in text else match(text)
     if matched is None or (matched.reading.role or matched.signature.role) not in (
         EvidenceRole.ROOT,
         EvidenceRole.ADVICE,
@@ -98,20 +96,20 @@ def in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
         return None, None, None
     if (matched.reading.blame or matched.signature.blame) != Blame.SELF:
         return None, None, None
-    return part_of(matched), code_of(matched), interface_of(matched)
+    return _part_of(matched), _code_of(matched), _interface_of(matched)
 
 
-def part_of(matched: "Match") -> tuple[str, str] | None:
+def _part_of(matched: "Match") -> tuple[str, str] | None:
     named = {**matched.found.groupdict(), **matched.reading.fields}
     gpu = matched.reading.gpu or bus_id(named.get("gpu") or "")
     if gpu:
         return gpu, f"GPU {gpu}"
     kind, device = matched.signature.kind, named.get("device") or named.get("netdev")
-    if device and kind in WORDS:
-        key = full_address(device) or VERBS_PORT.sub("", device)
-        return key, f"{WORDS[kind]} {key}"
+    if device and kind in _WORDS:
+        key = full_address(device) or _VERBS_PORT.sub("", device)
+        return key, f"{_WORDS[kind]} {key}"
     if device and matched.signature.category == Category.SSD:
-        key = NAME_SPACE.sub(r"\1", device)
+        key = _NAME_SPACE.sub(r"\1", device)
         return key, f"disk {key}"
     module = (named.get("label") or named.get("part") or "").strip()
     if module and kind == Kind.MEMORY:
@@ -120,16 +118,16 @@ def part_of(matched: "Match") -> tuple[str, str] | None:
     return (f"gpu{int(index)}", f"GPU {int(index)}") if index and index.isdecimal() else None
 
 
-def interface_of(matched: "Match") -> str | None:
+def _interface_of(matched: "Match") -> str | None:
     """The interface's name beside the address of its adapter; None without either."""
     named = matched.found.groupdict()
-    if matched.signature.kind not in WORDS or full_address(named.get("device") or "") is None:
+    if matched.signature.kind not in _WORDS or full_address(named.get("device") or "") is None:
         return None
-    return next((named[group] for group in INTERFACES if named.get(group)), None)
+    return next((named[group] for group in _INTERFACES if named.get(group)), None)
 
 
-def code_of(matched: "Match") -> str | None:
-    word = CODES.get(matched.signature.kind)
+def _code_of(matched: "Match") -> str | None:
+    word = _CODES.get(matched.signature.kind)
     if word is None:
         return None
     code = matched.reading.code

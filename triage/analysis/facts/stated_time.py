@@ -11,11 +11,9 @@ from typing import Final
 from triage.analysis.facts.stop import DAY_S, NO_ZONE_NS, SECOND, Stop
 from triage.domain.evidence import Evidence
 
-__all__ = ["stated"]
-
-NO_YEAR_NS: Final = 300 * DAY_S * SECOND
+_NO_YEAR_NS: Final = 300 * DAY_S * SECOND
 # Ends are reported a little before the last line is written.
-SLACK_NS: Final = 60 * SECOND
+_SLACK_NS: Final = 60 * SECOND
 
 
 def stated(
@@ -34,14 +32,14 @@ def stated(
     if not errors and begins is not None and abs(begins - ns) < 2_000_000:
         errors = [stop.error_ns]
     error_ns = min(errors, default=0)
-    if error_ns >= NO_YEAR_NS:
+    if error_ns >= _NO_YEAR_NS:
         day = f"{at:%d %B %H:%M:%S}"
         return None, (f"the stop is of {day} by its log, in a year that no line tells",)
     if error_ns >= NO_ZONE_NS:
         return at.replace(tzinfo=None), (
             "the time of the stop is that of its log, whose zone nothing tells",
         )
-    if failed_at_ns is not None and ns > failed_at_ns + SLACK_NS:
+    if failed_at_ns is not None and ns > failed_at_ns + _SLACK_NS:
         late_s = (ns - failed_at_ns) // SECOND
         return at, (f"the logs date the stop {late_s} s behind failed_at of job.json",)
     return at, ()

@@ -15,32 +15,6 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, LASTING, Evidence, EvidenceRole, Kind, Trait
 
-__all__ = [
-    "ABOUT_THE_STOP",
-    "AFTER_S",
-    "BEFORE_S",
-    "CLOCKS_APART_S",
-    "DAY_S",
-    "EARLIER",
-    "FAILING",
-    "IN_FLIGHT_S",
-    "JOB_KINDS",
-    "MOST_SLACK_S",
-    "NEAREST_FIRST",
-    "NO_ZONE_NS",
-    "SECOND",
-    "STALE_S",
-    "TIMEOUT_S",
-    "Stop",
-    "When",
-    "at_its_own_stop",
-    "ends_its_log",
-    "is_condition",
-    "is_failing",
-    "is_of_a_health_check",
-    "of_a_process",
-]
-
 SECOND: Final = 1_000_000_000
 # A root is printed at most this long before the stop that it causes ...
 BEFORE_S: Final = 90
@@ -58,7 +32,7 @@ IN_FLIGHT_S: Final = 60
 STALE_S: Final = 3600
 DAY_S: Final = 86_400
 # For this long a machine prints what it is, not what broke: until its last daemon has started.
-BOOT_S: Final = 300
+_BOOT_S: Final = 300
 # How long a job may have waited before its end, where only the end is known: a watchdog gives up
 # after half an hour at most, and the end is reported soon after that.
 TIMEOUT_S: Final = 2400
@@ -66,9 +40,9 @@ TIMEOUT_S: Final = 2400
 JOB_KINDS: Final = frozenset(
     {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.ELASTIC, Kind.SCHEDULER, Kind.NUMERICS, Kind.DATA}
 )
-JOB_FAMILIES: Final = frozenset({"storage", "gpu_tool"})
+_JOB_FAMILIES: Final = frozenset({"storage", "gpu_tool"})
 # A monitor of temperatures looks every few minutes; an end is announced minutes ahead.
-LASTING_S: Final = 900
+_LASTING_S: Final = 900
 FAILING: Final = frozenset({EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE})
 
 
@@ -177,14 +151,14 @@ class Stop:
         first = self.when(row.at_ns, row.error_ns)
         if first is When.AFTER and self.is_behind_the_job(row):
             first = When.TEARDOWN
-        if first in MAY_BE_A_BOOT and self.while_it_boots(row):
+        if first in _MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
-        if first is When.UNDATED and row.category in OF_AN_END and self.is_behind_a_watchdog(row):
+        if first is When.UNDATED and row.category in _OF_AN_END and self.is_behind_a_watchdog(row):
             return When.TEARDOWN
-        age_s = seconds(row, "age_s")
+        age_s = _seconds(row, "age_s")
         if first is When.UNDATED and age_s is not None and age_s > STALE_S:
             return When.STALE if age_s > DAY_S else When.BEFORE
-        if is_condition(row) and self.when(row.last_at_ns, row.error_ns, LASTING_S) is When.AT:
+        if is_condition(row) and self.when(row.last_at_ns, row.error_ns, _LASTING_S) is When.AT:
             return When.AT
         if first in (When.STALE, When.BEFORE) and row.last_at_ns is not None:
             # What goes on up to the stop is of the stop; what began days ago is its habit.
@@ -217,10 +191,10 @@ class Stop:
         if lived_ns is None:
             return False
         starts = [*self.boots.get(row.node or "", ())]
-        if row.kind in OF_THE_DRIVER:
+        if row.kind in _OF_THE_DRIVER:
             starts += self.loads.get(row.node or "", ())
         # Kernels tell of what went before while they start.
-        return any(at_ns < ns - BOOT_S * SECOND < ns <= lived_ns for ns in starts)
+        return any(at_ns < ns - _BOOT_S * SECOND < ns <= lived_ns for ns in starts)
 
     def is_behind_the_job(self, row: Evidence) -> bool:
         """Whether a row is of a time at which the job had ended, for certain."""
@@ -236,7 +210,7 @@ class Stop:
         tells_later = Trait.OF_A_REPORT in row.traits or is_of_a_health_check(row)
         # A machine that went down tells of its processor or memory once it is up again.
         tells_later = tells_later or (
-            row.category in FOUND_AT_BOOT and row.is_firm and not row.is_mild
+            row.category in _FOUND_AT_BOOT and row.is_firm and not row.is_mild
         )
         if not tells_later or row.at_ns is None:
             return False
@@ -251,13 +225,13 @@ class Stop:
     def while_it_boots(self, row: Evidence) -> bool:
         """Whether a row is of the minutes in which its machine started."""
         uptime = row.stamp.uptime_ns
-        if uptime is not None and uptime < BOOT_S * SECOND:
+        if uptime is not None and uptime < _BOOT_S * SECOND:
             return True
         if row.at_ns is None:
             return False
         for starts in (self.boots.get(row.node or "", ()), self.loads.get(row.node or "", ())):
             last = bisect_right(starts, row.at_ns)
-            if last > 0 and row.at_ns - starts[last - 1] < BOOT_S * SECOND:
+            if last > 0 and row.at_ns - starts[last - 1] < _BOOT_S * SECOND:
                 return True
         return False
 
@@ -267,24 +241,24 @@ def ends_its_log(row: Evidence) -> bool:
 
     A log is taken soon after a stop: an error of another day is there by rare chance.
     """
-    age_s, log_s = seconds(row, "age_s"), seconds(row, "log_s")
+    age_s, log_s = _seconds(row, "age_s"), _seconds(row, "log_s")
     return age_s is not None and log_s is not None and age_s <= TIMEOUT_S and log_s >= DAY_S
 
 
-def seconds(row: Evidence, name: str) -> int | None:
+def _seconds(row: Evidence, name: str) -> int | None:
     """A field of a row that counts seconds."""
     text = row.fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
 
 
 # What a driver that is loaded anew begins afresh with.
-OF_THE_DRIVER: Final = frozenset({Kind.XID, Kind.SXID, Kind.GPU, Kind.ECC})
-FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
+_OF_THE_DRIVER: Final = frozenset({Kind.XID, Kind.SXID, Kind.GPU, Kind.ECC})
+_FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
 # What the end of a job itself brings about: memory runs out while processes tell what they did, and
 # libraries crash in processes that are aborted ("munmap_chunk(): invalid pointer").
-OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_FRAMEWORK})
+_OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_FRAMEWORK})
 # Lines at the stop or after it count for the job, also where a machine restarts.
-MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
+_MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
 
 
 def is_condition(row: Evidence) -> bool:
@@ -294,7 +268,7 @@ def is_condition(row: Evidence) -> bool:
 
 # What is no sign that the job failed: others' processes, and what was printed when all was over, or
 # when it went on.
-NO_FAILURE: Final = frozenset({Trait.NOT_THE_JOB, Trait.TEARDOWN, Trait.OUTLIVED})
+_NO_FAILURE: Final = frozenset({Trait.NOT_THE_JOB, Trait.TEARDOWN, Trait.OUTLIVED})
 
 
 def is_failing(row: Evidence) -> bool:
@@ -303,31 +277,31 @@ def is_failing(row: Evidence) -> bool:
     What is flushed when a process goes is of its end, whenever that comes; a notice of what
     will end a node comes before it.
     """
-    speaks = row.kind in JOB_KINDS or (row.family in JOB_FAMILIES and is_raised(row))
+    speaks = row.kind in JOB_KINDS or (row.family in _JOB_FAMILIES and _is_raised(row))
     fails = row.role in FAILING and speaks and LASTING not in row.fields
-    return fails and row.traits.isdisjoint(NO_FAILURE)
+    return fails and row.traits.isdisjoint(_NO_FAILURE)
 
 
 # OSError: [Errno 28] No space left on device; botocore.exceptions.ClientError: An error occurred
-RAISED: Final = re.compile(
+_RAISED: Final = re.compile(
     r"(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)\b(?!.*\bretry)"
 )
 
 
-def is_raised(row: Evidence) -> bool:
+def _is_raised(row: Evidence) -> bool:
     """Whether it is the last line of a traceback, and nobody says that it is tried again."""
-    return RAISED.match(row.text) is not None
+    return _RAISED.match(row.text) is not None
 
 
 # nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...
-HEALTH_CHECK: Final = re.compile(
+_HEALTH_CHECK: Final = re.compile(
     r"\bhealth[ _-]?check\w* failed\b|\bcheck_\w{0,30}gpu\w{0,30}:", re.IGNORECASE
 )
 
 
 def is_of_a_health_check(row: Evidence) -> bool:
     """Whether a health check found it, in whatever words."""
-    return HEALTH_CHECK.search(row.text) is not None
+    return _HEALTH_CHECK.search(row.text) is not None
 
 
 def at_its_own_stop(row: Evidence, when: When) -> bool:
@@ -340,4 +314,4 @@ def at_its_own_stop(row: Evidence, when: When) -> bool:
 
 def of_a_process(row: Evidence) -> bool:
     """Whether a process of the job says it, rather than the machine below it."""
-    return row.kind in JOB_KINDS or row.family in JOB_FAMILIES
+    return row.kind in JOB_KINDS or row.family in _JOB_FAMILIES

@@ -16,21 +16,14 @@ from triage.analysis.facts.stop import AFTER_S, BEFORE_S, CLOCKS_APART_S, SECOND
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
-__all__ = [
-    "with_kernels_that_gave_up",
-    "with_killed_processes",
-    "with_lost_servers",
-    "with_memory_that_failed",
-]
-
 # Nodes that lose one server lose it within this.
-TOGETHER_NS: Final = 60 * SECOND
+_TOGETHER_NS: Final = 60 * SECOND
 # Two nodes are no accident where they are a third of the job.
-LEAST_NODES: Final = 2
-SHARE_OF_NODES: Final = 0.34
+_LEAST_NODES: Final = 2
+_SHARE_OF_NODES: Final = 0.34
 # A driver books a bad row within this of the error that showed it.
-BOOKED_NS: Final = 60 * SECOND
-ROW_XIDS: Final = frozenset({48, 63, 64})
+_BOOKED_NS: Final = 60 * SECOND
+_ROW_XIDS: Final = frozenset({48, 63, 64})
 
 
 def with_lost_servers(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence]:
@@ -45,12 +38,12 @@ def with_lost_servers(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence
         if row.fields.get("cleared") == "yes":
             last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
             found_again[row.peer] = max(found_again.get(row.peer, last_ns), last_ns)
-        elif is_of_a_server(row):
+        elif _is_of_a_server(row):
             told[row.peer].append(row)
     lost = {
         id(row)
         for server, ones in told.items()
-        for row in lost_together(ones, found_again.get(server), num_nodes)
+        for row in _lost_together(ones, found_again.get(server), num_nodes)
     }
     return [
         replace(row, weak=False, traits=row.traits - {Trait.GENERIC}) if id(row) in lost else row
@@ -58,13 +51,13 @@ def with_lost_servers(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence
     ]
 
 
-def is_of_a_server(row: Evidence) -> bool:
+def _is_of_a_server(row: Evidence) -> bool:
     """Whether a node waits for a server that may answer yet."""
     shared = row.blame is Blame.SHARED and row.node is not None
     return shared and row.role is EvidenceRole.ROOT and Trait.GENERIC in row.traits
 
 
-def lost_together(
+def _lost_together(
     ones: Iterable[Evidence], found_again_ns: int | None, num_nodes: int
 ) -> list[Evidence]:
     """The lines of the last time at which many nodes lost one server for good."""
@@ -75,9 +68,9 @@ def lost_together(
     if not for_good:
         return []
     last_ns = for_good[-1].at_ns or 0
-    burst = [row for row in for_good if last_ns - (row.at_ns or 0) <= TOGETHER_NS]
+    burst = [row for row in for_good if last_ns - (row.at_ns or 0) <= _TOGETHER_NS]
     nodes = {row.node for row in burst}
-    least = max(LEAST_NODES, SHARE_OF_NODES * num_nodes)
+    least = max(_LEAST_NODES, _SHARE_OF_NODES * num_nodes)
     return burst if len(nodes) >= least else []
 
 
@@ -87,7 +80,7 @@ def with_memory_that_failed(rows: Sequence[Evidence]) -> list[Evidence]:
     """
     booked: dict[tuple[str | None, str | None], list[Evidence]] = defaultdict(list)
     for row in rows:
-        is_row = row.kind is Kind.XID and row.code in ROW_XIDS
+        is_row = row.kind is Kind.XID and row.code in _ROW_XIDS
         if is_row and row.category is Category.GPU_HBM and row.gpu is not None:
             booked[row.node, row.gpu].append(row)
     return [
@@ -95,37 +88,37 @@ def with_memory_that_failed(rows: Sequence[Evidence]) -> list[Evidence]:
         if row.kind is Kind.XID
         and row.category is Category.GPU_SRAM
         and Category.GPU_HBM in row.also
-        and is_booked(row, booked)
+        and _is_booked(row, booked)
         else row
         for row in rows
     ]
 
 
-def is_booked(
+def _is_booked(
     row: Evidence, booked: Mapping[tuple[str | None, str | None], Sequence[Evidence]]
 ) -> bool:
     """Whether its GPU books a bad row at the time of an error."""
     for other in booked.get((row.node, row.gpu), ()):
-        at_ns, other_ns = moment_of(row), moment_of(other)
+        at_ns, other_ns = _moment_of(row), _moment_of(other)
         if at_ns is None or other_ns is None:
             if at_ns is other_ns and row.artifact == other.artifact:
                 return True
-        elif abs(at_ns - other_ns) <= BOOKED_NS:
+        elif abs(at_ns - other_ns) <= _BOOKED_NS:
             return True
     return False
 
 
-def moment_of(row: Evidence) -> int | None:
+def _moment_of(row: Evidence) -> int | None:
     """The time of a row, by whichever clock of its node."""
     return row.at_ns if row.at_ns is not None else row.stamp.uptime_ns
 
 
-PANIC: Final = "lockup.panic"
+_PANIC: Final = "lockup.panic"
 # A kernel that is told to give up where tasks wait: what they wait for may have come first.
-TOLD_TO: Final = "hung_task"
-BLOCKED: Final = "lockup.hung_task"
+_TOLD_TO: Final = "hung_task"
+_BLOCKED: Final = "lockup.hung_task"
 # Tasks wait two minutes or more before a kernel tells it, and as long again before it gives up.
-WAITED_NS: Final = 3600 * SECOND
+_WAITED_NS: Final = 3600 * SECOND
 
 
 def with_kernels_that_gave_up(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -135,48 +128,48 @@ def with_kernels_that_gave_up(rows: Sequence[Evidence]) -> list[Evidence]:
     A kernel that gave up because tasks waited stays a consequence where a fault of its node came
     before it, or tasks of another node or its storage had to wait as well.
     """
-    told_to = [row for row in rows if row.signature == PANIC and is_told_to(row)]
-    causes = [row for row in rows if explains_waiting(row)] if told_to else []
-    led_to = {id(row) for row in told_to if any(came_before(cause, row) for cause in causes)}
+    told_to = [row for row in rows if row.signature == _PANIC and _is_told_to(row)]
+    causes = [row for row in rows if _explains_waiting(row)] if told_to else []
+    led_to = {id(row) for row in told_to if any(_came_before(cause, row) for cause in causes)}
     return [
         replace(
             row,
             role=EvidenceRole.ROOT,
             weak=False,
             category=row.category
-            or (Category.HOST_STALL if is_told_to(row) else Category.SOFTWARE_FRAMEWORK),
+            or (Category.HOST_STALL if _is_told_to(row) else Category.SOFTWARE_FRAMEWORK),
         )
-        if row.signature == PANIC and id(row) not in led_to
+        if row.signature == _PANIC and id(row) not in led_to
         else row
         for row in rows
     ]
 
 
-def is_told_to(row: Evidence) -> bool:
+def _is_told_to(row: Evidence) -> bool:
     """Whether a panic is one that a kernel is told to make where tasks wait."""
-    return TOLD_TO in row.fields.get("reason", TOLD_TO)
+    return _TOLD_TO in row.fields.get("reason", _TOLD_TO)
 
 
-def explains_waiting(row: Evidence) -> bool:
+def _explains_waiting(row: Evidence) -> bool:
     """Whether a row tells of something for which tasks may wait, or of tasks that wait."""
     is_root = row.role is EvidenceRole.ROOT and row.kind in KERNEL_KINDS and row.is_firm
-    waits = row.signature == BLOCKED or row.kind is Kind.STORAGE
-    return (is_root or waits) and Trait.OUTLIVED not in row.traits and row.signature != PANIC
+    waits = row.signature == _BLOCKED or row.kind is Kind.STORAGE
+    return (is_root or waits) and Trait.OUTLIVED not in row.traits and row.signature != _PANIC
 
 
-def came_before(cause: Evidence, panic: Evidence) -> bool:
+def _came_before(cause: Evidence, panic: Evidence) -> bool:
     """Whether a row may be why a kernel gave up: a fault of its own, or waiting elsewhere."""
     if cause.node == panic.node and not (cause.role is EvidenceRole.ROOT and cause.is_firm):
         return False
-    if cause.node != panic.node and cause.signature != BLOCKED and cause.kind is not Kind.STORAGE:
+    if cause.node != panic.node and cause.signature != _BLOCKED and cause.kind is not Kind.STORAGE:
         return False
     if cause.at_ns is None or panic.at_ns is None:
         return True
-    return panic.at_ns - WAITED_NS <= cause.at_ns <= panic.at_ns
+    return panic.at_ns - _WAITED_NS <= cause.at_ns <= panic.at_ns
 
 
 # A kernel writes all of one kill within this.
-ONE_KILL_NS: Final = 5 * SECOND
+_ONE_KILL_NS: Final = 5 * SECOND
 
 
 def with_killed_processes(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -191,13 +184,13 @@ def with_killed_processes(rows: Sequence[Evidence]) -> list[Evidence]:
     moves: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row in rows:
         if row.kind is Kind.OOM and row.node is not None and row.at_ns is not None:
-            ahead_ns = ahead_of_launcher(row.at_ns, ended.get((row.node, row.pid or 0), ()))
+            ahead_ns = _ahead_of_launcher(row.at_ns, ended.get((row.node, row.pid or 0), ()))
             if ahead_ns is not None:
                 moves[row.node].append((row.at_ns, ahead_ns))
-    return [on_its_launchers_clock(row, moves.get(row.node or "", ())) for row in rows]
+    return [_on_its_launchers_clock(row, moves.get(row.node or "", ())) for row in rows]
 
 
-def ahead_of_launcher(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
+def _ahead_of_launcher(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
     """How far a kernel's clock is ahead of a launcher's; None where they agree, or are no two
     clocks of one moment.
     """
@@ -206,12 +199,12 @@ def ahead_of_launcher(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
     return None if agree or abs(ahead_ns) > CLOCKS_APART_S * SECOND else ahead_ns
 
 
-def on_its_launchers_clock(row: Evidence, moves: Iterable[tuple[int, int]]) -> Evidence:
+def _on_its_launchers_clock(row: Evidence, moves: Iterable[tuple[int, int]]) -> Evidence:
     """A kernel's line about a kill at the time of the end that it brought about."""
     if row.kind is not Kind.OOM or row.at_ns is None:
         return row
     for killed_ns, ahead_ns in moves:
-        if abs(row.at_ns - killed_ns) <= ONE_KILL_NS:
+        if abs(row.at_ns - killed_ns) <= _ONE_KILL_NS:
             last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
             return row.dated(row.at_ns - ahead_ns, last_ns - ahead_ns, row.error_ns)
     return row

@@ -35,14 +35,6 @@ from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 
-__all__ = [
-    "CONVICTED",
-    "NAMES_A_PART",
-    "Belief",
-    "believe",
-    "best_rivals",
-]
-
 # From here a cause is convicted; below it is only possible.
 CONVICTED: Final = 0.5
 # ... and from here on a category is said at all; else the stop has no cause found.
@@ -91,16 +83,16 @@ def believe(
     """
     shown = [cause for cause in hypotheses if cause.rows]
     features = measure(shown, claims, stop, dumps=dumps)
-    weighed = with_bounds(beliefs_of(shown, features, model), claims, stop)
+    weighed = _with_bounds(_beliefs_of(shown, features, model), claims, stop)
     if all(claim.is_gap for claim in claims):
-        weighed = best_guess(weighed)
+        weighed = _best_guess(weighed)
     alone = [cause for cause in hypotheses if not cause.rows]
-    weighed = parts_of_the_lost(alone, weighed, stop, trust=trust)
-    bare = claims_alone(alone, weighed, stop, trust=trust)
-    return by_place([*weighed, *bare])
+    weighed = _parts_of_the_lost(alone, weighed, stop, trust=trust)
+    bare = _claims_alone(alone, weighed, stop, trust=trust)
+    return _by_place([*weighed, *bare])
 
 
-def beliefs_of(
+def _beliefs_of(
     causes: Sequence[Hypothesis], features: Sequence[Mapping[str, float]], model: Model
 ) -> list[Belief]:
     """What is believed of causes that lines show; ``features`` stand in their order."""
@@ -125,7 +117,7 @@ def best_rivals(
     return rivals
 
 
-def with_bounds(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) -> list[Belief]:
+def _with_bounds(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) -> list[Belief]:
     """The rules that no weight may overrule."""
     proven = [claim for claim in claims if proves(claim)]
     claimed = [claim for claim in claims if convicts(claim)]
@@ -147,11 +139,11 @@ def with_bounds(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
             *bounds_by_part(belief.hypothesis),
         ]
-        beliefs.append(with_limit(belief, bounds))
+        beliefs.append(_with_limit(belief, bounds))
     return beliefs
 
 
-def with_limit(belief: Belief, bounds: Sequence[Bound]) -> Belief:
+def _with_limit(belief: Belief, bounds: Sequence[Bound]) -> Belief:
     """A bound keeps apart what it bounds: the likelier stays the likelier."""
     if not bounds:
         return belief
@@ -160,10 +152,10 @@ def with_limit(belief: Belief, bounds: Sequence[Bound]) -> Belief:
     return replace(belief, probability=probability, bounds=(*belief.bounds, *bounds))
 
 
-BEST_GUESS: Final = 0.35
+_BEST_GUESS: Final = 0.35
 
 
-def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
+def _best_guess(weighed: Sequence[Belief]) -> list[Belief]:
     """Where all lines name one cause, however weakly, it is the best guess, and is said."""
     named = [
         belief
@@ -176,7 +168,7 @@ def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
         return list(weighed)
     best = max(named, key=lambda belief: belief.probability)
     return [
-        replace(belief, probability=max(belief.probability, BEST_GUESS))
+        replace(belief, probability=max(belief.probability, _BEST_GUESS))
         if belief is best
         else belief
         for belief in weighed
@@ -184,10 +176,10 @@ def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
 
 
 # What of the claim of a missing file goes to the part that lines name at its place.
-PART_OF_A_GAP: Final = 0.8
+_PART_OF_A_GAP: Final = 0.8
 
 
-def parts_of_the_lost(
+def _parts_of_the_lost(
     bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
 ) -> list[Belief]:
     """``weighed``; where a file is missing and its peers wait, the likeliest part that lines name
@@ -196,7 +188,7 @@ def parts_of_the_lost(
     """
     beliefs = list(weighed)
     for cause in bare:
-        if not says_no_part(cause):
+        if not _says_no_part(cause):
             continue
         named = [
             k
@@ -204,13 +196,13 @@ def parts_of_the_lost(
             if other.hypothesis.place == cause.place
             and any(claim in other.hypothesis.claims for claim in cause.claims)
             and not NO_GUESS.intersection(other.bounds)
-            and any(may_tell_of_the_stop(row, stop) for row in other.hypothesis.rows)
+            and any(_may_tell_of_the_stop(row, stop) for row in other.hypothesis.rows)
         ]
         if not named:
             continue
         best = max(named, key=lambda k: beliefs[k].log_odds)
         whole = max(claim.strength for claim in cause.claims) * trust
-        least = PART_OF_A_GAP * whole
+        least = _PART_OF_A_GAP * whole
         if max(beliefs[k].probability for k in named) < NAMES_A_PART:
             beliefs[best] = replace(
                 beliefs[best], probability=max(beliefs[best].probability, least)
@@ -218,7 +210,7 @@ def parts_of_the_lost(
         named_rows = beliefs[best].hypothesis.rows
         if any(row.is_firm or stop.of(row) is When.AT for row in named_rows):
             beliefs = [
-                with_limit(other, [Bound.LOST_ELSEWHERE])
+                _with_limit(other, [Bound.LOST_ELSEWHERE])
                 if is_single_line(other.hypothesis) and other.hypothesis.place != cause.place
                 else other
                 for other in beliefs
@@ -226,14 +218,14 @@ def parts_of_the_lost(
     return beliefs
 
 
-def says_no_part(cause: Hypothesis) -> bool:
+def _says_no_part(cause: Hypothesis) -> bool:
     """Whether claims alone stand for it that only say who is gone: a file, or a process."""
     return cause.names_somebody and all(
         claim.is_gap or claim.category is Category.NCCL_TIMEOUT for claim in cause.claims
     )
 
 
-def may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
+def _may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
     """Whether a row accuses, and a clock dates it to the stop or none says otherwise."""
     if row.is_mild or row.is_generic:
         return False
@@ -241,7 +233,7 @@ def may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
     return when in (When.AT, When.AFTER) or (row.is_firm and when is When.UNDATED)
 
 
-def claims_alone(
+def _claims_alone(
     bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
 ) -> list[Belief]:
     """Claims that stand for themselves: worth their strength, less what accounts for them."""
@@ -250,21 +242,21 @@ def claims_alone(
         for belief in weighed
         if belief.probability >= CONVICTED and may_be_at_the_stop(belief.hypothesis, stop)
     ]
-    return [claim_alone(cause, weighed, firm, trust=trust) for cause in bare]
+    return [_claim_alone(cause, weighed, firm, trust=trust) for cause in bare]
 
 
-def claim_alone(
+def _claim_alone(
     hypothesis: Hypothesis, weighed: Sequence[Belief], firm: Sequence[Hypothesis], *, trust: float
 ) -> Belief:
     """What is believed of claims at one place; ``firm`` are the causes that lines convict."""
-    strength = strength_of_claims(hypothesis.claims, trust)
+    strength = _strength_of_claims(hypothesis.claims, trust)
     gap = all(claim.is_gap for claim in hypothesis.claims)
     accounted = max(
-        (belief.probability for belief in weighed if accounts_for(belief.hypothesis, hypothesis)),
+        (belief.probability for belief in weighed if _accounts_for(belief.hypothesis, hypothesis)),
         default=0.0,
     )
     probability = strength * (1 - accounted)
-    if accounted >= NAMES_A_PART and says_no_part(hypothesis):
+    if accounted >= NAMES_A_PART and _says_no_part(hypothesis):
         # That a file is missing, or a process, says nothing of the part: whatever names one does.
         probability = min(probability, 0.9 * accounted)
     proven = any(proves(claim) for claim in hypothesis.claims)
@@ -273,7 +265,7 @@ def claim_alone(
         and (
             gap
             or not proven
-            or shares_a_claim(cause, hypothesis)
+            or _shares_a_claim(cause, hypothesis)
             or (is_waited_for(cause) and cause.category in HARDWARE)
         )
         for cause in firm
@@ -290,10 +282,10 @@ def claim_alone(
 
 
 # What two sources together are worth at most.
-MOST_OF_TWO: Final = 0.98
+_MOST_OF_TWO: Final = 0.98
 
 
-def strength_of_claims(claims: Sequence[Finding], trust: float) -> float:
+def _strength_of_claims(claims: Sequence[Finding], trust: float) -> float:
     """What claims at one place are worth together: dumps and looks are two sources.
 
     That all wait and nobody is named is one fact, whoever shows it. Dumps that are missing take
@@ -304,20 +296,20 @@ def strength_of_claims(claims: Sequence[Finding], trust: float) -> float:
     if not (dumps and looks) or not any(claim.ranks or claim.nodes for claim in claims):
         return max(dumps, looks)
     both = 1 - (1 - dumps) * (1 - looks)
-    return max(dumps, looks, min(both, MOST_OF_TWO))
+    return max(dumps, looks, min(both, _MOST_OF_TWO))
 
 
-def shares_a_claim(cause: Hypothesis, other: Hypothesis) -> bool:
+def _shares_a_claim(cause: Hypothesis, other: Hypothesis) -> bool:
     return any(claim in cause.claims for claim in other.claims)
 
 
-def accounts_for(cause: Hypothesis, claimed: Hypothesis) -> bool:
+def _accounts_for(cause: Hypothesis, claimed: Hypothesis) -> bool:
     """Whether a cause that lines name is why the place of claims is waited for."""
     near = claimed.in_no_node or cause.in_no_node or cause.place == claimed.place
-    return near and shares_a_claim(cause, claimed)
+    return near and _shares_a_claim(cause, claimed)
 
 
-def by_place(beliefs: Sequence[Belief]) -> list[Belief]:
+def _by_place(beliefs: Sequence[Belief]) -> list[Belief]:
     """Place before part: the best places first, and in each its likeliest cause."""
     at: dict[Place, float] = defaultdict(float)
     for belief in beliefs:

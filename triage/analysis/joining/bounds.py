@@ -24,18 +24,6 @@ from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
 
-__all__ = [
-    "BOUNDS",
-    "NO_GUESS",
-    "Bound",
-    "Limit",
-    "bounds_by_dumps",
-    "bounds_by_part",
-    "bounds_by_rows",
-    "is_single_line",
-    "is_waited_for",
-]
-
 
 class Bound(StrEnum):
     """Why no more is believed of a hypothesis than its bound."""
@@ -122,11 +110,11 @@ def bounds_by_dumps(
             yield Bound.PROVEN_ELSEWHERE
     elif claimed and not dated and not any(claim in claimed for claim in cause.claims):
         yield Bound.CLAIMED_ELSEWHERE
-    if nobody and cause.category in LINKS and not any(is_fatal(row) for row in cause.rows):
+    if nobody and cause.category in LINKS and not any(_is_fatal(row) for row in cause.rows):
         yield Bound.NOBODY_NAMED
 
 
-def is_fatal(row: Evidence) -> bool:
+def _is_fatal(row: Evidence) -> bool:
     """Whether a line that needs no other source says that a part is gone."""
     return row.is_firm and row.fields.get("severity") == "fatal"
 
@@ -136,7 +124,7 @@ def is_waited_for(cause: Hypothesis) -> bool:
     return cause.names_somebody and any(claim.ranks for claim in cause.claims)
 
 
-OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
+_OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
 
 
 def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
@@ -147,12 +135,12 @@ def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[B
     # The clock of a node that the dumps accuse may be minutes off.
     firm = any(row.is_firm for row in cause.rows)
     trusted = is_claimed and firm and not is_routine(cause, stop)
-    if times <= OF_ANOTHER_TIME:
+    if times <= _OF_ANOTHER_TIME:
         yield Bound.STALE
-    elif times <= OF_ANOTHER_TIME | {When.BEFORE}:
+    elif times <= _OF_ANOTHER_TIME | {When.BEFORE}:
         if not trusted:
             yield Bound.BEFORE
-    elif times <= OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
+    elif times <= _OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
         if not trusted:
             yield Bound.TEARDOWN
     elif not shows and stop.known and not is_claimed:
@@ -169,9 +157,9 @@ def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[B
     if all(row.is_generic for row in cause.rows):
         shared = cause.node is not None and all(row.blame is Blame.SHARED for row in cause.rows)
         yield Bound.GENERIC_BY_ONE if shared else Bound.GENERIC
-    elif is_fault_alone(cause) and is_routine(cause, stop):
+    elif _is_fault_alone(cause) and is_routine(cause, stop):
         yield Bound.ROUTINE
-    elif needs_another_source(cause) or (stop.job_seen and is_fault_alone(cause)):
+    elif _needs_another_source(cause) or (stop.job_seen and _is_fault_alone(cause)):
         yield Bound.WEAK
     if isinstance(cause.place, Outside) and len(cause.reached) == 1 and not cause.claims:
         yield Bound.SEEN_BY_ONE
@@ -185,7 +173,7 @@ def bounds_by_part(cause: Hypothesis) -> Iterable[Bound]:
         yield Bound.GPU_OR_PROGRAM
 
 
-def is_fault_alone(cause: Hypothesis) -> bool:
+def _is_fault_alone(cause: Hypothesis) -> bool:
     """Whether a driver alone says what a program did wrong, and the job's own process does not:
     others run programs on its GPUs too.
     """
@@ -197,7 +185,7 @@ def is_fault_alone(cause: Hypothesis) -> bool:
     )
 
 
-def needs_another_source(cause: Hypothesis) -> bool:
+def _needs_another_source(cause: Hypothesis) -> bool:
     """Whether none of its lines may accuse alone, and nobody else says so."""
     seconded = cause.votes >= MANY_VOTES and not isinstance(cause.place, Outside)
     claimed = any(claim.ranks for claim in cause.claims)

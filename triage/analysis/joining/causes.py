@@ -49,10 +49,8 @@ from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
-__all__ = ["find_causes", "is_quoted"]
-
 # Rows of one node that are looked at: distinct ones, the nearest to the stop first.
-ROWS_PER_NODE: Final = 300
+_ROWS_PER_NODE: Final = 300
 
 
 def find_causes(
@@ -65,15 +63,15 @@ def find_causes(
     rows = list(evidence)
     placement, nodes = topology.placement, topology.nodes
     causes: list[Hypothesis] = []
-    for place, roots in sorted(roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])):
-        causes += at_one_place(place, nearest(roots, stop), placement, stop)
+    for place, roots in sorted(_roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])):
+        causes += _at_one_place(place, _nearest(roots, stop), placement, stop)
     causes = printed_everywhere(causes, nodes, placement)
     causes = unsure_where_one_node_speaks(causes, rows, nodes)
     causes = without_unplaced_failures(with_unplaced(causes, placement, stop), stop)
     causes = without_spread_numbers(causes, stop)
-    causes = gpus_that_would_not_start(causes, nodes)
+    causes = _gpus_that_would_not_start(causes, nodes)
     causes = with_domain_roots(causes)
-    causes = gather_connections(causes, topology, first_ends(rows), stop)
+    causes = gather_connections(causes, topology, _first_ends(rows), stop)
     causes = without_rendezvous_losses(causes)
     causes = gather_switch(causes, topology.leaf_switch, stop)
     causes = gather_shared(causes, topology, stop)
@@ -82,23 +80,23 @@ def find_causes(
     return merge_alike(with_gpus_of_unnamed_errors(causes))
 
 
-def roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:
+def _roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:
     """The roots among the rows, at the places that they accuse."""
     running_ns = min((r.at_ns for r in rows if r.kind is Kind.PROGRESS and r.at_ns), default=None)
     if met:
         running_ns = 0
     roots: dict[Place, list[Evidence]] = defaultdict(list)
     for row in rows:
-        row = as_root_when_alone(row)
+        row = _as_root_when_alone(row)
         if row.role is not EvidenceRole.ROOT or is_quoted(row):
             continue
-        if Trait.RENDEZVOUS in row.traits and is_while_running(row, running_ns):
+        if Trait.RENDEZVOUS in row.traits and _is_while_running(row, running_ns):
             continue
-        roots[place_of(row)].append(row)
+        roots[_place_of(row)].append(row)
     return roots
 
 
-def as_root_when_alone(row: Evidence) -> Evidence:
+def _as_root_when_alone(row: Evidence) -> Evidence:
     """``row``, as a root where it names the fault: beside the fault's own line it is explained."""
     if row.role is not EvidenceRole.CONSEQUENCE or Trait.ROOT_WHEN_ALONE not in row.traits:
         return row
@@ -109,7 +107,7 @@ def as_root_when_alone(row: Evidence) -> Evidence:
     return replace(row, role=EvidenceRole.ROOT)
 
 
-def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
+def _first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
     """Node -> the first line in which one of its processes says that it failed, or was stuck."""
     firsts: dict[str, Evidence] = {}
     for row in rows:
@@ -123,7 +121,7 @@ def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
 
 
 # How the kernel's own lines begin, with the stamp that a pasted log may still have.
-KERNEL_BEGINS = re.compile(
+_KERNEL_BEGINS = re.compile(
     r"[\[\]\d. :]*(?:kernel: ?)?(?:\[[\d. ]+\] ?)?(?:NVRM|nvidia)", re.IGNORECASE
 )
 
@@ -134,17 +132,17 @@ def is_quoted(row: Evidence) -> bool:
     """
     if row.kind not in (Kind.XID, Kind.SXID) and Trait.QUOTABLE not in row.traits:
         return False
-    return row.weak and not (KERNEL_BEGINS.match(row.text) or is_of_a_health_check(row))
+    return row.weak and not (_KERNEL_BEGINS.match(row.text) or is_of_a_health_check(row))
 
 
-def is_while_running(row: Evidence, running_ns: int | None) -> bool:
+def _is_while_running(row: Evidence, running_ns: int | None) -> bool:
     """Whether ranks that had long met lose the store: it went with the process that held it."""
     if running_ns is None:
         return False
     return row.at_ns is None or row.at_ns > running_ns
 
 
-def place_of(row: Evidence) -> Place:
+def _place_of(row: Evidence) -> Place:
     """The node that a row accuses, else its rank."""
     if row.blame is Blame.NOBODY:
         return Unplaced()
@@ -155,9 +153,9 @@ def place_of(row: Evidence) -> Place:
     return Unplaced() if row.rank is None else AtRank(row.rank)
 
 
-def nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
+def _nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
     """At most :data:`ROWS_PER_NODE` rows, first those about the stop; then in order of time."""
-    if len(rows) > ROWS_PER_NODE:
+    if len(rows) > _ROWS_PER_NODE:
         seen: Counter[tuple[object, ...]] = Counter()
         kept = []
         for row in sorted(rows, key=lambda r: (NEAREST_FIRST.index(stop.of(r)), by_time(r))):
@@ -165,11 +163,11 @@ def nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
             seen[key] += 1
             if seen[key] <= 3:
                 kept.append(row)
-        rows = kept[:ROWS_PER_NODE]
+        rows = kept[:_ROWS_PER_NODE]
     return sorted(rows, key=by_time)
 
 
-def at_one_place(
+def _at_one_place(
     place: Place, rows: Sequence[Evidence], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """The roots of one node (or of one rank without a node), by category."""
@@ -183,7 +181,7 @@ def at_one_place(
             category = row.category or Category.NCCL_TIMEOUT
             grouped[category].append(row)
             explains[category] += followers[index]
-        elif still_lacks(row, rows[parents[index]], stop):
+        elif _still_lacks(row, rows[parents[index]], stop):
             # The GPU that the machine could not start at its boot is not there for the job.
             grouped[rows[parents[index]].category or Category.GPU].append(row)
     tell_open_ones(grouped, stop)
@@ -198,8 +196,8 @@ def at_one_place(
             hit[rows[parent].category].add(rank)
     return [
         with_proven_part(
-            with_rank_hit(
-                of_rows(category, place, own, explains[category], placement, stop), hit[category]
+            _with_rank_hit(
+                _of_rows(category, place, own, explains[category], placement, stop), hit[category]
             ),
             rows,
             stop,
@@ -208,14 +206,14 @@ def at_one_place(
     ]
 
 
-def still_lacks(row: Evidence, cause: Evidence, stop: Stop) -> bool:
+def _still_lacks(row: Evidence, cause: Evidence, stop: Stop) -> bool:
     """Whether a job does not find a GPU at the stop that its machine lost before."""
     if Trait.GPU_NOT_STARTED not in row.traits or stop.of(row) not in ABOUT_THE_STOP:
         return False
     return cause.kind in KERNEL_KINDS and stop.of(cause) not in ABOUT_THE_STOP
 
 
-def with_rank_hit(cause: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
+def _with_rank_hit(cause: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
     """``cause``, where it names no GPU, with the one rank whose process or GPU was hit by it."""
     ranks = [rank for rank in hit if rank is not None]
     if cause.ranks or cause.gpus or len(ranks) != 1:
@@ -223,7 +221,7 @@ def with_rank_hit(cause: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
     return replace(cause, ranks=tuple(ranks))
 
 
-def of_rows(
+def _of_rows(
     category: Category,
     place: Place,
     rows: Sequence[Evidence],
@@ -239,7 +237,7 @@ def of_rows(
     for row in naming or rows:
         if row.gpu is not None:
             gpus.setdefault(row.gpu)
-        if row.rank is not None and may_sit_at(place, row.rank, placement):
+        if row.rank is not None and _may_sit_at(place, row.rank, placement):
             ranks.setdefault(row.rank)
         if row.gpu is not None and isinstance(place, AtNode):
             on_gpu = placement.rank_of_gpu(place.node, row.gpu)
@@ -247,7 +245,7 @@ def of_rows(
                 ranks.setdefault(on_gpu)
     return Hypothesis(
         category,
-        reached_place(category, place, rows),
+        _reached_place(category, place, rows),
         tuple(rows),
         frozenset(also for row in rows for also in row.also),
         followers,
@@ -256,18 +254,18 @@ def of_rows(
     )
 
 
-def may_sit_at(place: Place, rank: int, placement: Placement) -> bool:
+def _may_sit_at(place: Place, rank: int, placement: Placement) -> bool:
     """Whether the map of ranks that is believed puts a rank on no other node than the place."""
     home = placement.node_of(rank)
     return home is None or not isinstance(place, AtNode) or home == place.node
 
 
-def reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -> Place:
+def _reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -> Place:
     """Where the cause lies that rows at ``place`` tell of."""
     if category is Category.NUMERICAL:
         # The rank that reports a NaN is not the one that made it: that would be `sdc`.
         return Outside()
-    reached = sorted({node for row in rows for node in reached_by(row)})
+    reached = sorted({node for row in rows for node in _reached_by(row)})
     if reached:
         return Outside(tuple(reached))
     # A file server that does not answer is not in the node that waits for it.
@@ -279,12 +277,12 @@ def reached_place(category: Category, place: Place, rows: Sequence[Evidence]) ->
     return place
 
 
-def reached_by(row: Evidence) -> list[str]:
+def _reached_by(row: Evidence) -> list[str]:
     """The nodes that a cause outside of them reaches, where a row lists them: those of a rack."""
     return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
 
 
-def gpus_that_would_not_start(
+def _gpus_that_would_not_start(
     causes: Sequence[Hypothesis], nodes: Collection[str]
 ) -> list[Hypothesis]:
     """One node of several cannot start a GPU: what all nodes share works, so it is the GPU."""
@@ -302,10 +300,10 @@ def gpus_that_would_not_start(
 
 
 # NVLINK: the far end that went; the links of its domain then complain on every node.
-ROOT_XID: Final = 149
-ECHO_XIDS: Final = frozenset({144, 145, 146, 147, 148, 150, 45, 43})
+_ROOT_XID: Final = 149
+_ECHO_XIDS: Final = frozenset({144, 145, 146, 147, 148, 150, 45, 43})
 # Beyond what the clocks of two nodes are commonly apart.
-ECHO_NS: Final = 600 * SECOND
+_ECHO_NS: Final = 600 * SECOND
 
 
 def with_domain_roots(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -313,19 +311,19 @@ def with_domain_roots(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
 
     The GPU of the root line stands first, whatever severity its echoes print.
     """
-    roots = [cause for cause in causes if any(is_root(row) for row in cause.rows)]
+    roots = [cause for cause in causes if any(_is_root(row) for row in cause.rows)]
     if len({cause.place for cause in roots}) != 1:
         return list(causes)
     root = min(roots, key=lambda cause: cause.category is not Category.NVLINK)
-    first = in_time(row for row in root.rows if is_root(row))
+    first = in_time(row for row in root.rows if _is_root(row))
     echoes = [
         cause
         for cause in causes
-        if cause is not root and cause.rows and all(is_echo(row, first) for row in cause.rows)
+        if cause is not root and cause.rows and all(_is_echo(row, first) for row in cause.rows)
     ]
     if not echoes:
         return list(causes)
-    rest = in_time(row for row in root.rows if not is_root(row))
+    rest = in_time(row for row in root.rows if not _is_root(row))
     own = tuple(dict.fromkeys(row.gpu for row in (*first, *rest) if row.gpu is not None))
     whole = replace(
         root,
@@ -337,19 +335,19 @@ def with_domain_roots(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     return [whole if cause is root else cause for cause in causes if id(cause) not in gone]
 
 
-def is_root(row: Evidence) -> bool:
-    return row.kind is Kind.XID and row.code == ROOT_XID
+def _is_root(row: Evidence) -> bool:
+    return row.kind is Kind.XID and row.code == _ROOT_XID
 
 
-def is_echo(row: Evidence, roots: Sequence[Evidence]) -> bool:
+def _is_echo(row: Evidence, roots: Sequence[Evidence]) -> bool:
     """Whether a row follows from a root of the domain: named so, or printed then."""
-    if row.parent_code == ROOT_XID:
+    if row.parent_code == _ROOT_XID:
         return True
-    if row.kind is not Kind.XID or row.code not in ECHO_XIDS:
+    if row.kind is not Kind.XID or row.code not in _ECHO_XIDS:
         return False
     return any(
         row.at_ns is None
         or root.at_ns is None
-        or root.at_ns - ECHO_NS <= row.at_ns <= (root.last_at_ns or root.at_ns) + ECHO_NS
+        or root.at_ns - _ECHO_NS <= row.at_ns <= (root.last_at_ns or root.at_ns) + _ECHO_NS
         for root in roots
     )

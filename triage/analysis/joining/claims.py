@@ -27,24 +27,12 @@ from triage.domain.category import GPU_CHIP, HARDWARE, SOFTWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Blame, Evidence
 from triage.domain.finding import Finding
 
-__all__ = [
-    "LINKS",
-    "PROVEN",
-    "convicts",
-    "is_dated_to_the_stop",
-    "is_on_many",
-    "join_claims",
-    "machine_and_job_say_so",
-    "may_be_at_the_stop",
-    "proves",
-]
-
 # From here on a claim is worth more than any line that needs another source.
 PROVEN: Final = 0.75
 # Categories that name no part: they account for no claim.
-UNNAMED: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE})
+_UNNAMED: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE})
 # Parts that belong to one GPU: an error on another one is not why this rank is waited for.
-OF_ONE_GPU: Final = GPU_CHIP | SOFTWARE | {Category.GPU_OOM}
+_OF_ONE_GPU: Final = GPU_CHIP | SOFTWARE | {Category.GPU_OOM}
 
 
 def convicts(claim: Finding) -> bool:
@@ -61,8 +49,8 @@ def join_claims(
     causes: Sequence[Hypothesis], claims: Sequence[Finding], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
-    joining = Joining(at_the_one_place_claimed(causes, claims, placement, stop), placement, stop)
-    joining.home = home_of_the_lost(claims, joining.at, joining.causes, placement, stop)
+    joining = _Joining(_at_the_one_place_claimed(causes, claims, placement, stop), placement, stop)
+    joining.home = _home_of_the_lost(claims, joining.at, joining.causes, placement, stop)
     for claim in claims:
         for rank in claim.ranks:
             joining.add_of_rank(claim, rank)
@@ -73,7 +61,7 @@ def join_claims(
     return [*joining.causes, *joining.bare.values()]
 
 
-class Joining:
+class _Joining:
     """Causes on their way to being joined with claims.
 
     ``bare`` are the claims at their own places, ``home`` the node of a rank of which nothing says
@@ -90,7 +78,7 @@ class Joining:
         self.elsewhere: list[int] = []
         for k, cause in enumerate(causes):
             general = all(row.is_generic for row in cause.rows) and not is_on_many(cause, stop)
-            if cause.category in UNNAMED or general:
+            if cause.category in _UNNAMED or general:
                 continue
             if isinstance(cause.place, AtNode | AtRank):
                 self.at[cause.place].append(k)
@@ -99,12 +87,12 @@ class Joining:
 
     def add_of_rank(self, claim: Finding, rank: int) -> None:
         """A claim on a rank: with what failed at its place, and what reaches it."""
-        place = seat_of(rank, self.placement)
+        place = _seat_of(rank, self.placement)
         if isinstance(place, AtRank) and self.home is not None:
             place = self.home
         for k in (*self.at[place], *self.at.get(AtRank(rank), ())):
-            if can_hold_up(self.causes[k], claim, rank, self.placement, self.stop):
-                self.causes[k] = with_claim(self.causes[k], claim, rank)
+            if _can_hold_up(self.causes[k], claim, rank, self.placement, self.stop):
+                self.causes[k] = _with_claim(self.causes[k], claim, rank)
         self.add_from_elsewhere(claim, place)
         self.add_at_its_own(claim, place, rank)
 
@@ -112,76 +100,76 @@ class Joining:
         """A claim on a node of which no rank is known."""
         for k in self.at[place]:
             if claim.can_be_due_to(self.causes[k].category):
-                self.causes[k] = with_claim(self.causes[k], claim, None)
+                self.causes[k] = _with_claim(self.causes[k], claim, None)
         self.add_from_elsewhere(claim, place)
         self.add_at_its_own(claim, place, None)
 
     def add_of_nobody(self, claim: Finding) -> None:
         """A claim that all ranks wait, and none is at fault."""
         for k, cause in enumerate(self.causes):
-            if can_hold_up_all(cause, claim, self.stop):
-                self.causes[k] = with_claim(cause, claim, None)
+            if _can_hold_up_all(cause, claim, self.stop):
+                self.causes[k] = _with_claim(cause, claim, None)
         self.add_at_its_own(claim, Outside(), None)
 
     def add_from_elsewhere(self, claim: Finding, place: Place) -> None:
         for k in self.elsewhere:
             if (
                 claim.can_be_due_to(self.causes[k].category)
-                and reaches(self.causes[k], place)
-                and not is_of_another_rank(self.causes[k], claim)
+                and _reaches(self.causes[k], place)
+                and not _is_of_another_rank(self.causes[k], claim)
             ):
-                self.causes[k] = with_claim(self.causes[k], claim, None)
+                self.causes[k] = _with_claim(self.causes[k], claim, None)
 
     def add_at_its_own(self, claim: Finding, place: Place, rank: int | None) -> None:
         own = self.bare.get((place, claim.category), Hypothesis(claim.category, place))
-        self.bare[place, claim.category] = with_claim(own, claim, rank)
+        self.bare[place, claim.category] = _with_claim(own, claim, rank)
 
 
-def can_hold_up(
+def _can_hold_up(
     cause: Hypothesis, claim: Finding, rank: int, placement: Placement, stop: Stop
 ) -> bool:
     """Whether a cause at the place of a rank can be why the rank is waited for."""
     # A file that is missing may be any rank's of a node that failed.
-    about = claim.is_gap or is_about(cause, claim, rank, placement)
+    about = claim.is_gap or _is_about(cause, claim, rank, placement)
     # Ranks that run different operations are a cause by themselves.
     named = claim.category is Category.COLLECTIVE_MISMATCH
     return (
         about
-        and (not named or precedes_the_stop(cause, stop))
+        and (not named or _precedes_the_stop(cause, stop))
         and claim.can_be_due_to(cause.category)
     )
 
 
-def can_hold_up_all(cause: Hypothesis, claim: Finding, stop: Stop) -> bool:
+def _can_hold_up_all(cause: Hypothesis, claim: Finding, stop: Stop) -> bool:
     """Whether a cause can be why all ranks entered an operation and none gets through."""
-    is_told = cause.category not in OF_A_PROCESS or any(map(of_a_process, cause.rows))
+    is_told = cause.category not in _OF_A_PROCESS or any(map(of_a_process, cause.rows))
     return claim.can_be_due_to(cause.category) and is_told and may_be_at_the_stop(cause, stop)
 
 
-def at_the_one_place_claimed(
+def _at_the_one_place_claimed(
     causes: Sequence[Hypothesis], claims: Sequence[Finding], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes``; what one process says and no line places is at the one place that claims name,
     where nothing else fails there.
     """
-    places = {seat_of(rank, placement) for claim in claims for rank in claim.ranks}
+    places = {_seat_of(rank, placement) for claim in claims for rank in claim.ranks}
     homeless = [
         cause
         for cause in causes
         if isinstance(cause.place, Unplaced)
-        and cause.category in OF_ONE_GPU
+        and cause.category in _OF_ONE_GPU
         and not any(OF_A_PROGRAM in row.fields for row in cause.rows)
         and any(not row.is_generic and stop.of(row) in ABOUT_THE_STOP for row in cause.rows)
     ]
     if len(places) != 1 or len(homeless) != 1:
         return list(causes)
     (place,) = places
-    if any(cause.place == place and fails_at_the_stop(cause, stop) for cause in causes):
+    if any(cause.place == place and _fails_at_the_stop(cause, stop) for cause in causes):
         return list(causes)
     return [replace(cause, place=place) if cause is homeless[0] else cause for cause in causes]
 
 
-def home_of_the_lost(
+def _home_of_the_lost(
     claims: Iterable[Finding],
     at: Mapping[Place, Sequence[int]],
     causes: Sequence[Hypothesis],
@@ -197,12 +185,12 @@ def home_of_the_lost(
         for place, ones in at.items()
         if isinstance(place, AtNode)
         and not placement.ranks_on(place.node)
-        and any(fails_at_the_stop(causes[k], stop) for k in ones)
+        and any(_fails_at_the_stop(causes[k], stop) for k in ones)
     }
     return homes.pop() if len(lost) == 1 and len(homes) == 1 else None
 
 
-def fails_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
+def _fails_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a clock, or the end of its log, dates a line that needs no other source."""
     return is_dated_to_the_stop(cause, stop) or any(
         row.is_firm and ends_its_log(row) for row in cause.rows
@@ -210,9 +198,9 @@ def fails_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
 
 
 # General words on this many nodes at the stop are no coincidence.
-MANY_NODES: Final = 3
+_MANY_NODES: Final = 3
 # Nodes that lose one server lose it within this.
-TOGETHER_NS: Final = 60 * SECOND
+_TOGETHER_NS: Final = 60 * SECOND
 
 
 def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
@@ -228,26 +216,26 @@ def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
         and (row.blame is Blame.SHARED or (of_a_process(row) and not row.is_generic))
         and stop.of(row) in (When.AT, When.AFTER)
     ]
-    if len({row.node for row in now if stop.of(row) is When.AT}) >= MANY_NODES:
+    if len({row.node for row in now if stop.of(row) is When.AT}) >= _MANY_NODES:
         return True
     of_server: dict[str, list[Evidence]] = defaultdict(list)
     for row in now:
         if row.peer is not None and row.at_ns is not None:
             of_server[row.peer].append(row)
     return any(
-        first.node != second.node and (second.at_ns or 0) - (first.at_ns or 0) <= TOGETHER_NS
+        first.node != second.node and (second.at_ns or 0) - (first.at_ns or 0) <= _TOGETHER_NS
         for rows in of_server.values()
         for first, second in pairwise(sorted(rows, key=lambda row: row.at_ns or 0))
     )
 
 
-def seat_of(rank: int, placement: Placement) -> Place:
+def _seat_of(rank: int, placement: Placement) -> Place:
     """The node of a rank, else the rank itself."""
     node = placement.node_of(rank)
     return AtRank(rank) if node is None else AtNode(node)
 
 
-def with_claim(cause: Hypothesis, claim: Finding, rank: int | None) -> Hypothesis:
+def _with_claim(cause: Hypothesis, claim: Finding, rank: int | None) -> Hypothesis:
     """``cause`` with a claim; the rank that peers wait for stands before those that lines name,
     but for the rank on a GPU that a line names, and where only its file is missing: then it does
     where lines name several.
@@ -272,7 +260,7 @@ def is_dated_to_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     return any(at_its_own_stop(row, stop.of(row)) for row in telling)
 
 
-def precedes_the_stop(cause: Hypothesis, stop: Stop) -> bool:
+def _precedes_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a firm line dates it to the beginning of the stop, and not to what came of it."""
     return is_dated_to_the_stop(cause, stop) and any(
         row.is_firm and stop.of(row) is not When.AFTER for row in cause.rows
@@ -280,7 +268,7 @@ def precedes_the_stop(cause: Hypothesis, stop: Stop) -> bool:
 
 
 # What ends a process behind what it has issued: the process itself tells of it.
-OF_A_PROCESS: Final = SOFTWARE | {Category.GPU_OOM, Category.HOST_OOM}
+_OF_A_PROCESS: Final = SOFTWARE | {Category.GPU_OOM, Category.HOST_OOM}
 # Links flap on every day of a large cluster.
 LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 
@@ -298,7 +286,7 @@ def may_be_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
             return True
     return is_dated_to_the_stop(cause, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)
-        or (is_echo_of_a_machine(row) and (stop.of(row) is When.AT or ends_its_log(row)))
+        or (_is_echo_of_a_machine(row) and (stop.of(row) is When.AT or ends_its_log(row)))
         or (stop.is_found_late(row) and stop.of(row) in ABOUT_THE_STOP and not row.is_generic)
         for row in cause.rows
     )
@@ -309,12 +297,12 @@ def machine_and_job_say_so(rows: Iterable[Evidence]) -> bool:
     return len({row.kind in KERNEL_KINDS for row in rows}) > 1
 
 
-def is_echo_of_a_machine(row: Evidence) -> bool:
+def _is_echo_of_a_machine(row: Evidence) -> bool:
     """Whether a machine says so, or a copy of its words, in a line that needs another source."""
     return row.weak and row.kind in KERNEL_KINDS and not (row.is_mild or row.is_generic)
 
 
-def reaches(cause: Hypothesis, place: Place) -> bool:
+def _reaches(cause: Hypothesis, place: Place) -> bool:
     """Whether a cause in no node can be why a place is waited for."""
     if isinstance(cause.place, Domain):
         return isinstance(place, AtNode) and place.node in cause.place.nodes
@@ -322,12 +310,12 @@ def reaches(cause: Hypothesis, place: Place) -> bool:
         return False
     if cause.category is Category.STORAGE and cause.votes >= MANY_VOTES:
         return True  # a server that several nodes lose is lost to all; not all of them print it
-    if cause.category in SOFTWARE and cause.votes >= MANY_NODES:
+    if cause.category in SOFTWARE and cause.votes >= _MANY_NODES:
         return True  # so is a program that fails: the logs of some are not there
     return not cause.reached or (isinstance(place, AtNode) and place.node in cause.reached)
 
 
-def is_of_another_rank(cause: Hypothesis, claim: Finding) -> bool:
+def _is_of_another_rank(cause: Hypothesis, claim: Finding) -> bool:
     """Whether one process alone tells of a cause, and it is none that others wait for: then it says
     nothing of those.
     """
@@ -341,13 +329,13 @@ def is_of_another_rank(cause: Hypothesis, claim: Finding) -> bool:
     )
 
 
-def is_about(cause: Hypothesis, claim: Finding, rank: int, placement: Placement) -> bool:
+def _is_about(cause: Hypothesis, claim: Finding, rank: int, placement: Placement) -> bool:
     """Whether what failed on the node of a rank can be why that rank is waited for."""
     if rank in cause.ranks:
         return True
-    if is_of_another_rank(cause, claim) and cause.category not in HARDWARE:
+    if _is_of_another_rank(cause, claim) and cause.category not in HARDWARE:
         return False
-    if cause.category not in OF_ONE_GPU:
+    if cause.category not in _OF_ONE_GPU:
         return True
     gpu = placement.gpu_of(rank)
     nobody_named = all(row.rank is None for row in cause.rows)

@@ -22,18 +22,14 @@ from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole
 
-__all__ = [
-    "gather_connections",
-]
-
 # Causes whose lines name a connection rather than a node.
-CONNECTED: Final = frozenset({Category.NETWORK, Category.NIC})
-OF_TWO_ENDS: Final = frozenset({Blame.PEER, Blame.PAIR})
-MAX_ROWS: Final = 16
+_CONNECTED: Final = frozenset({Category.NETWORK, Category.NIC})
+_OF_TWO_ENDS: Final = frozenset({Blame.PEER, Blame.PAIR})
+_MAX_ROWS: Final = 16
 
 
-def names_two_ends(row: Evidence) -> bool:
-    return row.category in CONNECTED and row.blame in OF_TWO_ENDS
+def _names_two_ends(row: Evidence) -> bool:
+    return row.category in _CONNECTED and row.blame in _OF_TWO_ENDS
 
 
 def gather_connections(
@@ -44,64 +40,64 @@ def gather_connections(
     Connections to a node that failed for a reason of its own follow from that. ``ends`` has the
     first line in which a process of a node says that it failed.
     """
-    naming = [row for cause in causes for row in cause.rows if names_two_ends(row)]
+    naming = [row for cause in causes for row in cause.rows if _names_two_ends(row)]
     if not naming:
         return list(causes)
-    kept, naming = without_lost_peers(without_two_ends(causes), naming, topology.placement)
+    kept, naming = _without_lost_peers(_without_two_ends(causes), naming, topology.placement)
     if not naming:
         return kept
     pairs = complaints(naming, topology.placement, topology.nodes)
-    ended = ended_before(pairs, ends)
+    ended = _ended_before(pairs, ends)
     if ended is not None:
         return [*kept, ended]
     if not pairs.others:
-        return at_unknown_ends(kept, naming, stop)
+        return _at_unknown_ends(kept, naming, stop)
     # Links flap on any other day.
-    now = [cause for cause in kept if cause.category in CONNECTED and shows_about(cause, stop)]
+    now = [cause for cause in kept if cause.category in _CONNECTED and shows_about(cause, stop)]
     own = {cause.node for cause in now if cause.node is not None} & pairs.others.keys()
-    switch = None if own else behind_one_switch(pairs, topology.leaf_switch)
-    return [*kept, switch] if switch is not None else at_worst_ends(kept, pairs, own)
+    switch = None if own else _behind_one_switch(pairs, topology.leaf_switch)
+    return [*kept, switch] if switch is not None else _at_worst_ends(kept, pairs, own)
 
 
-def without_two_ends(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
+def _without_two_ends(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """The hypotheses with the rows that name one end; without those that have no other."""
     kept = []
     for cause in causes:
-        rows = tuple(row for row in cause.rows if not names_two_ends(row))
+        rows = tuple(row for row in cause.rows if not _names_two_ends(row))
         if rows or not cause.rows:
             kept.append(cause if len(rows) == len(cause.rows) else replace(cause, rows=rows))
     return kept
 
 
-def at_unknown_ends(
+def _at_unknown_ends(
     causes: Sequence[Hypothesis], naming: Sequence[Evidence], stop: Stop
 ) -> list[Hypothesis]:
     """The other ends are on no known node: what is left is that somebody's link failed."""
-    rows = in_time(naming, MAX_ROWS)
-    failing = [cause for cause in causes if link_fails(cause, stop)]
+    rows = in_time(naming, _MAX_ROWS)
+    failing = [cause for cause in causes if _link_fails(cause, stop)]
     if len(failing) != 1:
         also = frozenset({Category.NIC, Category.DEPENDENCY})
         return [*causes, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
     match = replace(
         failing[0],
-        rows=in_time([*failing[0].rows, *rows], 2 * MAX_ROWS),
+        rows=in_time([*failing[0].rows, *rows], 2 * _MAX_ROWS),
         also=failing[0].also | {Category.NIC},
     )
     return [match if cause is failing[0] else cause for cause in causes]
 
 
-def behind_one_switch(pairs: Complaints, leaf_switch: Mapping[str, str]) -> Hypothesis | None:
+def _behind_one_switch(pairs: Complaints, leaf_switch: Mapping[str, str]) -> Hypothesis | None:
     """The leaf switch that all pairs have an end on; None where there is none."""
-    leaf = common_leaf(pairs.others, leaf_switch) or side_leaf(pairs.others, leaf_switch)
+    leaf = common_leaf(pairs.others, leaf_switch) or _side_leaf(pairs.others, leaf_switch)
     if leaf is None or len(pairs.others) <= 2:
         return None
     behind = tuple(sorted(node for node in pairs.others if leaf_switch.get(node) == leaf))
-    rows = in_time({id(r): r for node in behind for r in pairs.rows[node]}.values(), MAX_ROWS)
+    rows = in_time({id(r): r for node in behind for r in pairs.rows[node]}.values(), _MAX_ROWS)
     place = Domain(DomainKind.LEAF_SWITCH, leaf, behind)
     return Hypothesis(Category.NETWORK, place, rows, votes=len(behind))
 
 
-def at_worst_ends(
+def _at_worst_ends(
     causes: Sequence[Hypothesis], pairs: Complaints, own: Collection[str]
 ) -> list[Hypothesis]:
     """The errors at the ends that most complain of, and at those (``own``) whose machine says so
@@ -109,7 +105,7 @@ def at_worst_ends(
     """
     kept = list(causes)
     at_node = {
-        cause.node: k for k, cause in enumerate(kept) if cause.category in CONNECTED and cause.node
+        cause.node: k for k, cause in enumerate(kept) if cause.category in _CONNECTED and cause.node
     }
     for node in sorted({*pairs.worst(), *own}):
         if node not in at_node:
@@ -118,18 +114,18 @@ def at_worst_ends(
         match = kept[at_node[node]]
         kept[at_node[node]] = replace(
             match,
-            rows=in_time([*match.rows, *pairs.rows[node]], 2 * MAX_ROWS),
+            rows=in_time([*match.rows, *pairs.rows[node]], 2 * _MAX_ROWS),
             votes=len(pairs.others[node]),
             also=match.also | {Category.NIC},
         )
     return kept
 
 
-def link_fails(cause: Hypothesis, stop: Stop) -> bool:
+def _link_fails(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a machine says that a link or an adapter of a node fails at the stop."""
     return (
         cause.node is not None
-        and cause.category in CONNECTED
+        and cause.category in _CONNECTED
         and any(
             row.kind in KERNEL_KINDS
             and not (row.is_generic or row.is_mild)
@@ -140,10 +136,10 @@ def link_fails(cause: Hypothesis, stop: Stop) -> bool:
 
 
 # Connections to a process that ended itself this long before are lost by that.
-ENDED_NS: Final = 3 * SECOND
+_ENDED_NS: Final = 3 * SECOND
 
 
-def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis | None:
+def _ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis | None:
     """The one node that all others lose, where its own process had ended before they did."""
     worst = pairs.worst()
     if len(worst) != 1 or len(pairs.others[worst[0]]) < 2:
@@ -156,7 +152,7 @@ def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis 
     slack = min(own.error_ns, 60 * SECOND)
     others = [row.at_ns for name, row in ends.items() if name != node and row.at_ns is not None]
     first = min([*losses, *others])
-    if first - own.at_ns < ENDED_NS + slack:
+    if first - own.at_ns < _ENDED_NS + slack:
         return None
     row = replace(own, role=EvidenceRole.ROOT, weak=True, blame=Blame.SELF)
     return Hypothesis(
@@ -170,13 +166,13 @@ def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis 
     )
 
 
-def without_lost_peers(
+def _without_lost_peers(
     causes: Sequence[Hypothesis], naming: Sequence[Evidence], placement: Placement
 ) -> tuple[list[Hypothesis], list[Evidence]]:
     """Errors of connections to a node, or of one, that failed first for a reason of its own."""
     firsts: dict[str, tuple[int, int]] = {}
     for k, cause in enumerate(causes):
-        if cause.node is None or cause.category in CONNECTED or not is_sure(cause):
+        if cause.node is None or cause.category in _CONNECTED or not is_sure(cause):
             continue
         times = [row.at_ns for row in cause.rows if row.is_firm and row.at_ns is not None]
         if times and (cause.node not in firsts or min(times) < firsts[cause.node][0]):
@@ -204,13 +200,13 @@ def without_lost_peers(
     return kept, left
 
 
-def side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) -> str | None:
+def _side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) -> str | None:
     """The one leaf switch that every pair has an end on, where several of its nodes take part.
 
     None where one node is an end of every pair: then it is that node, whose leaf is on all too.
     """
     if any(
-        len(peers) >= STAR and len(peers) == len(others) - 1 == pairs_in(others)
+        len(peers) >= _STAR and len(peers) == len(others) - 1 == _pairs_in(others)
         for peers in others.values()
     ):
         return None
@@ -226,8 +222,8 @@ def side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) ->
 
 
 # This many ends of one node are no accident of who talked to whom.
-STAR: Final = 3
+_STAR: Final = 3
 
 
-def pairs_in(others: Mapping[str, set[str]]) -> int:
+def _pairs_in(others: Mapping[str, set[str]]) -> int:
     return sum(len(peers) for peers in others.values()) // 2

@@ -15,8 +15,6 @@ from triage.analysis.facts.stop import SECOND
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 
-__all__ = ["Rule", "explained_by", "is_lost_gpu", "marks"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -33,55 +31,55 @@ class Rule:
     gpu: bool = False
 
 
-def rule(cause: str, effects: str, after_s: float, before_s: float = 1.0, **kw: bool) -> Rule:
+def _rule(cause: str, effects: str, after_s: float, before_s: float = 1.0, **kw: bool) -> Rule:
     return Rule(frozenset(cause.split()), frozenset(effects.split()), after_s, before_s, **kw)
 
 
 # From the follow-on patterns of real incidents; the times are how far apart they were seen.
-RULES: Final = (
+_RULES: Final = (
     # A machine that loses power, its board or its processor takes everything else with it.
-    rule("category:power category:chassis", "hardware lost job", 120, 5),
-    rule("category:cpu+fatal category:host_memory+fatal", "hardware lost job kind:lockup", 600, 2),
-    rule("category:io_board", "lost category:gpu sxid xid:119 job", 30, 0.5),
-    rule("category:io_board", "category:nic category:network category:ssd", 5, 0.1),
+    _rule("category:power category:chassis", "hardware lost job", 120, 5),
+    _rule("category:cpu+fatal category:host_memory+fatal", "hardware lost job kind:lockup", 600, 2),
+    _rule("category:io_board", "lost category:gpu sxid xid:119 job", 30, 0.5),
+    _rule("category:io_board", "category:nic category:network category:ssd", 5, 0.1),
     # A GPU that is gone answers nobody: not the driver, not the switch, not the process.
-    rule("lost", "xid:119 xid:120 xid:74 xid:45 xid:43 xid:154 xid:62", 900, 1),
-    rule("lost", "sxid category:nvlink kind:lockup job not_started", 900, 0.5),
-    rule("lost", "category:io_board", 900, 0),
+    _rule("lost", "xid:119 xid:120 xid:74 xid:45 xid:43 xid:154 xid:62", 900, 1),
+    _rule("lost", "sxid category:nvlink kind:lockup job not_started", 900, 0.5),
+    _rule("lost", "category:io_board", 900, 0),
     # One memory error is told five times within a second.
-    rule(
+    _rule(
         "xid:48 xid:95 xid:94 xid:140 xid:171 xid:172",
         "xid:63 xid:64 xid:94 xid:95 xid:171 xid:172 xid:45 xid:43 xid:13 xid:31 xid:119",
         60, 2, gpu=True,
     ),
-    rule("category:gpu_hbm category:gpu_sram", "job not_started", 900, 5),
-    rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup job not_started",
+    _rule("category:gpu_hbm category:gpu_sram", "job not_started", 900, 5),
+    _rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup job not_started",
          900, 2),
-    rule("xid:149", "xid:144 xid:145 xid:146 xid:147 xid:148 xid:150 xid:45", 900, 5),
-    rule("xid:13 xid:31 xid:32", "xid:43 xid:45 xid:109 xid:32", 60, 1, gpu=True),
-    rule("category:nvlink", "xid:45 xid:43 xid:62 sxid job", 900, 2),
-    rule("category:gpu category:gpu_thermal", "xid:45 xid:43 job not_started", 900, 2),
-    rule(
+    _rule("xid:149", "xid:144 xid:145 xid:146 xid:147 xid:148 xid:150 xid:45", 900, 5),
+    _rule("xid:13 xid:31 xid:32", "xid:43 xid:45 xid:109 xid:32", 60, 1, gpu=True),
+    _rule("category:nvlink", "xid:45 xid:43 xid:62 sxid job", 900, 2),
+    _rule("category:gpu category:gpu_thermal", "xid:45 xid:43 job not_started", 900, 2),
+    _rule(
         "category:gpu category:gpu_hbm category:gpu_sram category:gpu_gsp category:gpu_thermal",
         "sxid_alone", 900, 30,
     ),
     # A sick adapter drops its links; the other way round a cable does not make firmware fail.
-    rule("category:nic", "category:network job", 900, 5),
-    rule("category:network", "job", 900, 30),
+    _rule("category:nic", "category:network job", 900, 5),
+    _rule("category:network", "job", 900, 30),
     # Who waits for storage hangs in the kernel and fails in Python.
-    rule("category:storage", "kind:lockup job", 3600, 30),
-    rule("category:ssd", "category:storage kind:lockup job", 3600, 30),
-    rule("category:host_oom", "xid:43 xid:45 xid:31 xid:13 kind:lockup job", 900, 5),
-    rule("category:host_memory+fatal", "category:host_oom kind:lockup job", 300, 2),
-    rule("category:host_maintenance", "job kind:lockup xid:45 xid:43 category:network", 600, 30),
+    _rule("category:storage", "kind:lockup job", 3600, 30),
+    _rule("category:ssd", "category:storage kind:lockup job", 3600, 30),
+    _rule("category:host_oom", "xid:43 xid:45 xid:31 xid:13 kind:lockup job", 900, 5),
+    _rule("category:host_memory+fatal", "category:host_oom kind:lockup job", 300, 2),
+    _rule("category:host_maintenance", "job kind:lockup xid:45 xid:43 category:network", 600, 30),
 )  # fmt: skip
 
 # What processes print when something below them fails; it names no part by itself.
-SYMPTOMS: Final = frozenset({Kind.PYTHON, Kind.ELASTIC, Kind.NCCL, Kind.CUDA})
-SURE_SOFTWARE: Final = frozenset(
+_SYMPTOMS: Final = frozenset({Kind.PYTHON, Kind.ELASTIC, Kind.NCCL, Kind.CUDA})
+_SURE_SOFTWARE: Final = frozenset(
     {Category.COLLECTIVE_MISMATCH, Category.GPU_OOM, Category.DEPENDENCY, Category.NUMERICAL}
 )
-MOST: Final = 400
+_MOST: Final = 400
 
 
 def is_lost_gpu(row: Evidence) -> bool:
@@ -108,7 +106,7 @@ def marks(row: Evidence) -> frozenset[str]:
         found.add("lost")
     if Trait.GPU_NOT_STARTED in row.traits:
         found.add("not_started")
-    if row.kind in SYMPTOMS and (row.category not in SURE_SOFTWARE or row.kind is Kind.CUDA):
+    if row.kind in _SYMPTOMS and (row.category not in _SURE_SOFTWARE or row.kind is Kind.CUDA):
         found.add("job")
     return frozenset(found)
 
@@ -128,12 +126,12 @@ def explained_by(
         index
         for index, row in enumerate(rows)
         if row.role is EvidenceRole.ROOT and not row.is_mild and not row.is_generic
-    ][:MOST]
+    ][:_MOST]
     if not roots:
         return {}
     effects = [
         index for index, row in enumerate(rows) if row.role is EvidenceRole.ROOT and not row.is_mild
-    ][:MOST]
+    ][:_MOST]
     marked = {index: marks(rows[index]) for index in {*roots, *effects}}
     with_mark: dict[str, list[int]] = defaultdict(list)
     for index in roots:
@@ -141,24 +139,24 @@ def explained_by(
             with_mark[mark].append(index)
     parents: dict[int, int] = {}
     for effect in effects:
-        for cause in causes_of(effect, rows, marked, with_mark):
+        for cause in _causes_of(effect, rows, marked, with_mark):
             apart = rows[effect].artifact != rows[cause].artifact
             if apart and rows[effect].at_ns is None and is_old(rows[cause]):
                 continue
-            if not reaches(parents, cause, effect):
+            if not _reaches(parents, cause, effect):
                 parents[effect] = cause
                 break
-    return {effect: top_of(parents, effect) for effect in parents}
+    return {effect: _top_of(parents, effect) for effect in parents}
 
 
-def causes_of(
+def _causes_of(
     effect: int,
     rows: Sequence[Evidence],
     marked: Mapping[int, frozenset[str]],
     with_mark: Mapping[str, Sequence[int]],
 ) -> Iterator[int]:
     """The rows that may explain ``effect`` by the first rule that has any, the earliest first."""
-    for rule in RULES:
+    for rule in _RULES:
         if not rule.effects & marked[effect]:
             continue
         candidates = {index for mark in rule.cause for index in with_mark.get(mark, ())}
@@ -168,15 +166,15 @@ def causes_of(
             if cause != effect
             and (rows[effect].weak or not rows[cause].weak)
             and marked[cause] != marked[effect]
-            and is_in_time(rule, rows[cause], rows[effect])
-            and is_same_gpu(rule, rows[cause], rows[effect])
+            and _is_in_time(rule, rows[cause], rows[effect])
+            and _is_same_gpu(rule, rows[cause], rows[effect])
         ]
         if fitting:
             yield from sorted(fitting, key=lambda index: (rows[index].at_ns or 0, index))
             return
 
 
-def is_in_time(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
+def _is_in_time(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
     up, late_up = cause.stamp.uptime_ns, effect.stamp.uptime_ns
     if (
         cause.artifact == effect.artifact
@@ -202,11 +200,11 @@ def is_in_time(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
     )
 
 
-def is_same_gpu(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
+def _is_same_gpu(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
     return not rule.gpu or cause.gpu is None or effect.gpu is None or cause.gpu == effect.gpu
 
 
-def reaches(parents: Mapping[int, int], start: int, goal: int) -> bool:
+def _reaches(parents: Mapping[int, int], start: int, goal: int) -> bool:
     while start in parents:
         start = parents[start]
         if start == goal:
@@ -214,7 +212,7 @@ def reaches(parents: Mapping[int, int], start: int, goal: int) -> bool:
     return start == goal
 
 
-def top_of(parents: Mapping[int, int], start: int) -> int:
+def _top_of(parents: Mapping[int, int], start: int) -> int:
     while start in parents:
         start = parents[start]
     return start

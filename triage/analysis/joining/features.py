@@ -19,25 +19,13 @@ from triage.domain.category import GPU_PARTS, HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
 
-__all__ = [
-    "FEATURES",
-    "NAMES",
-    "WITNESSES",
-    "Feature",
-    "Sign",
-    "is_rival",
-    "logit",
-    "measure",
-    "witness_of",
-]
-
-OUTER: Final = frozenset({Category.STORAGE, Category.HOST_MAINTENANCE, Category.DEPENDENCY})
-HOST_PARTS: Final = HARDWARE - GPU_PARTS - {Category.NETWORK}
-ATTRIBUTED: Final = HARDWARE | OUTER | {Category.NCCL_TIMEOUT}
+_OUTER: Final = frozenset({Category.STORAGE, Category.HOST_MAINTENANCE, Category.DEPENDENCY})
+_HOST_PARTS: Final = HARDWARE - GPU_PARTS - {Category.NETWORK}
+_ATTRIBUTED: Final = HARDWARE | _OUTER | {Category.NCCL_TIMEOUT}
 # Two roots closer than this are of one moment, beyond what their clocks are known to.
-MOMENT_NS: Final = 2 * SECOND
-MOST_FOLLOWERS: Final = 20
-MOST_ERRORS: Final = 8
+_MOMENT_NS: Final = 2 * SECOND
+_MOST_FOLLOWERS: Final = 20
+_MOST_ERRORS: Final = 8
 
 
 class Sign(IntEnum):
@@ -58,11 +46,11 @@ class Feature:
 
 
 WITNESSES: Final = ("kernel", "job", "weak")
-SPEAKS_FOR: Final = frozenset({When.AT, When.UNDATED})
+_SPEAKS_FOR: Final = frozenset({When.AT, When.UNDATED})
 
 FEATURES: Final = (
     *(
-        Feature(f"{witness}_{when}", Sign.FOR if when in SPEAKS_FOR else Sign.AGAINST)
+        Feature(f"{witness}_{when}", Sign.FOR if when in _SPEAKS_FOR else Sign.AGAINST)
         for witness in WITNESSES
         for when in When
     ),
@@ -104,21 +92,21 @@ def measure(
 
     ``claims`` are all that detectors say; ``dumps`` whether there are any.
     """
-    firsts = [first_at(cause, stop) for cause in hypotheses]
-    beginnings = beginnings_of(hypotheses, firsts, stop)
+    firsts = [_first_at(cause, stop) for cause in hypotheses]
+    beginnings = _beginnings_of(hypotheses, firsts, stop)
     strongest = sorted(((c.strength, c) for c in claims if convicts(c)), key=lambda pair: -pair[0])
     measured: list[Mapping[str, float]] = []
     for cause, first in zip(hypotheses, firsts, strict=True):
-        value = row_features(cause, stop) | claim_features(cause)
+        value = _row_features(cause, stop) | _claim_features(cause)
         if cause.rows:
             elsewhere = next((s for s, claim in strongest if claim not in cause.claims), None)
             own = max((c.strength for c in cause.claims if convicts(c)), default=None)
             value["claim"] = logit(own) if own is not None else -logit(elsewhere or 0.5)
         # In this order, in which the terms of the sum are added up.
-        value |= order_features(cause, first, beginnings) | cause_features(cause)
+        value |= _order_features(cause, first, beginnings) | _cause_features(cause)
         value |= {
             "no_dumps": float(not dumps),
-            "rivals": math.log1p(num_rivals(cause, first, beginnings)),
+            "rivals": math.log1p(_num_rivals(cause, first, beginnings)),
             "no_trouble": float(stop.job_seen and not stop.trouble),
         }
         measured.append({name: number for name, number in value.items() if number})
@@ -126,7 +114,7 @@ def measure(
 
 
 @dataclass(frozen=True, slots=True)
-class Beginnings:
+class _Beginnings:
     """When the hypotheses that count first showed themselves, ns since the epoch: ``times`` of
     all, ``of_places`` of their places, both ascending; ``at`` by place.
     """
@@ -136,9 +124,9 @@ class Beginnings:
     at: Mapping[Place, int]
 
 
-def beginnings_of(
+def _beginnings_of(
     hypotheses: Sequence[Hypothesis], firsts: Sequence[int | None], stop: Stop
-) -> Beginnings:
+) -> _Beginnings:
     """The beginnings of firm errors, where there are any; else of all that general words do not
     tell alone. What needs another source does not make a firm error late.
     """
@@ -154,22 +142,22 @@ def beginnings_of(
             times.append(first)
             place = hypotheses[k].place
             at[place] = min(first, at.get(place, first))
-    return Beginnings(sorted(times), sorted(at.values()), at)
+    return _Beginnings(sorted(times), sorted(at.values()), at)
 
 
-def slack_of(cause: Hypothesis) -> int:
+def _slack_of(cause: Hypothesis) -> int:
     """Within how many ns something is of one moment with it."""
-    return MOMENT_NS + max((row.error_ns for row in cause.rows), default=0)
+    return _MOMENT_NS + max((row.error_ns for row in cause.rows), default=0)
 
 
-def order_features(
-    cause: Hypothesis, first: int | None, beginnings: Beginnings
+def _order_features(
+    cause: Hypothesis, first: int | None, beginnings: _Beginnings
 ) -> dict[str, float]:
     """Whether it was the first to go wrong, by its own beginning; empty where it has none."""
     times = beginnings.times
     if first is None or not times:
         return {}
-    slack = slack_of(cause)
+    slack = _slack_of(cause)
     return {
         "first": float(first <= times[0] + slack),
         "late": float(first > times[0] + slack),
@@ -177,10 +165,10 @@ def order_features(
     }
 
 
-def num_rivals(cause: Hypothesis, first: int | None, beginnings: Beginnings) -> int:
+def _num_rivals(cause: Hypothesis, first: int | None, beginnings: _Beginnings) -> int:
     """How many other places went wrong, no later than it did where that is known."""
     places = beginnings.of_places
-    latest = None if first is None else first + slack_of(cause)
+    latest = None if first is None else first + _slack_of(cause)
     count = len(places) if latest is None else bisect_right(places, latest)
     own = beginnings.at.get(cause.place)
     if own is not None and (latest is None or own <= latest):
@@ -188,15 +176,15 @@ def num_rivals(cause: Hypothesis, first: int | None, beginnings: Beginnings) -> 
     return max(count, 0)
 
 
-def cause_features(cause: Hypothesis) -> dict[str, float]:
+def _cause_features(cause: Hypothesis) -> dict[str, float]:
     """What sort of cause it is, and of what sort of place."""
     return {
         "gpu_part": float(cause.category in GPU_PARTS),
-        "host_part": float(cause.category in HOST_PARTS),
+        "host_part": float(cause.category in _HOST_PARTS),
         "network": float(cause.category is Category.NETWORK),
-        "outer": float(cause.category in OUTER),
+        "outer": float(cause.category in _OUTER),
         "unattributed": float(cause.category is Category.NCCL_TIMEOUT),
-        "software": float(cause.category not in ATTRIBUTED),
+        "software": float(cause.category not in _ATTRIBUTED),
         "in_no_node": float(cause.in_no_node),
         "domain": float(isinstance(cause.place, Domain)),
         "votes": math.log1p(cause.votes),
@@ -205,7 +193,7 @@ def cause_features(cause: Hypothesis) -> dict[str, float]:
 
 
 # What says so at the stop, or without a time, and needs no other source.
-RIVALLING: Final = frozenset(
+_RIVALLING: Final = frozenset(
     f"{witness}_{when}"
     for witness in ("kernel", "job")
     for when in (When.AT, When.AFTER, When.UNDATED)
@@ -214,7 +202,7 @@ RIVALLING: Final = frozenset(
 
 def is_rival(features: Mapping[str, float]) -> bool:
     """Whether a hypothesis makes others less likely: noise and old trouble do not."""
-    return not RIVALLING.isdisjoint(features)
+    return not _RIVALLING.isdisjoint(features)
 
 
 def witness_of(row: Evidence) -> str:
@@ -224,7 +212,7 @@ def witness_of(row: Evidence) -> str:
     return "kernel" if row.kind in KERNEL_KINDS else "job"
 
 
-def row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
+def _row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
     """The best row of each sort of witness, and when it was printed.
 
     Where one of them speaks of the stop, what others said at other times takes nothing from it.
@@ -237,7 +225,7 @@ def row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
         best[sort] = min(best.get(sort, when), when, key=NEAREST_FIRST.index)
     at_stop = any(when is When.AT for when in best.values())
     for sort, when in best.items():
-        if when in SPEAKS_FOR or not at_stop:
+        if when in _SPEAKS_FOR or not at_stop:
             features[f"{sort}_{when}"] = 1.0
     words = {(row.signature, row.code) for row in cause.rows if stop.of(row) is When.AT}
     features["habit"] = float(
@@ -248,14 +236,14 @@ def row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
     )
     features["mild_only"] = float(bool(cause.rows) and not grave)
     features["both_sources"] = float({"kernel", "job"} <= best.keys())
-    features["followers"] = math.log1p(min(cause.followers, MOST_FOLLOWERS))
+    features["followers"] = math.log1p(min(cause.followers, _MOST_FOLLOWERS))
     features["driver_advice"] = float(any(row.fields.get("action", "") for row in cause.rows))
     errors = len({(row.signature, row.gpu) for row in grave})
-    features["burst"] = math.log1p(min(errors, MOST_ERRORS) - 1) if grave else 0.0
+    features["burst"] = math.log1p(min(errors, _MOST_ERRORS) - 1) if grave else 0.0
     return features
 
 
-def claim_features(cause: Hypothesis) -> dict[str, float]:
+def _claim_features(cause: Hypothesis) -> dict[str, float]:
     """What the detectors say of this place."""
     possible = any(claim.ranks and not convicts(claim) for claim in cause.claims)
     on_gpu = bool(cause.gpus) and any(
@@ -271,7 +259,7 @@ def claim_features(cause: Hypothesis) -> dict[str, float]:
     }
 
 
-def first_at(cause: Hypothesis, stop: Stop) -> int | None:
+def _first_at(cause: Hypothesis, stop: Stop) -> int | None:
     """When the hypothesis first showed itself about the stop."""
     times = [
         row.at_ns

@@ -16,8 +16,6 @@ from triage.analysis.joining.place import Unplaced
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 
-__all__ = ["without_rendezvous_losses", "without_spread_numbers", "without_unplaced_failures"]
-
 
 def without_unplaced_failures(hypotheses: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """A failure that says neither why nor where follows from the one cause that a line names."""
@@ -72,10 +70,10 @@ def without_spread_numbers(causes: Sequence[Hypothesis], stop: Stop) -> list[Hyp
 
 def without_rendezvous_losses(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Without the loss of the store, where anything else went wrong: it follows from that."""
-    if any(is_sure(cause) and not is_of_rendezvous(cause) for cause in causes):
-        return [cause for cause in causes if not is_of_rendezvous(cause)]
+    if any(is_sure(cause) and not _is_of_rendezvous(cause) for cause in causes):
+        return [cause for cause in causes if not _is_of_rendezvous(cause)]
     return list(causes)
 
 
-def is_of_rendezvous(cause: Hypothesis) -> bool:
+def _is_of_rendezvous(cause: Hypothesis) -> bool:
     return bool(cause.rows) and all(Trait.RENDEZVOUS in row.traits for row in cause.rows)

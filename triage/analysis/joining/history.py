@@ -16,9 +16,7 @@ from triage.domain.category import OF_THE_NODE, Category, Role
 from triage.domain.report import MAX_REASONS, Because, Suspect
 from triage.domain.standing import Prior
 
-__all__ = ["DETECTOR", "in_order_of_history", "with_history"]
-
-Priors = Mapping[str, Prior]
+_Priors = Mapping[str, Prior]
 
 DETECTOR: Final = "history.standing"
 # Beliefs that lie no farther apart are as good as equal: evidence of one incident tells no finer.
@@ -30,7 +28,7 @@ EXCHANGED: Final = OF_THE_NODE - {Category.STRAGGLER}
 
 def in_order_of_history(
     ranked: Sequence[Belief],
-    priors: Priors,
+    priors: _Priors,
     role_of: Callable[[Belief], Role | None],
 ) -> list[Belief]:
     """``ranked``, best first, with places exchanged where the priors tell equals apart.
@@ -55,10 +53,10 @@ def in_order_of_history(
         belief = ordered[slot]
         return role_of(belief), (belief.hypothesis.category, bool(belief.hypothesis.rows))
 
-    for group in groups(slots, key, beliefs):
+    for group in _groups(slots, key, beliefs):
         before = [ordered[slot] for slot in group]
         role = role_of(before[0])
-        after = sorted(before, key=lambda belief: -weight_of(belief.hypothesis.node, priors))
+        after = sorted(before, key=lambda belief: -_weight_of(belief.hypothesis.node, priors))
         exchanged = [
             replace(belief, probability=held.probability, at_place=held.at_place)
             for belief, held in zip(after, before, strict=True)
@@ -69,7 +67,7 @@ def in_order_of_history(
     return ordered
 
 
-def groups(
+def _groups(
     slots: Sequence[int],
     key: Callable[[int], tuple[Role | None, Any]],
     beliefs: Sequence[float],
@@ -89,12 +87,12 @@ def groups(
     return [group for of_key in by_key.values() for group in of_key if len(group) > 1]
 
 
-def weight_of(node: str | None, priors: Priors) -> int:
+def _weight_of(node: str | None, priors: _Priors) -> int:
     prior = priors.get(node or "")
     return 0 if prior is None else prior.weight
 
 
-def with_history(suspects: tuple[Suspect, ...], priors: Priors) -> tuple[Suspect, ...]:
+def with_history(suspects: tuple[Suspect, ...], priors: _Priors) -> tuple[Suspect, ...]:
     """The suspects with one more reason where a prior speaks of the node, and of such a cause."""
     if not priors:
         return suspects

@@ -10,19 +10,6 @@ from triage.domain.category import SOFTWARE, Category, Role
 from triage.domain.evidence import Blame, Evidence
 from triage.domain.finding import Finding
 
-__all__ = [
-    "MANY_VOTES",
-    "Hypothesis",
-    "by_time",
-    "in_time",
-    "is_routine",
-    "is_sure",
-    "may_count",
-    "of_now",
-    "shows_about",
-]
-
-
 # One pair of ends is a tie; from two others on somebody is the common one.
 MANY_VOTES: Final = 2
 

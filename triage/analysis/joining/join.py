@@ -24,10 +24,8 @@ from triage.domain.finding import Finding
 from triage.domain.progress import Health, JobProgress
 from triage.domain.standing import NO_STANDINGS, Prior
 
-__all__ = ["Ranking", "join"]
-
 # A claim is worth so much less where no dump was read at all.
-TRUST_LOST: Final = 0.3
+_TRUST_LOST: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +54,20 @@ def join(
         kept = left_standing(sources.claims, health, sources.beside.moment)
         sources = replace(sources, claims=kept)
     claims = sources.claims
-    trust = 1.0 - TRUST_LOST * (1.0 - sources.share_of_ranks_read)
+    trust = 1.0 - _TRUST_LOST * (1.0 - sources.share_of_ranks_read)
 
     def believed(
         rows: Sequence[Evidence], claims: Sequence[Finding] = claims
     ) -> tuple[list[Belief], list[Belief]]:
         """What is believed of rows, and what of that is worth naming."""
-        hypotheses = hypotheses_of(claims, rows, topology, stop)
+        hypotheses = _hypotheses_of(claims, rows, topology, stop)
         dumps = sources.case is not None
         found = believe(hypotheses, claims, stop, model, trust=trust, dumps=dumps)
         found = in_order_of_history(found, standings, role_alone)
         return found, worth_naming(found, stop)
 
     # That all processes wait alike says nothing of the part: whatever names one says more.
-    telling = [claim for claim in claims if not says_only_that_all_wait(claim)]
+    telling = [claim for claim in claims if not _says_only_that_all_wait(claim)]
     beliefs, named = believed(rows, telling)
     if len(telling) < len(claims) and not (named and named[0].probability >= NAMES_A_PART):
         beliefs, named = believed(rows)
@@ -78,24 +76,24 @@ def join(
         silent = silent or ([] if claims else silent_peer(rows, placement))
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     quiet = stop.job_seen and not stop.trouble and not claims
-    if not named or (quiet and not breaks_off(beliefs, sources, stop)):
+    if not named or (quiet and not _breaks_off(beliefs, sources, stop)):
         decision = nothing_named(sources, stop, placement)
     else:
         decision = decide(named, sources, stop, placement)
     return Ranking(decision, tuple(beliefs), stop)
 
 
-def says_only_that_all_wait(claim: Finding) -> bool:
+def _says_only_that_all_wait(claim: Finding) -> bool:
     """Whether a look shows no more than that nobody's host is at fault."""
     names = claim.ranks or claim.nodes or claim.category is not Category.NCCL_TIMEOUT
     return claim.of_looks and not names
 
 
 # A dump is written within this of the last operation of a process that dies.
-AT_ITS_END_NS: Final = 5 * SECOND
+_AT_ITS_END_NS: Final = 5 * SECOND
 
 
-def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
+def _breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
     """Whether a job of which no process complains was hit all the same: it slowed down or stood
     still, or nothing tells of it behind a part that failed for certain.
     """
@@ -104,7 +102,7 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
     health, _ = health_of(sources.progress)
     behind_ns = 0
     if health is Health.MOVING_TO_THE_END:
-        last_ns = behind_its_log(sources.progress)
+        last_ns = _behind_its_log(sources.progress)
         if last_ns is None:
             return False
         behind_ns = last_ns
@@ -121,7 +119,7 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
             and (row.at_ns or 0) - row.error_ns >= behind_ns
             and (
                 sources.case is None
-                or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
+                or (end_ns is not None and (row.at_ns or 0) >= end_ns - _AT_ITS_END_NS)
             )
             for row in belief.hypothesis.rows
         )
@@ -129,7 +127,7 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
     )
 
 
-def behind_its_log(progress: JobProgress | None) -> int | None:
+def _behind_its_log(progress: JobProgress | None) -> int | None:
     """From when on the log of a job that moves to its end says nothing: one line of progress may
     come out behind what broke.
     """
@@ -139,24 +137,24 @@ def behind_its_log(progress: JobProgress | None) -> int | None:
     return last.at_ns - int((progress.gap_s or 0.0) * SECOND)
 
 
-def hypotheses_of(
+def _hypotheses_of(
     claims: Sequence[Finding], evidence: Sequence[Evidence], topology: JobTopology, stop: Stop
 ) -> list[Hypothesis]:
     """All that rows and claims stand for; consequences, where nothing else does."""
     # Who is stuck in a collective has met the others.
     met = bool(claims)
-    rows = [*evidence, *preparing(evidence)]
+    rows = [*evidence, *_preparing(evidence)]
     causes = find_causes(rows, topology, stop, met=met)
     if not causes and not claims:
-        causes = find_causes(left_over(rows), topology, stop, met=met)
+        causes = find_causes(_left_over(rows), topology, stop, met=met)
     return join_claims(causes, claims, topology.placement, stop)
 
 
 # Collectives as early as this are barriers that wait for somebody to prepare the data.
-FIRST_COLLECTIVES: Final = 4
+_FIRST_COLLECTIVES: Final = 4
 
 
-def preparing(evidence: Iterable[Evidence]) -> list[Evidence]:
+def _preparing(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Preparation of data that had not ended when the first barrier of the job gave up.
 
     A progress bar is no error; it becomes one where all others time out waiting.
@@ -166,7 +164,7 @@ def preparing(evidence: Iterable[Evidence]) -> list[Evidence]:
     early = [
         row
         for row in waiting
-        if (seq := row.fields.get("seq_id", "")).isdecimal() and int(seq[:9]) <= FIRST_COLLECTIVES
+        if (seq := row.fields.get("seq_id", "")).isdecimal() and int(seq[:9]) <= _FIRST_COLLECTIVES
     ]
     if not early or len(early) < len(waiting):
         return []
@@ -178,11 +176,11 @@ def preparing(evidence: Iterable[Evidence]) -> list[Evidence]:
 
 
 # Other machines' errors paint a node with these; and a boot follows from anything.
-SAYS_NOTHING_ALONE: Final = frozenset({Kind.XID, Kind.SXID, Kind.BOOT})
-UNNAMED: Final = frozenset({None, Category.NONE, Category.NCCL_TIMEOUT})
+_SAYS_NOTHING_ALONE: Final = frozenset({Kind.XID, Kind.SXID, Kind.BOOT})
+_UNNAMED: Final = frozenset({None, Category.NONE, Category.NCCL_TIMEOUT})
 
 
-def left_over(evidence: Iterable[Evidence]) -> list[Evidence]:
+def _left_over(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Consequences that say of what, as weak roots: all there is where the root was not kept."""
     rows = list(evidence)
     waited = any(row.category is Category.NCCL_TIMEOUT for row in rows if row.kind in JOB_KINDS)
@@ -193,7 +191,7 @@ def left_over(evidence: Iterable[Evidence]) -> list[Evidence]:
         else replace(row, role=EvidenceRole.ROOT, weak=True, node=None, rank=None)
         for row in rows
         if row.role is EvidenceRole.CONSEQUENCE
-        and row.category not in UNNAMED
-        and row.kind not in SAYS_NOTHING_ALONE
+        and row.category not in _UNNAMED
+        and row.kind not in _SAYS_NOTHING_ALONE
         and not (waited and row.traits & {Trait.ENDS_JOB, Trait.RENDEZVOUS})
     ]

@@ -10,12 +10,10 @@ from triage.domain.evidence import Evidence, RowOrigin
 from triage.domain.report import Missing, Suspect
 from triage.parsers.logs.logset import LogFile, LogKind
 
-__all__ = ["missing"]
-
 # The best of a long list: more would be the whole job.
-MAX_NODES: Final = 4
+_MAX_NODES: Final = 4
 # Suspicions that a kernel log can settle.
-SETTLED_BY_KERNEL: Final = HARDWARE | {
+_SETTLED_BY_KERNEL: Final = HARDWARE | {
     Category.HOST_STALL,
     Category.NCCL_TIMEOUT,
     Category.STRAGGLER,
@@ -34,7 +32,7 @@ def missing(
     read = [file for file in files if file.lines]
     world = case.snapshot.world if case is not None else ()
     return Missing(
-        kernel_logs_of=nodes_without_kernel_log(read, evidence, suspects, placement),
+        kernel_logs_of=_nodes_without_kernel_log(read, evidence, suspects, placement),
         dumps_of=tuple(
             rank for rank in world if case is not None and rank not in case.snapshot.index_of
         ),
@@ -45,7 +43,7 @@ def missing(
     )
 
 
-def nodes_without_kernel_log(
+def _nodes_without_kernel_log(
     files: Sequence[LogFile],
     evidence: Iterable[Evidence],
     suspects: Sequence[Suspect],
@@ -66,7 +64,7 @@ def nodes_without_kernel_log(
         for suspect in suspects
         if suspect.node is not None
         and suspect.role is not Role.AFFECTED
-        and suspect.category in SETTLED_BY_KERNEL
+        and suspect.category in _SETTLED_BY_KERNEL
         and suspect.node not in with_log
     )
-    return tuple(dict.fromkeys(wanted))[:MAX_NODES]
+    return tuple(dict.fromkeys(wanted))[:_MAX_NODES]

@@ -14,8 +14,6 @@ from triage.analysis.placement.topology import Placement
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind
 
-__all__ = ["tell_open_ones", "tell_unnamed_ones", "with_gpus_of_unnamed_errors"]
-
 
 def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
     """What a process says of several parts alike is of the one that a machine or a tool names."""
@@ -28,7 +26,7 @@ def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
             for other, rows in grouped.items()
             if other is not category
             and all(other in row.also for row in own)
-            and any(names_a_part(row, stop) for row in rows)
+            and any(_names_a_part(row, stop) for row in rows)
         ]
         if len(named) == 1:
             grouped[named[0]] = sorted([*grouped[named[0]], *grouped.pop(category)], key=by_time)
@@ -57,7 +55,7 @@ def tell_unnamed_ones(
         )
 
 
-def names_a_part(row: Evidence, stop: Stop) -> bool:
+def _names_a_part(row: Evidence, stop: Stop) -> bool:
     machine = row.kind in KERNEL_KINDS or not of_a_process(row)
     # A process that crashes may be anybody's; a GPU that faults is of the job's.
     machine = machine and (row.category not in SOFTWARE or row.kind is Kind.XID)

@@ -15,43 +15,41 @@ from triage.analysis.joining.hypothesis import Hypothesis
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, Kind
 
-__all__ = ["with_proven_part"]
-
-LOST_TOGETHER_NS: Final = 10 * SECOND
+_LOST_TOGETHER_NS: Final = 10 * SECOND
 # This many of a node's GPUs hang on the chassis rather than on one of its boards.
-CHASSIS_GPUS: Final = 6
+_CHASSIS_GPUS: Final = 6
 # Beside the GPU that repeats itself another one may have a fault of its own.
-MOST_AT_ONCE: Final = 2
+_MOST_AT_ONCE: Final = 2
 # As often as this the same place of a chip is no accident.
-REPEATS: Final = 3
+_REPEATS: Final = 3
 
 
 def with_proven_part(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """``cause``, of whose node all ``rows`` are, with the part that they prove together."""
     if cause.category is Category.GPU and any(is_lost_gpu(row) for row in cause.rows):
-        return what_lost_gpus_hang_on(cause, rows)
+        return _what_lost_gpus_hang_on(cause, rows)
     if cause.category in SOFTWARE:
-        return chip_that_repeats(cause, rows, stop)
+        return _chip_that_repeats(cause, rows, stop)
     return cause
 
 
-def what_lost_gpus_hang_on(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
+def _what_lost_gpus_hang_on(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
     """A node that loses several GPUs at once lost what they hang on, not each of them."""
     lost = [row for row in rows if row.gpu and is_lost_gpu(row) and not row.weak]
     newest = max((row.at_ns for row in lost if row.at_ns is not None), default=None)
     if newest is not None:
-        lost = [row for row in lost if newest - (row.at_ns or 0) <= LOST_TOGETHER_NS]
+        lost = [row for row in lost if newest - (row.at_ns or 0) <= _LOST_TOGETHER_NS]
     count = len({row.gpu for row in lost})
     if count < 2:
         return cause
-    category = Category.CHASSIS if count >= CHASSIS_GPUS else Category.IO_BOARD
+    category = Category.CHASSIS if count >= _CHASSIS_GPUS else Category.IO_BOARD
     if any(row.kind is Kind.POWER for row in rows):
         category = Category.POWER
     also = {Category.CHASSIS, Category.POWER, Category.IO_BOARD, Category.GPU} - {category}
     return replace(cause, category=category, also=cause.also | also)
 
 
-def chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
+def _chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """One GPU that repeats an application's fault at one place of its chip: the GPU."""
     faults = [row for row in rows if row.kind is Kind.XID and row.code in APPLICATION_XIDS]
     now = [
@@ -61,8 +59,8 @@ def chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -
     ]
     # It has to do so at the stop too; on other days anybody's program may have done it. What
     # several GPUs show at once is the code that runs on them.
-    repeating = {row.gpu for row in now if repeats(row, faults, stop)}
-    if len(repeating) != 1 or len({row.gpu for row in now}) > MOST_AT_ONCE:
+    repeating = {row.gpu for row in now if _repeats(row, faults, stop)}
+    if len(repeating) != 1 or len({row.gpu for row in now}) > _MOST_AT_ONCE:
         return cause
     gpu = repeating.pop()
     if gpu is None or not any(row.gpu == gpu for row in cause.rows):
@@ -77,7 +75,7 @@ def chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -
     )
 
 
-def repeats(now: Evidence, faults: Sequence[Evidence], stop: Stop) -> bool:
+def _repeats(now: Evidence, faults: Sequence[Evidence], stop: Stop) -> bool:
     """Whether a GPU had this fault at this place before, in other processes or on other days."""
     alike = [
         row
@@ -88,4 +86,4 @@ def repeats(now: Evidence, faults: Sequence[Evidence], stop: Stop) -> bool:
     times = [t for row in alike for t in (row.at_ns, row.last_at_ns) if t is not None]
     apart = bool(times) and max(times) - min(times) > RUNS_APART_NS
     apart = apart or any(stop.of(row) is When.STALE for row in alike)
-    return sum(row.count for row in alike) >= REPEATS and (apart or len(processes) > 1)
+    return sum(row.count for row in alike) >= _REPEATS and (apart or len(processes) > 1)

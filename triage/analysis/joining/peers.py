@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from triage.analysis.placement.topology import Placement
 from triage.domain.evidence import Blame, Evidence
 
-__all__ = ["Complaints", "common_leaf", "complaints", "named_node"]
-
-NAMING = frozenset({Blame.PEER, Blame.PAIR})
+_NAMING = frozenset({Blame.PEER, Blame.PAIR})
 
 
 @dataclass(slots=True)
@@ -44,10 +42,10 @@ def complaints(
     """
     pairs = Complaints()
     rows = list(rows)
-    left = by_elimination(rows, placement, nodes)
+    left = _by_elimination(rows, placement, nodes)
     for row in rows:
-        peer = named_node(row, placement) or left.get(host_of(row.peer))
-        if row.blame not in NAMING or row.node is None or peer is None or peer == row.node:
+        peer = named_node(row, placement) or left.get(_host_of(row.peer))
+        if row.blame not in _NAMING or row.node is None or peer is None or peer == row.node:
             continue
         pairs.others[row.node].add(peer)
         pairs.others[peer].add(row.node)
@@ -58,14 +56,14 @@ def complaints(
     return pairs
 
 
-def by_elimination(
+def _by_elimination(
     rows: Iterable[Evidence], placement: Placement, nodes: Collection[str]
 ) -> dict[str, str]:
     """Address on no known node -> the only node that does not complain of it."""
     reporters: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         if row.peer is not None and row.node is not None and named_node(row, placement) is None:
-            reporters[host_of(row.peer)].add(row.node)
+            reporters[_host_of(row.peer)].add(row.node)
     everybody = frozenset(nodes)
     by_address = {}
     for address, complaining in sorted(reporters.items()):
@@ -74,7 +72,7 @@ def by_elimination(
     return by_address
 
 
-def host_of(peer: str | None) -> str:
+def _host_of(peer: str | None) -> str:
     """An address without its port: ``10.0.0.3<4791>`` is ``10.0.0.3``."""
     return (peer or "").partition("<")[0]
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["AtNode", "AtRank", "Domain", "DomainKind", "Outside", "Place", "Unplaced"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class AtNode:

@@ -24,36 +24,34 @@ from triage.domain.progress import Health, JobProgress, ProgressPoint, SlowRank
 from triage.domain.rank_digest import ISSUED_ALONE, RankDigest
 from triage.domain.report import Because, Suspect, Verdict, Victims
 
-__all__ = ["nothing_named"]
-
 # Of the ranks that are slower than their peers, so few are somebody's and not everybody's.
-FEW_SLOW_NODES: Final = 2
-SLOW_CONFIDENCE: Final = 0.7
+_FEW_SLOW_NODES: Final = 2
+_SLOW_CONFIDENCE: Final = 0.7
 
 
 def nothing_named(sources: Sources, stop: Stop, placement: Placement) -> Decision:
     """The answer without a cause that lines or dumps name: healthy, or what can be told."""
     case, evidence, progress = sources.case, sources.evidence, sources.progress
     if progress is not None and not stop.trouble:
-        slow = slow_places(progress, placement)
+        slow = _slow_places(progress, placement)
         if slow:
-            return slowed_by(slow)
+            return _slowed_by(slow)
     health, sentence = health_of(progress)
-    verdict = of_progress(health, sentence, progress)
+    verdict = _of_progress(health, sentence, progress)
     if stop.trouble and health is not Health.DIVERGED:
         verdict = None
     stacks = sources.stacks
     if case is None and not stop.trouble and (stacks.job_moves or not stop.job_seen):
-        verdict = verdict or of_stacks(stacks, job_moves=sources.beside.job_moves)
+        verdict = verdict or _of_stacks(stacks, job_moves=sources.beside.job_moves)
     if verdict is None and case is not None and not stop.trouble:
-        verdict = of_dumps(case, sources.share_of_ranks_read)
+        verdict = _of_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and stop.job_seen and not stop.trouble:
-        verdict = of_logs(evidence, health, sentence, sources)
-    return Decision(verdict or unattributed(case, evidence, stop), (), Victims(), ())
+        verdict = _of_logs(evidence, health, sentence, sources)
+    return Decision(verdict or _unattributed(case, evidence, stop), (), Victims(), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class _Trouble:
     """How a course that is not well is told."""
 
     kind: VerdictKind
@@ -63,22 +61,22 @@ class Trouble:
     advice: str
 
 
-TROUBLES: Final = {
-    Health.STOPPED: Trouble(
+_TROUBLES: Final = {
+    Health.STOPPED: _Trouble(
         VerdictKind.HANG,
         Category.NCCL_TIMEOUT,
         0.6,
         Action.INVESTIGATE,
         "No line says why; bring the flight-recorder dumps and the stacks of its processes.",
     ),
-    Health.SLOWED: Trouble(
+    Health.SLOWED: _Trouble(
         VerdictKind.STRAGGLER,
         Category.STRAGGLER,
         0.6,
         Action.INVESTIGATE,
         "No line says who holds it up; compare what changed then, and bring dumps with timing.",
     ),
-    Health.DIVERGED: Trouble(
+    Health.DIVERGED: _Trouble(
         VerdictKind.CRASH,
         Category.NUMERICAL,
         0.7,
@@ -88,9 +86,9 @@ TROUBLES: Final = {
 }
 
 
-def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> Verdict | None:
+def _of_progress(health: Health, sentence: str, progress: JobProgress | None) -> Verdict | None:
     """What the course of the job says of its trouble; None where it says none."""
-    trouble = TROUBLES.get(health)
+    trouble = _TROUBLES.get(health)
     if trouble is None or progress is None:
         return None
     change = progress.diverged or progress.stopped or progress.slowed
@@ -104,7 +102,7 @@ def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> 
     )
 
 
-def slow_places(progress: JobProgress, placement: Placement) -> dict[str | int, list[SlowRank]]:
+def _slow_places(progress: JobProgress, placement: Placement) -> dict[str | int, list[SlowRank]]:
     """Node (or rank) -> its ranks that are slower than their peers; empty where many are."""
     by_place: dict[str | int, list[SlowRank]] = {}
     for slow in progress.slow_ranks:
@@ -112,14 +110,14 @@ def slow_places(progress: JobProgress, placement: Placement) -> dict[str | int, 
         place = node if node is not None else slow.rank
         if place is not None:
             by_place.setdefault(place, []).append(slow)
-    return by_place if len(by_place) <= FEW_SLOW_NODES else {}
+    return by_place if len(by_place) <= _FEW_SLOW_NODES else {}
 
 
-def slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
+def _slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
     """The nodes whose ranks are slower than all others, by their own timers."""
     order = sorted(slow.items(), key=lambda item: (-max(s.ratio for s in item[1]), str(item[0])))
     suspects = tuple(
-        slow_suspect(position, place if isinstance(place, str) else None, ranks)
+        _slow_suspect(position, place if isinstance(place, str) else None, ranks)
         for position, (place, ranks) in enumerate(order, start=1)
     )
     slowest = order[0][1]
@@ -128,7 +126,7 @@ def slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
     verdict = Verdict(
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
-        confidence=SLOW_CONFIDENCE,
+        confidence=_SLOW_CONFIDENCE,
         summary=(
             f"{len(slowest)} rank{'s' * (len(slowest) > 1)} {where} take"
             f"{'s' * (len(slowest) == 1)} up to {worst:.2f} times as long as their peers: look at"
@@ -139,7 +137,7 @@ def slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
     return Decision(verdict, suspects, Victims(), ())
 
 
-def slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) -> Suspect:
+def _slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) -> Suspect:
     """A place as a suspect, by the timers of its ``ranks``."""
     return Suspect(
         position=position,
@@ -147,7 +145,7 @@ def slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) -> 
         ranks=tuple(sorted({slow.rank for slow in ranks if slow.rank is not None}))[:16],
         gpus=(),
         category=Category.STRAGGLER,
-        score=SLOW_CONFIDENCE,
+        score=_SLOW_CONFIDENCE,
         role=Role.CULPRIT,
         action=Action.INVESTIGATE,
         because=tuple(
@@ -164,7 +162,7 @@ def slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) -> 
     )
 
 
-def undecided(
+def _undecided(
     summary: str,
     *,
     kind: VerdictKind = VerdictKind.INCONCLUSIVE,
@@ -176,38 +174,38 @@ def undecided(
     return Verdict(kind, category, confidence, summary, Action.INVESTIGATE, at=timestamp(at_ns))
 
 
-def healthy(summary: str, confidence: float) -> Verdict:
+def _healthy(summary: str, confidence: float) -> Verdict:
     """That nothing is to be done."""
     return Verdict(VerdictKind.HEALTHY, Category.NONE, confidence, summary, Action.NONE)
 
 
-def of_dumps(case: Case, coverage: float) -> Verdict:
+def _of_dumps(case: Case, coverage: float) -> Verdict:
     """Nobody is stuck and nobody is late. That is health where the dumps show work that ended."""
     num_dumps = len(case.snapshot.digests)
     if case.moving and not case.in_flight:
-        return undecided(
+        return _undecided(
             "The dumps are of different moments of a running job and contradict each other;"
             " take them again, all at once."
         )
     if coverage < 0.5:
-        return nothing_in_dumps(case, f"only {coverage:.0%} of the expected ranks left a dump")
-    if tells_no_end(case):
-        return only_issues(num_dumps)
-    worked = sum(map(has_worked, case.snapshot.digests))
+        return _nothing_in_dumps(case, f"only {coverage:.0%} of the expected ranks left a dump")
+    if _tells_no_end(case):
+        return _only_issues(num_dumps)
+    worked = sum(map(_has_worked, case.snapshot.digests))
     if 2 * worked < num_dumps:
-        return undecided(
+        return _undecided(
             f"No sign of a fault was found, and none of health: of {num_dumps} dumps {worked} show"
             " an operation that ended. What the job did was not seen; bring whole dumps, or logs."
         )
     if case.in_flight and not case.live.proved:
-        return undecided(
+        return _undecided(
             f"No sign of a fault was found: in {num_dumps} dumps what is unfinished looks like that"
             f" of a running job ({case.live.reasons[0]}), which does not prove that it runs."
             " Whether it moved since was not seen: take dumps again, 30 s apart."
         )
-    counted = sum(map(counts_more_than_it_shows, case.snapshot.digests))
+    counted = sum(map(_counts_more_than_it_shows, case.snapshot.digests))
     if counted and not case.in_flight:
-        return undecided(
+        return _undecided(
             f"No sign of a fault was found, and none of health: {counted} of {num_dumps} dumps"
             " count an operation as issued and not as ended of which they hold no record. Bring"
             " whole dumps, or logs."
@@ -215,18 +213,18 @@ def of_dumps(case: Case, coverage: float) -> Verdict:
     doing = (
         "what is unfinished was only just issued" if case.in_flight else "all work issued is done"
     )
-    return healthy(
+    return _healthy(
         f"No rank is stuck or late: in {num_dumps} dumps {doing}.", 0.9 * (0.5 + 0.5 * coverage)
     )
 
 
-def has_worked(digest: RankDigest) -> bool:
+def _has_worked(digest: RankDigest) -> bool:
     """Whether a dump shows that an operation has ended."""
     counted = any((row.completed or 0) > 0 for row in digest.counters)
     return counted or digest.history.any_finished
 
 
-def counts_more_than_it_shows(digest: RankDigest) -> bool:
+def _counts_more_than_it_shows(digest: RankDigest) -> bool:
     """Whether its counters tell of an operation that has not ended and is not in its record.
 
     Counters lag behind the record, so that an operation that ended there has ended. Sends and
@@ -242,36 +240,36 @@ def counts_more_than_it_shows(digest: RankDigest) -> bool:
     )
 
 
-PACE_UNSEEN: Final = "Its pace was not seen: that takes its log, or dumps with timing."
+_PACE_UNSEEN: Final = "Its pace was not seen: that takes its log, or dumps with timing."
 # Who moved between two looks may still stand still later.
-MOVED: Final = 0.8
+_MOVED: Final = 0.8
 
 
-def of_stacks(stacks: StackPicture, *, job_moves: bool) -> Verdict | None:
+def _of_stacks(stacks: StackPicture, *, job_moves: bool) -> Verdict | None:
     """Stacks in which nobody stands apart; None where they say nothing."""
     ranks = len(stacks.ranks)
     if not stacks.telling:
         return None
     if stacks.job_moves:
-        return healthy(
+        return _healthy(
             f"The job moves: of {ranks} ranks {stacks.twice} were looked at twice, and ranks that"
-            f" waited went on. {PACE_UNSEEN}",
-            MOVED,
+            f" waited went on. {_PACE_UNSEEN}",
+            _MOVED,
         )
     if job_moves:
-        return healthy(
+        return _healthy(
             "The job moves: what is counted of its ranks went on between two looks, although their"
-            f" stacks are alike. {PACE_UNSEEN}",
-            MOVED,
+            f" stacks are alike. {_PACE_UNSEEN}",
+            _MOVED,
         )
-    return undecided(
+    return _undecided(
         f"The stacks of {ranks} rank{'s' * (ranks != 1)} name nobody: no rank stands apart from"
         " ranks that wait. Look twice, 30 s apart, at all ranks; bring flight-recorder dumps, NCCL"
         " RAS or logs."
     )
 
 
-def tells_no_end(case: Case) -> bool:
+def _tells_no_end(case: Case) -> bool:
     """Whether the dumps record what was issued alone, as a hook does that hears of no ends."""
     digests = case.snapshot.digests
     return any(digest.last_unit is not None for digest in digests) and all(
@@ -279,23 +277,23 @@ def tells_no_end(case: Case) -> bool:
     )
 
 
-def only_issues(num_dumps: int) -> Verdict:
-    return undecided(
+def _only_issues(num_dumps: int) -> Verdict:
+    return _undecided(
         f"In {num_dumps} dumps stands what was issued, and of nothing whether it ended: all ranks"
         " issued the same, so that nobody stands apart. Look at their stacks, at NCCL RAS and at"
         " the logs of the processes."
     )
 
 
-def nothing_in_dumps(case: Case, why: str) -> Verdict:
+def _nothing_in_dumps(case: Case, why: str) -> Verdict:
     """That the dumps name nobody, with what they show and ``why`` that is not enough."""
     num_dumps = len(case.snapshot.digests)
-    return undecided(
-        f"In {num_dumps} dumps {what_waits(case)}, but {why}: look at the logs of the processes."
+    return _undecided(
+        f"In {num_dumps} dumps {_what_waits(case)}, but {why}: look at the logs of the processes."
     )
 
 
-def what_waits(case: Case) -> str:
+def _what_waits(case: Case) -> str:
     """What is unfinished in the dumps, in a clause."""
     places = [
         place
@@ -318,10 +316,10 @@ def what_waits(case: Case) -> str:
 
 
 # What a course that was seen, an end in order, and no more than silence are worth.
-WELL: Final = {Health.HEALTHY_END: 0.9, Health.MOVING_TO_THE_END: 0.85}
+_WELL: Final = {Health.HEALTHY_END: 0.9, Health.MOVING_TO_THE_END: 0.85}
 
 
-def of_logs(
+def _of_logs(
     evidence: Sequence[Evidence], health: Health, sentence: str, sources: Sources
 ) -> Verdict:
     """Logs of a job that nothing went wrong with, as far as they tell."""
@@ -334,15 +332,15 @@ def of_logs(
             f" The looks at its ranks are {seconds(sources.beside.later_s)} later than that, and do"
             " not show that it still moved: take two, 30 s apart."
         )
-    if health is Health.MOVING_TO_THE_END and last is not None and is_left(evidence, last):
+    if health is Health.MOVING_TO_THE_END and last is not None and _is_left(evidence, last):
         health = Health.UNKNOWN
         sentence += " After it, processes of the job close their connections."
-    if health in WELL:
-        return healthy(f"{quiet}. {sentence}", WELL[health])
+    if health in _WELL:
+        return _healthy(f"{quiet}. {sentence}", _WELL[health])
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
     # Who began and printed no step has most likely hung in its first collective.
     never_moved = progress is not None and last is None
-    return undecided(
+    return _undecided(
         f"{quiet}; but nothing says that the job went well to its end. {sentence}"
         " Bring the rest of its log, or dumps.",
         category=Category.NCCL_TIMEOUT if never_moved else Category.NONE,
@@ -350,7 +348,7 @@ def of_logs(
     )
 
 
-def is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
+def _is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
     """Whether processes of the job leave behind its last step: then it does not go on."""
     return any(
         row.kind in JOB_KINDS and Trait.TEARDOWN in row.traits and is_behind(row, last)
@@ -358,22 +356,24 @@ def is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
     )
 
 
-def unattributed(case: Case | None, evidence: Sequence[Evidence], stop: Stop) -> Verdict:
+def _unattributed(case: Case | None, evidence: Sequence[Evidence], stop: Stop) -> Verdict:
     """A stop with no cause found, or no stop at all."""
     if not stop.trouble:
-        return undecided(
+        return _undecided(
             "Nothing in the logs says that a job stopped, and nothing says why one would: bring the"
             " flight-recorder dumps or the job's own log."
         )
     failing = any(row.kind in JOB_KINDS and row.role is not EvidenceRole.NOISE for row in evidence)
     if case is not None and not failing:
-        if tells_no_end(case):
-            return only_issues(len(case.snapshot.digests))
-        return nothing_in_dumps(case, "the job stopped" if stop.seen else "job.json says it failed")
+        if _tells_no_end(case):
+            return _only_issues(len(case.snapshot.digests))
+        return _nothing_in_dumps(
+            case, "the job stopped" if stop.seen else "job.json says it failed"
+        )
     kind = VerdictKind.HANG if timed_out(evidence) else VerdictKind.INCONCLUSIVE
     if kind is VerdictKind.INCONCLUSIVE and failing:
         kind = VerdictKind.CRASH
-    return undecided(
+    return _undecided(
         "The job stopped, and what was found only follows from that: no line names a cause, so"
         " nobody is convicted.",
         kind=kind,

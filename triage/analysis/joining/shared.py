@@ -22,21 +22,13 @@ from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind
 
-__all__ = [
-    "faulting_together",
-    "gather_shared",
-    "merge_alike",
-    "printed_everywhere",
-    "unsure_where_one_node_speaks",
-]
-
 # What many nodes show at once is in none of them ...
-SHARED_NODES: Final = 3
-SHARED_PART: Final = 0.34
+_SHARED_NODES: Final = 3
+_SHARED_PART: Final = 0.34
 # Storage behind a network is named by the nodes that wait for it; two are no accident.
-SERVED_NODES: Final = 2
+_SERVED_NODES: Final = 2
 # ... for causes that can be outside: a memory chip does not fail on three nodes at once.
-OUTSIDE: Final = SOFTWARE | {
+_OUTSIDE: Final = SOFTWARE | {
     Category.STORAGE,
     Category.DEPENDENCY,
     Category.NETWORK,
@@ -49,8 +41,8 @@ OUTSIDE: Final = SOFTWARE | {
     Category.NCCL_TIMEOUT,
     Category.POWER,
 }
-MAX_ROWS: Final = 24
-NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
+_MAX_ROWS: Final = 24
+_NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 def gather_shared(
@@ -60,34 +52,34 @@ def gather_shared(
     alike: dict[Category, list[Hypothesis]] = defaultdict(list)
     for cause in causes:
         outside_already = cause.in_no_node and cause.category is not Category.STORAGE
-        if cause.category not in OUTSIDE or outside_already:
+        if cause.category not in _OUTSIDE or outside_already:
             continue
         if shows_about(cause, stop) and not is_routine(cause, stop):
-            alike[kin_of(cause.category)].append(cause)
+            alike[_kin_of(cause.category)].append(cause)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
     for _, kin in sorted(alike.items()):
         everybody = [
             cause for cause in kin if any(may_count(row, stop) for row in cause.rows)
         ] or kin
-        shared = shared_cause(everybody, topology, stop)
+        shared = _shared_cause(everybody, topology, stop)
         if shared is not None:
             gone |= {id(cause) for cause in everybody}
             merged.append(shared)
     return [cause for cause in causes if id(cause) not in gone] + merged
 
 
-def shared_cause(
+def _shared_cause(
     everybody: Sequence[Hypothesis], topology: JobTopology, stop: Stop
 ) -> Hypothesis | None:
     """The one cause of what ``everybody`` shows; None where each may have its own."""
     # What only some show for certain, the others may show as a consequence.
-    group = [cause for cause in everybody if is_sure_now(cause, stop)] or everybody
-    category = commonest(group)
-    if category is Category.SOFTWARE_USER and faults_on_devices(group, stop):
+    group = [cause for cause in everybody if _is_sure_now(cause, stop)] or everybody
+    category = _commonest(group)
+    if category is Category.SOFTWARE_USER and _faults_on_devices(group, stop):
         category = Category.SOFTWARE_FRAMEWORK
     places = {cause.place for cause in group} - {Unplaced(), Outside()}
-    nodes = nodes_of(group).union(*(cause.reached for cause in group))
+    nodes = _nodes_of(group).union(*(cause.reached for cause in group))
     leaf = common_leaf(nodes, topology.leaf_switch)
     behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
     served = category is Category.STORAGE and any(
@@ -95,17 +87,17 @@ def shared_cause(
     )
     num_nodes = max(len(topology.nodes), 1)
     enough = (
-        len(places) >= max(SHARED_NODES, SHARED_PART * num_nodes)
+        len(places) >= max(_SHARED_NODES, _SHARED_PART * num_nodes)
         or (len(places) > 1 and len(places) >= num_nodes)
-        or (served and len(places) >= SERVED_NODES)
+        or (served and len(places) >= _SERVED_NODES)
     )
-    if not (enough or behind_leaf) or (is_alone_first(group, stop) and not served):
+    if not (enough or behind_leaf) or (_is_alone_first(group, stop) and not served):
         return None
-    reached = tuple(sorted(nodes | nodes_of(everybody)))
+    reached = tuple(sorted(nodes | _nodes_of(everybody)))
     place: Place = Outside(reached)
     if behind_leaf:
         place = Domain(DomainKind.LEAF_SWITCH, leaf, reached)
-    rows = in_time((row for cause in group[:MAX_GROUP] for row in of_now(cause, stop)), MAX_ROWS)
+    rows = in_time((row for cause in group[:_MAX_GROUP] for row in of_now(cause, stop)), _MAX_ROWS)
     return Hypothesis(
         category,
         place,
@@ -116,17 +108,17 @@ def shared_cause(
     )
 
 
-def nodes_of(group: Iterable[Hypothesis]) -> set[str]:
+def _nodes_of(group: Iterable[Hypothesis]) -> set[str]:
     """The nodes that hypotheses are on."""
     return {cause.node for cause in group if cause.node is not None}
 
 
-def kin_of(category: Category) -> Category:
+def _kin_of(category: Category) -> Category:
     """One program crashes on all nodes; whose part of it is at fault is told in different words."""
     return Category.SOFTWARE_USER if category in SOFTWARE else category
 
 
-def faults_on_devices(group: Sequence[Hypothesis], stop: Stop) -> bool:
+def _faults_on_devices(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether GPUs fault alike while no process raises an error of its own: it is in a kernel
     that all of them run, and those are libraries' far more often than the user's.
     """
@@ -136,7 +128,7 @@ def faults_on_devices(group: Sequence[Hypothesis], stop: Stop) -> bool:
     )
 
 
-def commonest(group: Sequence[Hypothesis]) -> Category:
+def _commonest(group: Sequence[Hypothesis]) -> Category:
     """The category that most places show."""
     count = Counter(cause.category for cause in group)
     return min(count, key=lambda category: (-count[category], category))
@@ -155,7 +147,7 @@ def merge_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
             firsts[id(group[0])] = replace(
                 group[0],
                 rows=in_time(
-                    (row for cause in group[:MAX_GROUP] for row in cause.rows[:4]), MAX_ROWS
+                    (row for cause in group[:_MAX_GROUP] for row in cause.rows[:4]), _MAX_ROWS
                 ),
                 also=frozenset(also for cause in group for also in cause.also),
                 followers=sum(cause.followers for cause in group),
@@ -172,8 +164,8 @@ def printed_everywhere(
     if not any(cause.category in SOFTWARE for cause in causes):
         return list(causes)
     ranks_per_node = [len(placement.ranks_on(node)) for node in nodes]
-    half = (sum(ranks_per_node) or USUAL_RANKS * len(ranks_per_node)) / 2
-    most = max(half, max(ranks_per_node, default=0), USUAL_RANKS)
+    half = (sum(ranks_per_node) or _USUAL_RANKS * len(ranks_per_node)) / 2
+    most = max(half, max(ranks_per_node, default=0), _USUAL_RANKS)
     world = placement.world_size or 0
     return [
         replace(cause, place=Outside())
@@ -181,7 +173,7 @@ def printed_everywhere(
         and (
             any(of_a_process(row) and row.count > most for row in cause.rows)
             if isinstance(cause.place, Unplaced)
-            else 2 * most_that_say_one(cause) >= max(world, USUAL_RANKS)
+            else 2 * _most_that_say_one(cause) >= max(world, _USUAL_RANKS)
         )
         else cause
         for cause in causes
@@ -189,7 +181,7 @@ def printed_everywhere(
 
 
 # What a program that is the same everywhere says on every node.
-OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
+_OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
 
 
 def unsure_where_one_node_speaks(
@@ -198,26 +190,26 @@ def unsure_where_one_node_speaks(
     """Where the processes of one node alone are heard and several of them say the same of their
     program, the others may have said so too: it needs another source.
     """
-    speaking = {row.node for row in rows if is_of_a_program(row) or row.kind is Kind.IDENTITY}
+    speaking = {row.node for row in rows if _is_of_a_program(row) or row.kind is Kind.IDENTITY}
     if len(speaking) != 1 or None in speaking or len(nodes) < 2:
         return list(causes)
     return [
         replace(cause, rows=tuple(replace(row, weak=True) for row in cause.rows))
-        if cause.category in OF_THE_PROGRAM
+        if cause.category in _OF_THE_PROGRAM
         and cause.node in speaking
-        and is_said_by_several(cause.rows)
+        and _is_said_by_several(cause.rows)
         else cause
         for cause in causes
     ]
 
 
-def is_of_a_program(row: Evidence) -> bool:
+def _is_of_a_program(row: Evidence) -> bool:
     return of_a_process(row) or row.kind is Kind.DEPENDENCY
 
 
-def is_said_by_several(rows: Sequence[Evidence]) -> bool:
+def _is_said_by_several(rows: Sequence[Evidence]) -> bool:
     """Whether more than one process says so, as far as lines tell them apart."""
-    own = [row for row in rows if is_of_a_program(row)]
+    own = [row for row in rows if _is_of_a_program(row)]
     ranks = {row.rank for row in own}
     return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in own) > 1)
 
@@ -228,41 +220,41 @@ def faulting_together(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothes
     """
     kept = []
     for cause in causes:
-        faults = [row for row in cause.rows if is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
-        many = len({row.gpu for row in faults}) >= MANY_GPUS
+        faults = [row for row in cause.rows if _is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
+        many = len({row.gpu for row in faults}) >= _MANY_GPUS
         if cause.node is not None and many and not is_routine(cause, stop):
-            alone = faults_on_devices([cause], stop)
+            alone = _faults_on_devices([cause], stop)
             category = Category.SOFTWARE_FRAMEWORK if alone else cause.category
             cause = replace(cause, category=category, place=Outside(), rows=tuple(faults))
         kept.append(cause)
     return kept
 
 
-def is_fault(row: Evidence) -> bool:
+def _is_fault(row: Evidence) -> bool:
     """Whether a GPU shows what a program does wrong."""
     return row.kind is Kind.XID and row.gpu is not None and row.category in SOFTWARE
 
 
 # One bad batch makes one GPU fault, or the two that share it; more run the same wrong code.
-MANY_GPUS: Final = 3
+_MANY_GPUS: Final = 3
 
 
-def most_that_say_one(cause: Hypothesis) -> int:
+def _most_that_say_one(cause: Hypothesis) -> int:
     """How many ranks print the same, at most."""
     ranks: dict[str, set[int]] = defaultdict(set)
     for row in cause.rows:
         if of_a_process(row) and row.rank is not None:
-            ranks[NUMBERS.sub("0", row.text)].add(row.rank)
+            ranks[_NUMBERS.sub("0", row.text)].add(row.rank)
     return max(map(len, ranks.values()), default=0)
 
 
 # As many ranks as a node commonly has, where no map is known.
-USUAL_RANKS: Final = 8
+_USUAL_RANKS: Final = 8
 # Of a crash of ten thousand ranks a few hundred tell as much.
-MAX_GROUP: Final = 1024
+_MAX_GROUP: Final = 1024
 
 
-def is_sure_now(cause: Hypothesis, stop: Stop) -> bool:
+def _is_sure_now(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a line that needs no other source shows it at the stop."""
     return is_sure(cause) and any(
         row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in cause.rows
@@ -270,18 +262,18 @@ def is_sure_now(cause: Hypothesis, stop: Stop) -> bool:
 
 
 # One rank that fails this long before all others failed by itself; they failed because of it.
-HEAD_START_NS: Final = 3 * SECOND
-LOST_AFTER_NS: Final = 120 * SECOND
+_HEAD_START_NS: Final = 3 * SECOND
+_LOST_AFTER_NS: Final = 120 * SECOND
 
 
-def words_of(cause: Hypothesis) -> set[str]:
+def _words_of(cause: Hypothesis) -> set[str]:
     """What processes say in its rows, whatever the numbers in it."""
-    return {NUMBERS.sub("0", row.text) for row in cause.rows if of_a_process(row)}
+    return {_NUMBERS.sub("0", row.text) for row in cause.rows if of_a_process(row)}
 
 
-def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
+def _is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether one node showed it clearly before every other, and surely rather than weakly."""
-    if group[0].category in SOFTWARE and set.intersection(*map(words_of, group)):
+    if group[0].category in SOFTWARE and set.intersection(*map(_words_of, group)):
         return False  # one program says the same wherever it runs, on clocks that may be off
     firm = any(row.is_firm for cause in group for row in cause.rows)
     firsts = sorted(
@@ -300,6 +292,6 @@ def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     if len(firsts) < len(group) or len(firsts) < 2:
         return False
     ahead = firsts[1][0] - firsts[0][0]
-    if group[0].category in SOFTWARE and ahead > LOST_AFTER_NS:
+    if group[0].category in SOFTWARE and ahead > _LOST_AFTER_NS:
         return False  # a launcher ends the others long before: that node's clock is off
-    return ahead > HEAD_START_NS + firsts[0][1] + firsts[1][1]
+    return ahead > _HEAD_START_NS + firsts[0][1] + firsts[1][1]

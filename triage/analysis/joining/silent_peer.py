@@ -24,25 +24,23 @@ from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 
-__all__ = ["booted_anew", "silent_peer"]
-
 # One line alone may be of any connection ...
-MANY: Final = 2
+_MANY: Final = 2
 # ... but for the word of who all tasks, nodes or ranks answer to.
-OF_A_SERVICE: Final = frozenset(
+_OF_A_SERVICE: Final = frozenset(
     {"xla.task_lost", "xla.barrier", "scheduler.ray_node_dead", "c10d.failed_barrier"}
 )
-NAMING_ANOTHER: Final = frozenset({Blame.PEER, Blame.ABSENT})
+_NAMING_ANOTHER: Final = frozenset({Blame.PEER, Blame.ABSENT})
 # Where this share of all ranks gave up, the one that did not is no accident of a cut log.
-MOST_WAITED: Final = 0.75
-LEAST_WAITED: Final = 3
-RANK: Final = "rank "
-STUCK_WATCHDOG: Final = "c10d.heartbeat_monitor"
-ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE)
+_MOST_WAITED: Final = 0.75
+_LEAST_WAITED: Final = 3
+_RANK: Final = "rank "
+_STUCK_WATCHDOG: Final = "c10d.heartbeat_monitor"
+_ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE)
 
 
 # A process that says so has waited for somebody else.
-OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
+_OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
 
 
 def silent_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
@@ -50,82 +48,82 @@ def silent_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence
     of that place, which need another source; nothing where more than one is named. Its launcher
     may say which of its ranks ended.
     """
-    return named_by_others(rows, placement) or did_not_wait(rows, placement)
+    return _named_by_others(rows, placement) or _did_not_wait(rows, placement)
 
 
-def named_by_others(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
+def _named_by_others(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """The one that others lost, or that the report of a desync says did not join."""
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
-        if row.blame in NAMING_ANOTHER and row.peer is not None and says_lost(row):
-            said_of[peer_of(row.peer, placement)].append(row)
+        if row.blame in _NAMING_ANOTHER and row.peer is not None and _says_lost(row):
+            said_of[_peer_of(row.peer, placement)].append(row)
     # Who lost somebody itself went down with that one.
-    silent = said_of.keys() - places_that_complain(rows)
+    silent = said_of.keys() - _places_that_complain(rows)
     if len(silent) != 1:
         return []
     (place,) = silent
     telling = said_of[place]
-    alone = sum(row.count for row in telling) < MANY
-    if place is None or (alone and telling[0].signature not in OF_A_SERVICE):
+    alone = sum(row.count for row in telling) < _MANY
+    if place is None or (alone and telling[0].signature not in _OF_A_SERVICE):
         return []
     left = ranks_that_left(rows)
-    return [as_root_of(row, place, placement, left) for row in telling]
+    return [_as_root_of(row, place, placement, left) for row in telling]
 
 
-def says_lost(row: Evidence) -> bool:
+def _says_lost(row: Evidence) -> bool:
     """Whether it only follows from the loss of its peer, and is not about those who did join."""
     return row.role is EvidenceRole.CONSEQUENCE and "stuck" not in row.fields
 
 
-def peer_of(text: str, placement: Placement) -> Place | None:
+def _peer_of(text: str, placement: Placement) -> Place | None:
     """The node, or the rank, that a line names; None for several, and for nobody's address."""
-    if text.startswith(RANK):
-        rank = text.removeprefix(RANK)
+    if text.startswith(_RANK):
+        rank = text.removeprefix(_RANK)
         return AtRank(int(rank)) if rank.isdecimal() and len(rank) < 8 else None
     node = placement.node_of_address(text)
     return None if node is None else AtNode(node)
 
 
-def places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
+def _places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
     """The nodes and ranks of which a process says that it waited, or lost somebody else."""
     places: set[Place] = set()
     for row in rows:
-        waits = row.blame in OF_OTHERS or Trait.TIMEOUT in row.traits
+        waits = row.blame in _OF_OTHERS or Trait.TIMEOUT in row.traits
         if waits and of_a_process(row) and row.role in FAILING:
             places |= {AtNode(row.node)} if row.node is not None else set()
             places |= {AtRank(row.rank)} if row.rank is not None else set()
     return places
 
 
-def speaks_for_itself(row: Evidence) -> bool:
+def _speaks_for_itself(row: Evidence) -> bool:
     """Whether a process says why it failed. That a launcher saw it end, or that its own watchdog
     hangs, says no more than its silence.
     """
-    if not of_a_process(row) or row.role not in FAILING or row.signature == STUCK_WATCHDOG:
+    if not of_a_process(row) or row.role not in FAILING or row.signature == _STUCK_WATCHDOG:
         return False
     return not (row.kind is Kind.ELASTIC and row.role is EvidenceRole.CONSEQUENCE)
 
 
-def did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
+def _did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """The one rank that does not say that it waited, where nearly all others do."""
     waited = {row.rank: row for row in rows if Trait.TIMEOUT in row.traits and row.rank is not None}
     world = placement.world_size
-    if world is None or len(waited) < max(LEAST_WAITED, MOST_WAITED * world):
+    if world is None or len(waited) < max(_LEAST_WAITED, _MOST_WAITED * world):
         return []
     missing = [rank for rank in range(world) if rank not in waited]
     if len(missing) != 1:
         return []
-    if any(row.rank == missing[0] and speaks_for_itself(row) for row in rows):
+    if any(row.rank == missing[0] and _speaks_for_itself(row) for row in rows):
         return []
     spoke = any(row.rank == missing[0] and of_a_process(row) for row in rows)
     silence = "does not say so" if spoke else "says nothing"
     text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} {silence}"
     telling = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
-    return [replace(as_root_of(telling, AtRank(missing[0]), placement, {}), text=text, count=1)]
+    return [replace(_as_root_of(telling, AtRank(missing[0]), placement, {}), text=text, count=1)]
 
 
 # How a log shows that its node came up.
-BOOTS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
+_BOOTS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
 
 
 def booted_anew(rows: Sequence[Evidence], placement: Placement, stop: Stop) -> list[Evidence]:
@@ -140,11 +138,11 @@ def booted_anew(rows: Sequence[Evidence], placement: Placement, stop: Stop) -> l
         until_ns = stop.start_ns + TIMEOUT_S * SECOND
     boots: dict[str, Evidence] = {}
     for row in rows:
-        if row.signature in BOOTS and row.node is not None and row.at_ns is not None:
+        if row.signature in _BOOTS and row.node is not None and row.at_ns is not None:
             early_ns = stop.start_ns - AFTER_S * SECOND
             if early_ns < row.at_ns <= until_ns:
                 boots.setdefault(row.node, row)
-    waited = any(Trait.TIMEOUT in row.traits or row.blame in OF_OTHERS for row in rows)
+    waited = any(Trait.TIMEOUT in row.traits or row.blame in _OF_OTHERS for row in rows)
     if len(boots) != 1 or not waited:
         return []
     ((node, boot),) = boots.items()
@@ -159,10 +157,10 @@ def booted_anew(rows: Sequence[Evidence], placement: Placement, stop: Stop) -> l
     )
     if any(spoke):
         return []
-    return [as_root_of(boot, AtNode(node), placement, {})]
+    return [_as_root_of(boot, AtNode(node), placement, {})]
 
 
-def as_root_of(
+def _as_root_of(
     row: Evidence, place: Place, placement: Placement, left: Mapping[str, int]
 ) -> Evidence:
     """``row`` as a root of a node, or of a rank; ``left`` is node -> the one rank that ended."""
@@ -180,5 +178,5 @@ def as_root_of(
         rank=rank,
         local_rank=None,
         category=Category.NCCL_TIMEOUT,
-        also=ALSO,
+        also=_ALSO,
     )

@@ -10,8 +10,6 @@ from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 from triage.domain.progress import JobProgress
 
-__all__ = ["Sources"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sources:

@@ -18,48 +18,46 @@ from triage.analysis.joining.place import Domain, DomainKind
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, Kind
 
-__all__ = ["gather_switch"]
-
 # Ports of several nodes that fail within this time fail on the switch's side.
-TOGETHER_NS: Final = 20 * SECOND
+_TOGETHER_NS: Final = 20 * SECOND
 
 
 # An error of hours is that of a zone that nobody knows; what is left of it is the clock's own.
-HOUR: Final = 3600 * SECOND
+_HOUR: Final = 3600 * SECOND
 
 
-def in_one_unknown_zone(
+def _in_one_unknown_zone(
     links: Mapping[str, Sequence[Evidence]], stop: Stop
 ) -> dict[str, list[Evidence]]:
     """Rows of several nodes that lie together in a zone that nobody knows: it is that of all
     kernel logs, so that they are of one event, and that may be the stop.
     """
     unzoned = sorted(
-        ((node, row) for node, rows in links.items() for row in rows if fits_the_stop(row, stop)),
+        ((node, row) for node, rows in links.items() for row in rows if _fits_the_stop(row, stop)),
         key=lambda at: (by_time(at[1]), at[0]),
     )
     together: dict[str, dict[int, Evidence]] = defaultdict(dict)
     for (node, row), (other, following) in pairwise(unzoned):
-        if node != other and are_together(row, following):
+        if node != other and _are_together(row, following):
             together[node][id(row)] = row
             together[other][id(following)] = following
     return {node: list(rows.values()) for node, rows in together.items()}
 
 
-def fits_the_stop(row: Evidence, stop: Stop) -> bool:
+def _fits_the_stop(row: Evidence, stop: Stop) -> bool:
     """Whether a time in a zone that nobody knows may be that of the stop."""
-    if row.at_ns is None or stop.start_ns is None or row.error_ns < HOUR:
+    if row.at_ns is None or stop.start_ns is None or row.error_ns < _HOUR:
         return False
     return abs(row.at_ns - stop.start_ns) <= row.error_ns
 
 
-def are_together(row: Evidence, other: Evidence) -> bool:
+def _are_together(row: Evidence, other: Evidence) -> bool:
     """Whether two rows of one zone lie so near that they are of one event."""
     apart = abs((row.at_ns or 0) - (other.at_ns or 0))
-    return apart <= TOGETHER_NS + row.error_ns % HOUR + other.error_ns % HOUR
+    return apart <= _TOGETHER_NS + row.error_ns % _HOUR + other.error_ns % _HOUR
 
 
-def failing_links(
+def _failing_links(
     causes: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> dict[str, list[Evidence]]:
     """Node -> the lines in which its kernel says that its links fail, at the stop or maybe then."""
@@ -78,7 +76,7 @@ def failing_links(
         if (rows_now := [row for row in rows if may_count(row, stop)])
     }
     if len(shown) < 2:
-        shown |= in_one_unknown_zone(links, stop)
+        shown |= _in_one_unknown_zone(links, stop)
     # What no clock dates counts behind one switch, where it stands at the end of its log.
     leaves = {leaf_switch.get(node) for node in shown}
     leaf = leaves.pop() if len(leaves) == 1 else None
@@ -91,7 +89,7 @@ def failing_links(
     return shown
 
 
-def first_times(links: Mapping[str, Sequence[Evidence]]) -> dict[str, int]:
+def _first_times(links: Mapping[str, Sequence[Evidence]]) -> dict[str, int]:
     """Node -> when its first link failed. A log without a clock goes with those that have one,
     where there is one.
     """
@@ -107,16 +105,16 @@ def gather_switch(
     causes: Sequence[Hypothesis], leaf_switch: Mapping[str, str], stop: Stop
 ) -> list[Hypothesis]:
     """Links that go down on several nodes at once: what they have in common is the switch."""
-    shown = failing_links(causes, stop, leaf_switch)
+    shown = _failing_links(causes, stop, leaf_switch)
     if len(shown) < 2:
         return list(causes)
-    firsts = first_times(shown)
+    firsts = _first_times(shown)
     group = [
         cause for cause in causes if cause.category is Category.NETWORK and cause.node in firsts
     ]
     errors = sorted((row.error_ns for cause in group for row in cause.rows[:1]), reverse=True)[:2]
     apart = max(firsts.values()) - min(firsts.values())
-    if apart > TOGETHER_NS + min(sum(errors), 120 * SECOND):
+    if apart > _TOGETHER_NS + min(sum(errors), 120 * SECOND):
         return list(causes)
     leaf = common_leaf(firsts, leaf_switch)
     # Who complains behind the same switch hangs on it too, whatever its kernel's clock says.

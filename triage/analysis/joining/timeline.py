@@ -9,10 +9,8 @@ from triage.analysis.waiting.case import timestamp
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.domain.report import Moment, Suspect
 
-__all__ = ["timeline"]
-
-MAX_MOMENTS: Final = 24
-SHOWN: Final = frozenset({When.AT, When.BEFORE, When.AFTER})
+_MAX_MOMENTS: Final = 24
+_SHOWN: Final = frozenset({When.AT, When.BEFORE, When.AFTER})
 
 
 def timeline(
@@ -25,14 +23,14 @@ def timeline(
             continue
         if is_quoted(row):
             continue
-        if stop.of(row) not in SHOWN:
+        if stop.of(row) not in _SHOWN:
             continue
         earlier = first.get(row.node)
-        if earlier is None or order(row) < order(earlier):
+        if earlier is None or _order(row) < _order(earlier):
             first[row.node] = row
     accused = [node for suspect in suspects if (node := suspect.node or "") in first]
-    others = sorted(set(first) - set(accused), key=lambda node: order(first[node]))
-    kept = [first[node] for node in [*accused, *others][:MAX_MOMENTS]]
+    others = sorted(set(first) - set(accused), key=lambda node: _order(first[node]))
+    kept = [first[node] for node in [*accused, *others][:_MAX_MOMENTS]]
     moments = [
         Moment(
             row.at, row.node, row.rank, str(row.kind), row.category, row.text, row.error_ns / 1e9
@@ -49,6 +47,6 @@ def timeline(
     )
 
 
-def order(row: Evidence) -> tuple[bool, int, str, int]:
+def _order(row: Evidence) -> tuple[bool, int, str, int]:
     """Grave before mended, then by time."""
     return (row.is_mild, row.at_ns or 0, row.artifact, row.line or 0)

@@ -13,13 +13,11 @@ from triage.analysis.facts.stop import SECOND
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, Kind
 
-__all__ = ["is_unclaimed_fault", "may_be_of_a_program", "with_faults_of_programs"]
-
 TOGETHER_NS: Final = 60 * SECOND
 # One rank that met an illegal access may have met it for the fault of its own GPU.
-RANKS: Final = 2
-OUT_OF_BOUNDS: Final = "Out Of Range Address"
-ILLEGAL_ACCESS: Final = "cuda.illegal_address"
+_RANKS: Final = 2
+_OUT_OF_BOUNDS: Final = "Out Of Range Address"
+_ILLEGAL_ACCESS: Final = "cuda.illegal_address"
 
 
 def is_unclaimed_fault(row: Evidence) -> bool:
@@ -29,7 +27,7 @@ def is_unclaimed_fault(row: Evidence) -> bool:
 
 def may_be_of_a_program(row: Evidence) -> bool:
     """Whether it is such a fault, or what the process itself is told of it."""
-    return is_unclaimed_fault(row) or row.signature == ILLEGAL_ACCESS
+    return is_unclaimed_fault(row) or row.signature == _ILLEGAL_ACCESS
 
 
 def with_faults_of_programs(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -37,21 +35,21 @@ def with_faults_of_programs(rows: Sequence[Evidence]) -> list[Evidence]:
     or a program was out of bounds there.
     """
     faults = [row for row in rows if is_unclaimed_fault(row)]
-    if not faults or not (on_several_gpus(faults) or program_strayed(rows)):
+    if not faults or not (on_several_gpus(faults) or _program_strayed(rows)):
         return list(rows)
     software = (Category.SOFTWARE_USER, Category.GPU)
     # One program, in the category of its own words: "illegal memory access".
     return [
         replace(row, category=Category.SOFTWARE_FRAMEWORK, also=software)
-        if is_unclaimed_fault(row) or is_out_of_bounds(row)
+        if is_unclaimed_fault(row) or _is_out_of_bounds(row)
         else row
         for row in rows
     ]
 
 
-def is_out_of_bounds(row: Evidence) -> bool:
+def _is_out_of_bounds(row: Evidence) -> bool:
     """Whether a GPU says that a program left the addresses it has (Xid 13)."""
-    return row.kind is Kind.XID and row.code == 13 and OUT_OF_BOUNDS in row.text
+    return row.kind is Kind.XID and row.code == 13 and _OUT_OF_BOUNDS in row.text
 
 
 def on_several_gpus(faults: Sequence[Evidence]) -> bool:
@@ -76,8 +74,8 @@ def on_several_gpus(faults: Sequence[Evidence]) -> bool:
     return False
 
 
-def program_strayed(rows: Iterable[Evidence]) -> bool:
+def _program_strayed(rows: Iterable[Evidence]) -> bool:
     """Whether several ranks met an illegal access, or a GPU says that a program left its bounds."""
     rows = list(rows)
-    ranks = {row.rank for row in rows if row.signature == ILLEGAL_ACCESS and row.rank is not None}
-    return len(ranks) >= RANKS or any(map(is_out_of_bounds, rows))
+    ranks = {row.rank for row in rows if row.signature == _ILLEGAL_ACCESS and row.rank is not None}
+    return len(ranks) >= _RANKS or any(map(_is_out_of_bounds, rows))

@@ -16,8 +16,6 @@ from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 
-__all__ = ["with_unplaced"]
-
 
 def with_unplaced(
     causes: Sequence[Hypothesis], placement: Placement, stop: Stop
@@ -32,7 +30,7 @@ def with_unplaced(
     kept = list(causes)
     gone = set()
     for k, cause in enumerate(causes):
-        if not is_lost(cause, placement):
+        if not _is_lost(cause, placement):
             continue
         # What a process says of several parts alike is of the one that a machine names.
         left_open = frozenset.intersection(*(frozenset(row.also) for row in cause.rows))
@@ -44,7 +42,7 @@ def with_unplaced(
         ]
         # A weak line is the machine's side of a firm one of the same moment.
         at = at or [
-            home for home in weak[cause.category] if at_one_moment(cause, causes[home], stop)
+            home for home in weak[cause.category] if _at_one_moment(cause, causes[home], stop)
         ]
         if isinstance(cause.place, AtRank):
             at = [home for home in at if not placement.ranks_on(causes[home].node or "")]
@@ -60,7 +58,7 @@ def with_unplaced(
     return [one for k, one in enumerate(kept) if k not in gone]
 
 
-def is_lost(cause: Hypothesis, placement: Placement) -> bool:
+def _is_lost(cause: Hypothesis, placement: Placement) -> bool:
     """Whether nobody says on which node it is."""
     if isinstance(cause.place, AtRank):
         return bool(cause.rows) and placement.node_of(cause.place.rank) is None
@@ -68,18 +66,18 @@ def is_lost(cause: Hypothesis, placement: Placement) -> bool:
 
 
 # The clocks of a node and of its processes are one.
-ONE_MOMENT_NS: Final = 2 * SECOND
+_ONE_MOMENT_NS: Final = 2 * SECOND
 
 
-def at_one_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
+def _at_one_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
     """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
     log that stand together and print no time.
     """
-    if any(stand_together(row, near) for row in cause.rows if row.is_firm for near in other.rows):
+    if any(_stand_together(row, near) for row in cause.rows if row.is_firm for near in other.rows):
         return True
     times = [row.at_ns for row in cause.rows if row.at_ns is not None and row.is_firm]
     return any(
-        abs(row.at_ns - at_ns) <= ONE_MOMENT_NS
+        abs(row.at_ns - at_ns) <= _ONE_MOMENT_NS
         for row in other.rows
         if row.at_ns is not None and stop.of(row) is When.AT and not row.is_mild
         for at_ns in times
@@ -88,13 +86,13 @@ def at_one_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
 
 # `kubectl get events` and the like print a line each, sorted by age; one or two of another object
 # may stand between.
-TOGETHER: Final = 3
+_TOGETHER: Final = 3
 
 
-def stand_together(row: Evidence, near: Evidence) -> bool:
+def _stand_together(row: Evidence, near: Evidence) -> bool:
     """Whether a line is the next of a list whose other one is about a node."""
     if "said_of" not in near.fields or near.is_mild:
         return False
     if row.at_ns is not None or near.at_ns is not None or row.artifact != near.artifact:
         return False
-    return abs((row.line or 0) - (near.line or 0)) <= TOGETHER
+    return abs((row.line or 0) - (near.line or 0)) <= _TOGETHER

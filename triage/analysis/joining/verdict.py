@@ -28,20 +28,18 @@ from triage.domain.hosts import is_host_name
 from triage.domain.progress import Health
 from triage.domain.report import MAX_REASONS, Suspect, Verdict, Victims
 
-__all__ = ["WORTH_NAMING", "Decision", "decide", "role_alone", "timed_out", "worth_naming"]
-
 # Below this a cause is not worth a look at 3 a.m. ...
 WORTH_NAMING: Final = 0.08
 # ... and beside a place that the dumps prove, or a fabric in which nobody got through, this.
-WORTH_NAMING_BESIDE: Final = 0.25
+_WORTH_NAMING_BESIDE: Final = 0.25
 # That no cause was found is not known for sure: somebody's line may be missing.
-MOST_OF_UNSAID: Final = 0.5
+_MOST_OF_UNSAID: Final = 0.5
 # A node is named for cordoning only on a hardware cause that lines show, believed this much.
-CORDON_BELIEF: Final = 0.9
+_CORDON_BELIEF: Final = 0.9
 # Two places are convicted together only where one is believed nearly as much as the other.
-ALIKE: Final = 0.75
-MAX_SUSPECTS: Final = 64
-MAX_RANKS: Final = 16
+_ALIKE: Final = 0.75
+_MAX_SUSPECTS: Final = 64
+_MAX_RANKS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +62,16 @@ def worth_naming(ranked: Sequence[Belief], stop: Stop) -> list[Belief]:
     only_said = not stop.seen and stop.job_seen
     top = ranked[0]
     by_dumps = not top.hypothesis.rows
-    least = WORTH_NAMING_BESIDE if by_dumps else WORTH_NAMING
+    least = _WORTH_NAMING_BESIDE if by_dumps else WORTH_NAMING
     return [
         belief
         for belief in ranked
         if (not belief.hypothesis.rows and belief.at_place >= WORTH_NAMING)
-        or (belief.probability >= least and not (only_said and is_mild(belief.hypothesis)))
+        or (belief.probability >= least and not (only_said and _is_mild(belief.hypothesis)))
     ]
 
 
-def is_mild(cause: Hypothesis) -> bool:
+def _is_mild(cause: Hypothesis) -> bool:
     return bool(cause.rows) and all(row.is_mild for row in cause.rows)
 
 
@@ -84,39 +82,39 @@ def decide(named: Sequence[Belief], sources: Sources, stop: Stop, placement: Pla
     nodes = {suspect.node for suspect in suspects}
     victims = Victims()
     if sources.case is not None:
-        victims = victims_of(sources.case, accused, nodes, placement)
+        victims = _victims_of(sources.case, accused, nodes, placement)
     elif sources.stacks.waiting:
         waiting = set(sources.stacks.waiting) if accused else set()
-        victims = with_homes(waiting - accused, nodes, placement)
+        victims = _with_homes(waiting - accused, nodes, placement)
     elif stop.trouble:
-        victims = printed_victims(sources.evidence, accused, nodes, placement)
+        victims = _printed_victims(sources.evidence, accused, nodes, placement)
     top = named[0]
     accounted = {claim for belief in named for claim in belief.hypothesis.claims}
     heard = tuple(claim for claim in sources.claims if claim in accounted)
     verdict = (
-        verdict_of_rows(top, suspects, victims, sources, stop, placement)
+        _verdict_of_rows(top, suspects, victims, sources, stop, placement)
         if top.hypothesis.rows
-        else verdict_of_claims(named, suspects, victims, heard)
+        else _verdict_of_claims(named, suspects, victims, heard)
     )
     by_number = frozenset(
         node
         for belief in named
         if (node := belief.hypothesis.node) is not None
-        and rests_on_numbers(belief.hypothesis, placement)
+        and _rests_on_numbers(belief.hypothesis, placement)
     )
     return Decision(verdict, suspects, victims, heard, by_number)
 
 
-def rests_on_numbers(cause: Hypothesis, placement: Placement) -> bool:
+def _rests_on_numbers(cause: Hypothesis, placement: Placement) -> bool:
     """Whether nothing but the numbers of ranks says that a cause is on its node, and no host, dump
     or log agrees with the map of ranks.
     """
     if cause.rows:
-        return not any(is_placed(row, placement) for row in cause.rows)
+        return not any(_is_placed(row, placement) for row in cause.rows)
     return bool(cause.ranks) and not any(placement.is_seen(rank) for rank in cause.ranks)
 
 
-def is_placed(row: Evidence, placement: Placement) -> bool:
+def _is_placed(row: Evidence, placement: Placement) -> bool:
     """Whether a line names its node, or its rank is known to be there."""
     if row.node is None:
         return False
@@ -131,9 +129,9 @@ def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect,
             best.setdefault(belief.hypothesis.place, belief)
     top = named[0]
     standing: list[tuple[Belief, str | None, tuple[int, ...], Role]] = []
-    for belief in list(best.values())[:MAX_SUSPECTS]:
-        role = role_beside(belief, top)
-        ranks = ranks_of(belief, named) or all_ranks_of(belief.hypothesis, placement)
+    for belief in list(best.values())[:_MAX_SUSPECTS]:
+        role = _role_beside(belief, top)
+        ranks = _ranks_of(belief, named) or _all_ranks_of(belief.hypothesis, placement)
         standing.append((belief, belief.hypothesis.node, ranks, role))
     for belief in named:
         if not isinstance(belief.hypothesis.place, Domain) or belief.probability < CONVICTED:
@@ -141,7 +139,7 @@ def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect,
         taken = {node for _, node, _, _ in standing}
         standing += [
             (belief, node, (), Role.AFFECTED)
-            for node in belief.hypothesis.place.nodes[:MAX_SUSPECTS]
+            for node in belief.hypothesis.place.nodes[:_MAX_SUSPECTS]
             if node not in taken
         ]
     standing.sort(key=lambda row: -row[0].at_place)
@@ -149,22 +147,22 @@ def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect,
         Suspect(
             position=position,
             node=node,
-            ranks=ranks[:MAX_RANKS],
-            gpus=gpus_of(belief.hypothesis, ranks, placement),
+            ranks=ranks[:_MAX_RANKS],
+            gpus=_gpus_of(belief.hypothesis, ranks, placement),
             category=belief.hypothesis.category,
             score=belief.at_place,
             role=role,
             action=action_of(belief.hypothesis, role),
             because=because_of(belief.hypothesis, node)[:MAX_REASONS],
         )
-        for position, (belief, node, ranks, role) in enumerate(standing[:MAX_SUSPECTS], start=1)
+        for position, (belief, node, ranks, role) in enumerate(standing[:_MAX_SUSPECTS], start=1)
     )
 
 
-def role_beside(belief: Belief, top: Belief) -> Role:
+def _role_beside(belief: Belief, top: Belief) -> Role:
     """Convicted, or only possible beside what is likelier."""
     role = role_alone(belief)
-    if belief.at_place < ALIKE * top.at_place:
+    if belief.at_place < _ALIKE * top.at_place:
         return Role.POSSIBLE
     # Beside a likelier cause that is in no node, a node is only possible.
     if top.hypothesis.in_no_node and belief.at_place < top.at_place:
@@ -180,7 +178,7 @@ def role_alone(belief: Belief) -> Role | None:
     return Role.CULPRIT if convicted else Role.POSSIBLE
 
 
-def ranks_of(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
+def _ranks_of(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
     """Its ranks; where only dumps speak, those of all their claims at the place of one role."""
     if belief.hypothesis.rows:
         return belief.hypothesis.ranks
@@ -202,24 +200,24 @@ def ranks_of(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
 
 
 # What takes every rank of a node with it.
-OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
+_OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
 
 
-def all_ranks_of(cause: Hypothesis, placement: Placement) -> tuple[int, ...]:
+def _all_ranks_of(cause: Hypothesis, placement: Placement) -> tuple[int, ...]:
     """The ranks of a node that fails as a whole."""
-    whole = cause.category in OF_ALL_RANKS and cause.node is not None
+    whole = cause.category in _OF_ALL_RANKS and cause.node is not None
     return tuple(placement.ranks_on(cause.node or "")) if whole else ()
 
 
-def gpus_of(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> tuple[str, ...]:
+def _gpus_of(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> tuple[str, ...]:
     if cause.gpus:
         return cause.gpus
     return tuple(
-        dict.fromkeys(gpu for rank in ranks[:MAX_RANKS] if (gpu := placement.gpu_of(rank)))
+        dict.fromkeys(gpu for rank in ranks[:_MAX_RANKS] if (gpu := placement.gpu_of(rank)))
     )
 
 
-def cordoned(
+def _cordoned(
     top: Belief, suspects: Sequence[Suspect], category: Category, placement: Placement
 ) -> tuple[str, ...]:
     """The nodes that are taken out: a hardware cause that lines show, and sure of it, of its time
@@ -229,9 +227,9 @@ def cordoned(
     sure = (
         category in HARDWARE
         and Bound.ENDS_ITS_LOG not in top.bounds
-        and round(top.probability, 4) >= CORDON_BELIEF
+        and round(top.probability, 4) >= _CORDON_BELIEF
         and any(
-            row.is_firm and has_a_time(row) and is_placed(row, placement)
+            row.is_firm and _has_a_time(row) and _is_placed(row, placement)
             for row in top.hypothesis.rows
         )
     )
@@ -244,12 +242,12 @@ def cordoned(
     return (node,) if sure and node is not None and node in named and is_host_name(node) else ()
 
 
-def has_a_time(row: Evidence) -> bool:
+def _has_a_time(row: Evidence) -> bool:
     """Whether any clock stands behind a line: a text without one may be anybody's notes."""
     return row.at_ns is not None or row.stamp.clock is not Clock.NONE or row.line is None
 
 
-def verdict_of_rows(
+def _verdict_of_rows(
     top: Belief,
     suspects: Sequence[Suspect],
     victims: Victims,
@@ -266,27 +264,27 @@ def verdict_of_rows(
     # Who it was may be a guess; that others lost somebody is told.
     likely = top.probability >= NAMES_A_PART or cause.category is Category.NCCL_TIMEOUT
     return Verdict(
-        kind=kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
+        kind=_kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
-        confidence=top.probability if is_named else min(1 - top.probability, MOST_OF_UNSAID),
+        confidence=top.probability if is_named else min(1 - top.probability, _MOST_OF_UNSAID),
         summary=summary_of(cause, suspects, victims, is_named=is_named),
-        action=action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
-        cordon=cordoned(top, suspects, category, placement),
-        at=timestamp(begun_at(first, stop)),
+        action=_action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
+        cordon=_cordoned(top, suspects, category, placement),
+        at=timestamp(_begun_at(first, stop)),
     )
 
 
 # What is done to a node.
-TO_A_NODE: Final = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.DRAIN_NODE})
+_TO_A_NODE: Final = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.DRAIN_NODE})
 
 
-def action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Action:
+def _action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Action:
     """The next step for a cause; nothing is done to a node that nobody knows."""
     action = action_of(cause, role)
-    return Action.INVESTIGATE if action in TO_A_NODE and not suspects else action
+    return Action.INVESTIGATE if action in _TO_A_NODE and not suspects else action
 
 
-def begun_at(first: int | None, stop: Stop) -> int | None:
+def _begun_at(first: int | None, stop: Stop) -> int | None:
     """When the stop began: with the first line of its cause, unless ranks, or the job,
     failed before that.
     """
@@ -296,7 +294,7 @@ def begun_at(first: int | None, stop: Stop) -> int | None:
     return stop.start_ns if earlier else first
 
 
-def verdict_of_claims(
+def _verdict_of_claims(
     named: Sequence[Belief],
     suspects: Sequence[Suspect],
     victims: Victims,
@@ -339,7 +337,7 @@ def verdict_of_claims(
 
 
 # What ends a process, rather than holding it.
-ENDS: Final = SOFTWARE | {
+_ENDS: Final = SOFTWARE | {
     Category.GPU_OOM,
     Category.HOST_OOM,
     Category.HOST_MAINTENANCE,
@@ -352,26 +350,26 @@ ENDS: Final = SOFTWARE | {
 
 
 # How a job goes of which no process complains, by its own log.
-KIND_OF_COURSE: Final = {
+_KIND_OF_COURSE: Final = {
     Health.SLOWED: VerdictKind.STRAGGLER,
     Health.STOPPED: VerdictKind.HANG,
 }
 
 
-def kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> VerdictKind:
+def _kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> VerdictKind:
     """The kind of a cause that lines tell: as the processes ended, or, where none did, as the job
     goes. A part that may have failed beside a job that is well has stopped nothing.
     """
     health, _ = health_of(sources.progress)
     if stop.job_seen and not stop.trouble and not top.hypothesis.claims:
-        if health in KIND_OF_COURSE:
-            return KIND_OF_COURSE[health]
+        if health in _KIND_OF_COURSE:
+            return _KIND_OF_COURSE[health]
         if health.well and top.probability < CONVICTED:
             return VerdictKind.INCONCLUSIVE
-    return kind_of(top.hypothesis, sources.evidence)
+    return _kind_of(top.hypothesis, sources.evidence)
 
 
-def kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
+def _kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
     """Hang, crash, desync or straggler: as the detectors say, else as the processes ended."""
     kinds = [claim.kind for claim in top.claims]
     for kind in (VerdictKind.DESYNC, VerdictKind.STRAGGLER):
@@ -379,9 +377,9 @@ def kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
             return kind
     if top.category is Category.COLLECTIVE_MISMATCH:
         return VerdictKind.DESYNC
-    if VerdictKind.HANG in kinds and top.category not in ENDS:
+    if VerdictKind.HANG in kinds and top.category not in _ENDS:
         return VerdictKind.HANG
-    if top.category in ENDS or VerdictKind.CRASH in kinds:
+    if top.category in _ENDS or VerdictKind.CRASH in kinds:
         return VerdictKind.CRASH
     return VerdictKind.HANG if timed_out(evidence) else VerdictKind.CRASH
 
@@ -391,7 +389,7 @@ def timed_out(evidence: Iterable[Evidence]) -> bool:
     return any(Trait.TIMEOUT in row.traits for row in evidence)
 
 
-def victims_of(
+def _victims_of(
     case: Case,
     accused: Collection[int],
     accused_nodes: Collection[str | None],
@@ -406,10 +404,10 @@ def victims_of(
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P)
         for rank in place.waiting
     }
-    return with_homes(stuck - set(accused), accused_nodes, placement)
+    return _with_homes(stuck - set(accused), accused_nodes, placement)
 
 
-def printed_victims(
+def _printed_victims(
     evidence: Iterable[Evidence],
     accused: Collection[int],
     accused_nodes: Collection[str | None],
@@ -421,10 +419,10 @@ def printed_victims(
         for row in evidence
         if row.rank is not None and row.role is EvidenceRole.CONSEQUENCE and row.kind in JOB_KINDS
     }
-    return with_homes(waited - set(accused), accused_nodes, placement)
+    return _with_homes(waited - set(accused), accused_nodes, placement)
 
 
-def with_homes(
+def _with_homes(
     ranks: Iterable[int], accused_nodes: Collection[str | None], placement: Placement
 ) -> Victims:
     ordered = tuple(sorted(ranks))

@@ -13,9 +13,7 @@ from triage.analysis.joining.features import witness_of
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.domain.evidence import Evidence, RowOrigin
 
-__all__ = ["witness_words"]
-
-WHEN: Final = {
+_WHEN: Final = {
     "at": "at the time of the stop",
     "before": "up to an hour before the stop",
     "stale": "but long before the stop",
@@ -24,9 +22,9 @@ WHEN: Final = {
     "teardown": "but only after the job was given up",
     "boot": "but while its machine started",
 }
-LOGS: Final = {"kernel": "kernel log", "job": "job log", "weak": "log"}
+_LOGS: Final = {"kernel": "kernel log", "job": "job log", "weak": "log"}
 # So they stand in a list of several.
-ORDER: Final = ("kernel log", "job log", "log", "telemetry", "health check")
+_ORDER: Final = ("kernel log", "job log", "log", "telemetry", "health check")
 
 
 def witness_words(feature: str, cause: Hypothesis, stop: Stop) -> str | None:
@@ -37,32 +35,32 @@ def witness_words(feature: str, cause: Hypothesis, stop: Stop) -> str | None:
     grave = [row for row in cause.rows if not row.is_mild]
     if feature == "both_sources":
         machines, jobs = (
-            files_of([row for row in grave if witness_of(row) == sort], sort)
+            _files_of([row for row in grave if witness_of(row) == sort], sort)
             for sort in ("kernel", "job")
         )
-        return f"{listed([f'the {name}' for name in machines + jobs])} agree"
+        return f"{_listed([f'the {name}' for name in machines + jobs])} agree"
     sort, _, when = feature.partition("_")
-    if sort not in LOGS or when not in WHEN:
+    if sort not in _LOGS or when not in _WHEN:
         return None
     rows = [row for row in grave if witness_of(row) == sort and stop.of(row) == when]
-    files = files_of(rows, sort)
+    files = _files_of(rows, sort)
     verb = "say" if len(files) > 1 else "says"
     comma = "" if when == "at" else ","
     needs = ", which needs another source," if sort == "weak" else ""
-    return f"{listed([f'its {name}' for name in files])}{needs} {verb} so{comma} {WHEN[when]}"
+    return f"{_listed([f'its {name}' for name in files])}{needs} {verb} so{comma} {_WHEN[when]}"
 
 
-def files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
+def _files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
     """The sorts of files that hold these rows."""
     files = {
         str(row.origin)
         if row.origin in (RowOrigin.TELEMETRY, RowOrigin.HEALTH_CHECK)
-        else LOGS[sort]
+        else _LOGS[sort]
         for row in rows
     }
-    return sorted(files, key=ORDER.index) or [LOGS[sort]]
+    return sorted(files, key=_ORDER.index) or [_LOGS[sort]]
 
 
-def listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -11,11 +11,9 @@ from triage.domain.evidence import KERNEL_KINDS, OWN_ACTION, Evidence, RowOrigin
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims
 
-__all__ = ["action_of", "because_of", "summary_of", "summary_of_claims"]
-
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class _Wording:
     """What a cause is called, what to do about it, and what to look at where only dumps say so."""
 
     failed: str
@@ -23,57 +21,57 @@ class Wording:
     next_step: str | None = None
 
 
-WORDS: Final = {
-    Category.GPU: Wording(
+_WORDS: Final = {
+    Category.GPU: _Wording(
         "a GPU failed", Action.DRAIN_NODE,
         "check that GPU for Xid errors and run a diagnostic before it is used again",
     ),
-    Category.NVLINK: Wording("NVLink failed", Action.DRAIN_NODE),
-    Category.GPU_HBM: Wording("GPU memory (HBM) failed", Action.DRAIN_NODE),
-    Category.GPU_SRAM: Wording("GPU on-chip memory (SRAM) failed", Action.DRAIN_NODE),
-    Category.GPU_GSP: Wording(
+    Category.NVLINK: _Wording("NVLink failed", Action.DRAIN_NODE),
+    Category.GPU_HBM: _Wording("GPU memory (HBM) failed", Action.DRAIN_NODE),
+    Category.GPU_SRAM: _Wording("GPU on-chip memory (SRAM) failed", Action.DRAIN_NODE),
+    Category.GPU_GSP: _Wording(
         "the GPU's system processor (GSP) stopped answering", Action.REBOOT_NODE
     ),
-    Category.GPU_THERMAL: Wording("a GPU is too hot and slows down", Action.DRAIN_NODE),
-    Category.SDC: Wording("a GPU computes wrong results", Action.DRAIN_NODE),
-    Category.NIC: Wording("a network adapter failed", Action.DRAIN_NODE),
-    Category.NETWORK: Wording("a link or switch port failed", Action.CHECK_NETWORK),
-    Category.SSD: Wording("a local disk failed", Action.DRAIN_NODE),
-    Category.POWER: Wording("power failed", Action.DRAIN_NODE),
-    Category.CHASSIS: Wording("several devices of the node were lost at once", Action.DRAIN_NODE),
-    Category.IO_BOARD: Wording(
+    Category.GPU_THERMAL: _Wording("a GPU is too hot and slows down", Action.DRAIN_NODE),
+    Category.SDC: _Wording("a GPU computes wrong results", Action.DRAIN_NODE),
+    Category.NIC: _Wording("a network adapter failed", Action.DRAIN_NODE),
+    Category.NETWORK: _Wording("a link or switch port failed", Action.CHECK_NETWORK),
+    Category.SSD: _Wording("a local disk failed", Action.DRAIN_NODE),
+    Category.POWER: _Wording("power failed", Action.DRAIN_NODE),
+    Category.CHASSIS: _Wording("several devices of the node were lost at once", Action.DRAIN_NODE),
+    Category.IO_BOARD: _Wording(
         "the PCIe path to a device failed (switch, riser or retimer)", Action.DRAIN_NODE
     ),
-    Category.CPU: Wording("a CPU failed", Action.DRAIN_NODE),
-    Category.HOST_MEMORY: Wording("system memory failed", Action.DRAIN_NODE),
-    Category.HOST_MAINTENANCE: Wording(
+    Category.CPU: _Wording("a CPU failed", Action.DRAIN_NODE),
+    Category.HOST_MEMORY: _Wording("system memory failed", Action.DRAIN_NODE),
+    Category.HOST_MAINTENANCE: _Wording(
         "the node or the job was taken down from outside", Action.RESTART_JOB
     ),
-    Category.SOFTWARE_USER: Wording("the training code raised an error", Action.FIX_CODE),
-    Category.SOFTWARE_FRAMEWORK: Wording("the framework or a library crashed", Action.FIX_CODE),
-    Category.COLLECTIVE_MISMATCH: Wording(
+    Category.SOFTWARE_USER: _Wording("the training code raised an error", Action.FIX_CODE),
+    Category.SOFTWARE_FRAMEWORK: _Wording("the framework or a library crashed", Action.FIX_CODE),
+    Category.COLLECTIVE_MISMATCH: _Wording(
         "ranks run different collectives", Action.FIX_CODE,
         "compare the code path and the data of that rank with its peers'",
     ),
-    Category.HOST_STALL: Wording(
+    Category.HOST_STALL: _Wording(
         "a host process stopped issuing work", Action.INVESTIGATE,
         "look at what that process does (py-spy, data loader, storage, locks)",
     ),
-    Category.GPU_OOM: Wording("GPU memory ran out", Action.FIX_CODE),
-    Category.HOST_OOM: Wording("host memory ran out", Action.FIX_CODE),
-    Category.NUMERICAL: Wording("the loss or a gradient is not a number", Action.FIX_CODE),
-    Category.DEPENDENCY: Wording("a driver, library or setting does not fit", Action.FIX_CODE),
-    Category.STORAGE: Wording("the file system or checkpoint store failed", Action.CHECK_STORAGE),
-    Category.NCCL_TIMEOUT: Wording("a process failed without saying why", Action.INVESTIGATE),
-    Category.STRAGGLER: Wording(
+    Category.GPU_OOM: _Wording("GPU memory ran out", Action.FIX_CODE),
+    Category.HOST_OOM: _Wording("host memory ran out", Action.FIX_CODE),
+    Category.NUMERICAL: _Wording("the loss or a gradient is not a number", Action.FIX_CODE),
+    Category.DEPENDENCY: _Wording("a driver, library or setting does not fit", Action.FIX_CODE),
+    Category.STORAGE: _Wording("the file system or checkpoint store failed", Action.CHECK_STORAGE),
+    Category.NCCL_TIMEOUT: _Wording("a process failed without saying why", Action.INVESTIGATE),
+    Category.STRAGGLER: _Wording(
         "a rank is slow", Action.INVESTIGATE,
         "look at that rank's input pipeline, host load, clocks and temperature",
     ),
-    Category.NONE: Wording("nothing failed", Action.NONE),
+    Category.NONE: _Wording("nothing failed", Action.NONE),
 }  # fmt: skip
 
-QUOTED: Final = 120
-NAMED: Final = 4
+_QUOTED: Final = 120
+_NAMED: Final = 4
 
 
 def action_of(cause: Hypothesis, role: Role) -> Action:
@@ -82,18 +80,18 @@ def action_of(cause: Hypothesis, role: Role) -> Action:
         return Action.INVESTIGATE
     if role is Role.AFFECTED:
         return Action.CHECK_NETWORK
-    if went_down(cause):
+    if _went_down(cause):
         return Action.REBOOT_NODE
-    return own_action(cause) or WORDS[cause.category].action
+    return _own_action(cause) or _WORDS[cause.category].action
 
 
-def went_down(cause: Hypothesis) -> bool:
+def _went_down(cause: Hypothesis) -> bool:
     """Whether the kernel of a node gave up, for whatever reason: no code of the job mends that."""
     panicked = any(row.signature == "lockup.panic" for row in cause.rows)
     return panicked and cause.category in SOFTWARE | {Category.HOST_STALL}
 
 
-def own_action(cause: Hypothesis) -> Action | None:
+def _own_action(cause: Hypothesis) -> Action | None:
     """What a team's own signature says is to be done, of the first of the rows that says it."""
     named = (row for row in cause.rows if row.category in (None, cause.category))
     return next((Action(row.fields[OWN_ACTION]) for row in named if OWN_ACTION in row.fields), None)
@@ -102,7 +100,7 @@ def own_action(cause: Hypothesis) -> Action | None:
 def because_of(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
     """Reasons: the roots in the order of time, then what the dumps say."""
     own = [row for row in cause.rows if node is None or row.node in (node, None)] or cause.rows
-    reasons = [reason_of(row, node) for row in own[:5]]
+    reasons = [_reason_of(row, node) for row in own[:5]]
     if isinstance(cause.place, Domain) and cause.place.kind is DomainKind.LEAF_SWITCH:
         if cause.place.name is None:
             reasons.insert(0, Because("fabric.links", "links of several nodes went down together"))
@@ -119,7 +117,7 @@ def because_of(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
     return tuple(dict.fromkeys(reasons))
 
 
-def reason_of(row: Evidence, node: str | None) -> Because:
+def _reason_of(row: Evidence, node: str | None) -> Because:
     """The line as a reason to suspect ``node``; another node's line says whose it is."""
     source = "kernel" if row.kind in KERNEL_KINDS else "job"
     if row.origin is RowOrigin.TELEMETRY:
@@ -137,14 +135,14 @@ def summary_of(
     """One sentence for the person on call, about what lines say; on one line, whatever nodes are
     called.
     """
-    return " ".join(sentence_of(top, suspects, victims, is_named=is_named).split())
+    return " ".join(_sentence_of(top, suspects, victims, is_named=is_named).split())
 
 
-def sentence_of(
+def _sentence_of(
     top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, is_named: bool
 ) -> str:
-    what = "the kernel gave up" if went_down(top) else WORDS[top.category].failed
-    quote = quoted(top)
+    what = "the kernel gave up" if _went_down(top) else _WORDS[top.category].failed
+    quote = _quoted(top)
     if not is_named:
         return f"No cause is likely enough to be named; the best guess is that {what}{quote}."
     waits = ""
@@ -167,12 +165,12 @@ def sentence_of(
         return f"{what[0].upper()}{what[1:]}{on}{quote}: {where}{waits}."
     best = suspects[0]
     place = f"On {best.node}" if best.node is not None else "In the job"
-    of = f" ({', '.join(part)})" if (part := whose(best)) else ""
+    of = f" ({', '.join(part)})" if (part := _whose(best)) else ""
     hedge = "" if best.role is Role.CULPRIT else "possibly "
     return f"{place}{of}, {hedge}{what}{quote}{waits}."
 
 
-def whose(best: Suspect) -> list[str]:
+def _whose(best: Suspect) -> list[str]:
     """Ranks and the one GPU of a suspect, as far as they are known."""
     parts = []
     if best.ranks:
@@ -183,11 +181,11 @@ def whose(best: Suspect) -> list[str]:
     return parts
 
 
-def quoted(top: Hypothesis) -> str:
+def _quoted(top: Hypothesis) -> str:
     if not top.rows:
         return f": {top.claims[0].summary}" if top.claims else ""
     text = " ".join(top.rows[0].text.split())
-    return f': "{text[:QUOTED]}{"..." if len(text) > QUOTED else ""}"'
+    return f': "{text[:_QUOTED]}{"..." if len(text) > _QUOTED else ""}"'
 
 
 def summary_of_claims(
@@ -199,7 +197,7 @@ def summary_of_claims(
     """One sentence for the person on call, about what only dumps and looks say."""
     if not suspects:
         advice = claims[0].advice or "look at links, switch, NICs and NCCL's own log"
-        return f"{upper(claims[0].summary)}: nobody is convicted; {advice}."
+        return f"{_upper(claims[0].summary)}: nobody is convicted; {advice}."
     shown = convicted or [finding for finding in claims if finding.ranks or finding.nodes]
     top = shown[0]
     same = [
@@ -209,14 +207,14 @@ def summary_of_claims(
         and f.detector == top.detector
         and (f.summary == top.summary or not top.of_looks)
     ]
-    sentence = f"{who_of(same, suspects)} {top.summary}"
-    line = line_beside(top, claims)
+    sentence = f"{_who_of(same, suspects)} {top.summary}"
+    line = _line_beside(top, claims)
     if line is not None:
         sentence += f"; by its stack it {line.summary}"
     if victims.ranks:
         count = len(victims.ranks)
         sentence += f"; {count} other rank{' waits' if count == 1 else 's wait'}"
-    step = WORDS[top.category].next_step if convicted and line is None else None
+    step = _WORDS[top.category].next_step if convicted and line is None else None
     if top.of_looks:
         step = top.advice or None
     sentence += f": {step}." if step else "."
@@ -231,31 +229,31 @@ def summary_of_claims(
     return sentence
 
 
-def upper(text: str) -> str:
+def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def who_of(claims: Sequence[Finding], suspects: Sequence[Suspect]) -> str:
+def _who_of(claims: Sequence[Finding], suspects: Sequence[Suspect]) -> str:
     """The ranks that claims name with their nodes, else the nodes."""
     ranks = list(dict.fromkeys(rank for finding in claims for rank in finding.ranks))
     if not ranks:
         nodes = list(dict.fromkeys(node for finding in claims for node in finding.nodes))
-        more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-        return f"A rank on {', '.join(nodes[:NAMED])}{more}"
+        more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+        return f"A rank on {', '.join(nodes[:_NAMED])}{more}"
     homes = {rank: row.node for row in suspects for rank in row.ranks}
     names = [
         f"{rank} ({homes[rank]})" if homes.get(rank) is not None else f"{rank}" for rank in ranks
     ]
     who = "Rank " if len(ranks) == 1 else "One of ranks " if claims[0].one_of else "Ranks "
-    who += ", ".join(names[:NAMED])
-    return f"{who} and {len(names) - NAMED} more" if len(names) > NAMED else who
+    who += ", ".join(names[:_NAMED])
+    return f"{who} and {len(names) - _NAMED} more" if len(names) > _NAMED else who
 
 
 # Detectors whose claims say where in its program a rank stands.
-OF_STACKS: Final = ("stacks.", "debug_server.")
+_OF_STACKS: Final = ("stacks.", "debug_server.")
 
 
-def line_beside(top: Finding, claims: Sequence[Finding]) -> Finding | None:
+def _line_beside(top: Finding, claims: Sequence[Finding]) -> Finding | None:
     """The claim of a look that says where a rank stands that dumps name."""
     if top.of_looks:
         return None
@@ -264,7 +262,7 @@ def line_beside(top: Finding, claims: Sequence[Finding]) -> Finding | None:
         (
             claim
             for claim in claims
-            if claim.detector.startswith(OF_STACKS) and ranks & set(claim.ranks)
+            if claim.detector.startswith(_OF_STACKS) and ranks & set(claim.ranks)
         ),
         None,
     )

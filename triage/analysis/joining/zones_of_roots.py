@@ -19,15 +19,13 @@ from triage.analysis.joining.claims import LINKS
 from triage.domain.category import HARDWARE
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, RowOrigin
 
-__all__ = ["in_zone_of_the_stop"]
-
 # Offsets from UTC that are in use, in minutes; two logs may differ by any of them.
-OFFSETS: Final = (
+_OFFSETS: Final = (
     *(60 * hours for hours in range(1, 15)), 210, 270, 330, 345, 390, 525, 570, 630, 765,
 )  # fmt: skip
-UNKNOWN_NS: Final = 1800 * SECOND
-MOST_NODES: Final = 2
-CLOSE_S: Final = 30
+_UNKNOWN_NS: Final = 1800 * SECOND
+_MOST_NODES: Final = 2
+_CLOSE_S: Final = 30
 
 
 def in_zone_of_the_stop(
@@ -35,16 +33,16 @@ def in_zone_of_the_stop(
 ) -> tuple[list[Evidence], list[str]]:
     """Rows with whole artifacts moved by a zone, and a note of each; as they are otherwise."""
     rows = list(evidence)
-    grave = [row for row in rows if is_grave(row)]
+    grave = [row for row in rows if _is_grave(row)]
     at_stop = [row for row in grave if stop.of(row) is When.AT]
     if not stop.known or any(row.kind is not Kind.CUDA for row in at_stop):
         return rows, []
     if at_stop:
         nodes = {row.node for row in at_stop}
         below = [row for row in grave if row.category in HARDWARE and row.node in nodes]
-        by_offset = matches(below, stop, sure=False, closely=True)
+        by_offset = _matches(below, stop, sure=False, closely=True)
     else:
-        by_offset = matches(grave, stop, sure=False) or matches(grave, stop, sure=True)
+        by_offset = _matches(grave, stop, sure=False) or _matches(grave, stop, sure=True)
     if not by_offset:
         return rows, []
     of_the_job = {row.artifact for row in grave if of_a_process(row)}
@@ -53,7 +51,7 @@ def in_zone_of_the_stop(
     others = sum(len(artifacts) for offset, artifacts in by_offset.items() if offset != best[0])
     moved = by_offset[best[0]]
     # The job's own log tells of this job and of no other day: there chance plays no part.
-    enough = most <= MOST_NODES + others or moved <= of_the_job
+    enough = most <= _MOST_NODES + others or moved <= of_the_job
     if len(best) > 1 or not enough or others > most:
         return rows, []
     shift = best[0] * 60 * SECOND
@@ -62,10 +60,10 @@ def in_zone_of_the_stop(
         " since its gravest error is then at the stop"
         for artifact in sorted(moved)
     ]
-    return [shifted(row, shift) if row.artifact in moved else row for row in rows], notes
+    return [_shifted(row, shift) if row.artifact in moved else row for row in rows], notes
 
 
-def matches(
+def _matches(
     grave: Sequence[Evidence], stop: Stop, *, sure: bool, closely: bool = False
 ) -> dict[int, set[str]]:
     """Offset in minutes -> the artifacts that it brings to the stop.
@@ -75,7 +73,7 @@ def matches(
     """
     by_offset: dict[int, set[str]] = defaultdict(set)
     for row in grave:
-        offset = offset_of(row, stop, sure=sure, closely=closely or sure)
+        offset = _offset_of(row, stop, sure=sure, closely=closely or sure)
         if offset is not None and (row.node is not None or of_a_process(row)):
             by_offset[offset].add(row.artifact)
     if sure and len({artifact for artifacts in by_offset.values() for artifact in artifacts}) != 1:
@@ -83,7 +81,7 @@ def matches(
     return by_offset
 
 
-def is_grave(row: Evidence) -> bool:
+def _is_grave(row: Evidence) -> bool:
     return (
         row.role is EvidenceRole.ROOT
         and (row.category in HARDWARE or of_a_process(row))
@@ -94,30 +92,30 @@ def is_grave(row: Evidence) -> bool:
     )
 
 
-def offset_of(row: Evidence, stop: Stop, *, sure: bool, closely: bool) -> int | None:
+def _offset_of(row: Evidence, stop: Stop, *, sure: bool, closely: bool) -> int | None:
     """The zone's offset in minutes that brings a row to the stop, None where none does."""
     if row.at_ns is None or stop.start_ns is None:
         return None
-    if not sure and max(row.error_ns, stop.error_ns) < UNKNOWN_NS:
+    if not sure and max(row.error_ns, stop.error_ns) < _UNKNOWN_NS:
         return None
-    if sure and is_placed(row, stop):
+    if sure and _is_placed(row, stop):
         return None
     late_s = (row.at_ns - stop.start_ns) / SECOND
-    for minutes in (*OFFSETS, *(-minutes for minutes in OFFSETS)):
-        least, most = (-CLOSE_S, CLOSE_S / 3) if closely else (-BEFORE_S, AFTER_S)
+    for minutes in (*_OFFSETS, *(-minutes for minutes in _OFFSETS)):
+        least, most = (-_CLOSE_S, _CLOSE_S / 3) if closely else (-BEFORE_S, AFTER_S)
         if least <= late_s - 60 * minutes <= most:
             return minutes
     return None
 
 
-def is_placed(row: Evidence, stop: Stop) -> bool:
+def _is_placed(row: Evidence, stop: Stop) -> bool:
     """Whether nothing is left to guess: the row prints its zone, and dumps tell the stop."""
     if row.origin is RowOrigin.HEALTH_CHECK:
         return True
     return row.stamp.zone_s is not None and stop.error_ns == 0
 
 
-def shifted(row: Evidence, shift_ns: int) -> Evidence:
+def _shifted(row: Evidence, shift_ns: int) -> Evidence:
     if row.at_ns is None:
         return row
     last = None if row.last_at_ns is None else row.last_at_ns - shift_ns

@@ -20,10 +20,8 @@ from triage.domain.category import Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.process import Process
 
-__all__ = ["stops_behind_the_end"]
-
 # What ranks do at the place where all work is done.
-LAST_WORK: Final = frozenset(
+_LAST_WORK: Final = frozenset(
     {
         ProgramPoint.CHECKPOINT,
         ProgramPoint.STORAGE,
@@ -40,13 +38,13 @@ LAST_WORK: Final = frozenset(
     }
 )
 # Where ranks wait for one that has more to do, or take down what they hold.
-MEETS_LAST: Final = frozenset(
+_MEETS_LAST: Final = frozenset(
     {"barrier", "monitored_barrier", "wait_for_everyone", "destroy_process_group"}
 )
-LEAVES: Final = frozenset({"_shutdown_workers", "__del__", "atexit", "_exit_function"})
-ENDING: Final = frozenset({"finalize", "abort"})
+_LEAVES: Final = frozenset({"_shutdown_workers", "__del__", "atexit", "_exit_function"})
+_ENDING: Final = frozenset({"finalize", "abort"})
 # What only counts operations does not tell a barrier from a step, nor what is done meanwhile.
-BY_COUNTERS: Final = 0.5
+_BY_COUNTERS: Final = 0.5
 
 
 def stops_behind_the_end(case: LiveCase, claims: Iterable[Finding]) -> list[Finding]:
@@ -58,60 +56,60 @@ def stops_behind_the_end(case: LiveCase, claims: Iterable[Finding]) -> list[Find
         for one in claims
         if one.kind is VerdictKind.HANG
         and not one.of_a_moment
-        and one.detector.startswith((OF_STACKS, OF_COUNTERS))
+        and one.detector.startswith((_OF_STACKS, _OF_COUNTERS))
     ]
-    if not standing or looks_move(case) or is_of_others(case) or finalizes(case):
+    if not standing or looks_move(case) or _is_of_others(case) or _finalizes(case):
         return []
     if not case.picture.telling:
-        return [as_possible(one) for one in standing]
-    if ends_in_order(case.picture):
+        return [_as_possible(one) for one in standing]
+    if _ends_in_order(case.picture):
         return []
-    return [one for one in standing if one.detector.startswith(OF_STACKS)]
+    return [one for one in standing if one.detector.startswith(_OF_STACKS)]
 
 
-OF_STACKS: Final = "stacks."
-OF_COUNTERS: Final = "ras."
+_OF_STACKS: Final = "stacks."
+_OF_COUNTERS: Final = "ras."
 
 
-def ends_in_order(picture: StackPicture) -> bool:
+def _ends_in_order(picture: StackPicture) -> bool:
     """Whether ranks stand where they do when a job ends."""
     waiting, outside = split(picture)
-    if any(one.point in LAST_WORK or is_in(one.example, LEAVES) for one in outside):
+    if any(one.point in _LAST_WORK or _is_in(one.example, _LEAVES) for one in outside):
         return True
-    return not outside and all(is_leaving(one) for one in waiting)
+    return not outside and all(_is_leaving(one) for one in waiting)
 
 
-def is_leaving(stack: RankStack) -> bool:
-    return stack.point in LAST_WORK or is_in(stack, MEETS_LAST)
+def _is_leaving(stack: RankStack) -> bool:
+    return stack.point in _LAST_WORK or _is_in(stack, _MEETS_LAST)
 
 
-def is_in(stack: RankStack, names: frozenset[str]) -> bool:
+def _is_in(stack: RankStack, names: frozenset[str]) -> bool:
     """Whether a frame of it is in a function of one of these names."""
     return any(called(frame) in names for frame in stack.frames)
 
 
-def finalizes(case: LiveCase) -> bool:
+def _finalizes(case: LiveCase) -> bool:
     """Whether a communicator of the job is taken down."""
     return any(
-        member.status in ENDING
+        member.status in _ENDING
         for look in case.looks
         for one in look.communicators
         for member in one.ranks
     )
 
 
-def is_of_others(case: LiveCase) -> bool:
+def _is_of_others(case: LiveCase) -> bool:
     """Whether the job's log numbers its processes, and none of those that were looked at is one."""
     own = {pid for _, pid in case.fleet.rank_by_pid}
-    seen = {process.pid for process in processes_of(case) if process.pid is not None}
+    seen = {process.pid for process in _processes_of(case) if process.pid is not None}
     return bool(own) and bool(seen) and not own & seen
 
 
-def processes_of(case: LiveCase) -> Iterator[Process]:
+def _processes_of(case: LiveCase) -> Iterator[Process]:
     for look in case.looks:
         yield from (stack.process for stack in look.stacks)
         yield from (rank.process for one in look.communicators for rank in one.ranks)
 
 
-def as_possible(claim: Finding) -> Finding:
-    return replace(claim, role=Role.POSSIBLE, strength=min(claim.strength, BY_COUNTERS))
+def _as_possible(claim: Finding) -> Finding:
+    return replace(claim, role=Role.POSSIBLE, strength=min(claim.strength, _BY_COUNTERS))

@@ -17,10 +17,8 @@ from triage.domain.category import Role
 from triage.domain.evidence import Evidence, Kind, Trait
 from triage.domain.finding import Finding
 
-__all__ = ["beside_dumps", "with_logs"]
-
 # What a look is worth against a record that proves another place.
-AGAINST_PROOF: Final = 0.4
+_AGAINST_PROOF: Final = 0.4
 
 
 def beside_dumps(
@@ -37,7 +35,7 @@ def beside_dumps(
             if not named:
                 kept.append(claim)
         elif proven and claim.ranks and proven.isdisjoint(claim.ranks):
-            weak = min(claim.strength, AGAINST_PROOF)
+            weak = min(claim.strength, _AGAINST_PROOF)
             kept.append(replace(claim, strength=weak, role=Role.POSSIBLE))
         else:
             kept.append(claim)
@@ -48,7 +46,7 @@ def beside_dumps(
 # job that stood still, and progress behind the last record is of one that went on.
 
 # Progress printed this long after the last entry of any dump: the job went on behind them.
-GOES_ON_NS: Final = 20 * SECOND
+_GOES_ON_NS: Final = 20 * SECOND
 
 
 def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
@@ -56,14 +54,14 @@ def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
     if case.live.proved and not case.live.by_age:
         return case
     last = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)
-    if case.in_flight and gave_up(evidence, last):
+    if case.in_flight and _gave_up(evidence, last):
         return replace(case, live=Live(0.0, ("the watchdogs of the job gave up",)))
-    if goes_on(evidence, last):
+    if _goes_on(evidence, last):
         return replace(case, live=Live(1.0, ("its log goes on behind the dumps",)))
     return case
 
 
-def gave_up(evidence: Sequence[Evidence], last_ns: int) -> bool:
+def _gave_up(evidence: Sequence[Evidence], last_ns: int) -> bool:
     """Whether a watchdog gave up, and not before the last record."""
     return any(
         Trait.TIMEOUT in row.traits and (row.at_ns is None or row.at_ns >= last_ns)
@@ -71,12 +69,12 @@ def gave_up(evidence: Sequence[Evidence], last_ns: int) -> bool:
     )
 
 
-def goes_on(evidence: Sequence[Evidence], last_ns: int) -> bool:
+def _goes_on(evidence: Sequence[Evidence], last_ns: int) -> bool:
     """Whether the job prints progress well behind the last record, and no failing line."""
     return (
         bool(last_ns)
         and any(
-            row.kind is Kind.PROGRESS and (row.last_at_ns or row.at_ns or 0) > last_ns + GOES_ON_NS
+            row.kind is Kind.PROGRESS and (row.last_at_ns or row.at_ns or 0) > last_ns + _GOES_ON_NS
             for row in evidence
         )
         and not any(is_failing(row) for row in evidence)

@@ -18,16 +18,14 @@ from triage.domain.progress import Health, JobProgress
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.stamps import SECOND_NS
 
-__all__ = ["NO_LOOKS", "LooksBesideLog", "LooksTaken", "beside_log", "left_standing"]
-
 # A time in another zone than that of the log may be hours off.
-NOT_A_ZONE_NS: Final = 20 * 60 * SECOND_NS
+_NOT_A_ZONE_NS: Final = 20 * 60 * SECOND_NS
 # What a job does behind the line that says that it is done: its last checkpoint, its export.
-AFTER_THE_END_S: Final = 900.0
+_AFTER_THE_END_S: Final = 900.0
 # Lines of progress are written to a file some at a time.
-UNWRITTEN_S: Final = 60.0
+_UNWRITTEN_S: Final = 60.0
 # Of a job that moves, what one look shows at an unknown time is worth this.
-OF_A_MOMENT: Final = 0.35
+_OF_A_MOMENT: Final = 0.35
 
 
 class LooksTaken(StrEnum):
@@ -76,13 +74,13 @@ def beside_log(
     """``looks`` as the course of the job leaves them standing; all, where no clock tells."""
     last = progress.last if progress is not None else None
     if progress is None or last is None or last.at_ns is None:
-        return at_an_unknown_time(looks, progress)
+        return _at_an_unknown_time(looks, progress)
     clock = local_clock(files)
     moved_ns = max(last.at_ns, (progress.ended and progress.ended.at_ns) or 0)
     older, newer, latest_ns = [], [], None
     for look in looks:
         at_ns = clock.time_of(look)
-        if at_ns is not None and is_doubtful(look, clock, at_ns - moved_ns):
+        if at_ns is not None and _is_doubtful(look, clock, at_ns - moved_ns):
             at_ns = None
         if at_ns is not None and at_ns <= moved_ns:
             older.append(look)
@@ -93,51 +91,51 @@ def beside_log(
     later_s = 0.0 if latest_ns is None else (latest_ns - moved_ns) / SECOND_NS
     if not progress.health.well:
         stands = later_s and progress.health is not Health.SLOWED
-        return LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else all_of(looks)
+        return LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else _all_of(looks)
     if latest_ns is None and not older:
-        return at_an_unknown_time(looks, progress)
-    if later_s <= pace_s(progress):
+        return _at_an_unknown_time(looks, progress)
+    if later_s <= _pace_s(progress):
         dated = [look for look in looks if clock.time_of(look) is not None]
         rest = tuple(look for look in looks if look not in dated)
-        moved = LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=notes_on(dated))
+        moved = LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=_notes_on(dated))
         if progress.ended is None or not later_s:
             return moved
         behind = LooksTaken.BEHIND_ITS_END
-        return LooksBesideLog(tuple(newer), behind, later_s, notes_on(older), otherwise=moved)
-    moment = LooksTaken.LATER if later_s > most_silent_s(progress) else LooksTaken.UNKNOWN
-    return LooksBesideLog(tuple(newer), moment, later_s, notes_on(older))
+        return LooksBesideLog(tuple(newer), behind, later_s, _notes_on(older), otherwise=moved)
+    moment = LooksTaken.LATER if later_s > _most_silent_s(progress) else LooksTaken.UNKNOWN
+    return LooksBesideLog(tuple(newer), moment, later_s, _notes_on(older))
 
 
-def all_of(looks: Sequence[Look]) -> LooksBesideLog:
+def _all_of(looks: Sequence[Look]) -> LooksBesideLog:
     return LooksBesideLog(tuple(looks))
 
 
-def at_an_unknown_time(looks: Sequence[Look], progress: JobProgress | None) -> LooksBesideLog:
+def _at_an_unknown_time(looks: Sequence[Look], progress: JobProgress | None) -> LooksBesideLog:
     """All looks; where a count alone says that the job is done, they may be of a stop behind it."""
     if progress is None or not (progress.health.well and progress.is_ended_by_count):
-        return all_of(looks)
+        return _all_of(looks)
     behind = LooksTaken.BEHIND_ITS_END
-    return LooksBesideLog(tuple(looks), behind, otherwise=all_of(looks))
+    return LooksBesideLog(tuple(looks), behind, otherwise=_all_of(looks))
 
 
-def pace_s(progress: JobProgress) -> float:
+def _pace_s(progress: JobProgress) -> float:
     """For how long a job went on behind its last line, where that is where its log was taken."""
     if progress.ended is not None:
-        return AFTER_THE_END_S
+        return _AFTER_THE_END_S
     return USUAL_GAPS * (progress.gap_s or 0.0)
 
 
-def most_silent_s(progress: JobProgress) -> float:
+def _most_silent_s(progress: JobProgress) -> float:
     """The longest silence that the job's own pauses explain, or a buffer that was not written."""
-    return max(progress.pause_s or 0.0, UNWRITTEN_S)
+    return max(progress.pause_s or 0.0, _UNWRITTEN_S)
 
 
-def is_doubtful(look: Look, clock: LocalClock, later_ns: int) -> bool:
+def _is_doubtful(look: Look, clock: LocalClock, later_ns: int) -> bool:
     """Whether a look seems older than the last step by a clock whose zone is not known."""
-    return later_ns < -NOT_A_ZONE_NS and not clock.is_sure(look)
+    return later_ns < -_NOT_A_ZONE_NS and not clock.is_sure(look)
 
 
-def notes_on(older: Sequence[Look]) -> tuple[str, ...]:
+def _notes_on(older: Sequence[Look]) -> tuple[str, ...]:
     if not older:
         return ()
     more = f" and {len(older) - 1} more" if len(older) > 1 else ""
@@ -160,12 +158,12 @@ def left_standing(claims: Sequence[Finding], health: Health, moment: LooksTaken)
             over = claim.of_a_moment or claim.kind is VerdictKind.CRASH
             if health is not Health.HEALTHY_END or not over:
                 kept.append(claim)
-        elif moment is LooksTaken.UNKNOWN and may_be_of_now(claim, health):
-            kept.append(as_of_a_moment(claim) if claim.of_a_moment else claim)
+        elif moment is LooksTaken.UNKNOWN and _may_be_of_now(claim, health):
+            kept.append(_as_of_a_moment(claim) if claim.of_a_moment else claim)
     return kept
 
 
-def may_be_of_now(claim: Finding, health: Health) -> bool:
+def _may_be_of_now(claim: Finding, health: Health) -> bool:
     """Whether a claim of looks at an unknown time says anything of a job that moves by its log."""
     all_wait = not (claim.ranks or claim.nodes) and claim.category is Category.NCCL_TIMEOUT
     if claim.of_a_moment and all_wait:
@@ -173,12 +171,12 @@ def may_be_of_now(claim: Finding, health: Health) -> bool:
     return health is not Health.HEALTHY_END and claim.kind is not VerdictKind.STRAGGLER
 
 
-def as_of_a_moment(claim: Finding) -> Finding:
+def _as_of_a_moment(claim: Finding) -> Finding:
     """A claim that one look at a running job may show by chance."""
     return replace(
         claim,
         kind=VerdictKind.INCONCLUSIVE,
-        strength=min(claim.strength, OF_A_MOMENT),
+        strength=min(claim.strength, _OF_A_MOMENT),
         role=Role.POSSIBLE,
         advice=claim.advice or "one look alone may be of a job that runs: take a second one",
     )

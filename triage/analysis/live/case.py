@@ -17,17 +17,15 @@ from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
 from triage.parsers.live.process_list import SWITCHES
 
-__all__ = ["LiveCase", "LiveDetector"]
-
-STACKS: Final = frozenset(
+_STACKS: Final = frozenset(
     {Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.GDB, Tool.CUDA_GDB, Tool.PROC}
 )
 # "python -u pretrain.py --local_rank=1 --config ..."
-LOCAL_RANK: Final = re.compile(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
-COMMAND_CHARS: Final = 8192
+_LOCAL_RANK: Final = re.compile(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
+_COMMAND_CHARS: Final = 8192
 
 
-def is_address(name: str) -> bool:
+def _is_address(name: str) -> bool:
     try:
         ip_address(name)
     except ValueError:
@@ -69,7 +67,7 @@ class LiveCase:
         """Whether a name may stand for a node: an address does so only where no node is known by
         name, for else none of them is that of the address.
         """
-        return name in self.fleet.seated or not (self.fleet.seated and is_address(name))
+        return name in self.fleet.seated or not (self.fleet.seated and _is_address(name))
 
     @cached_property
     def homes(self) -> NamesInPaths:
@@ -89,7 +87,7 @@ class LiveCase:
                 rank = self.rank_by_pid.get((node, process.pid))
             if rank is not None:
                 return rank
-        local = LOCAL_RANK.search((process.command or "")[:COMMAND_CHARS])
+        local = _LOCAL_RANK.search((process.command or "")[:_COMMAND_CHARS])
         return self.fleet.rank_of_local(node, int(local[1])) if local is not None else None
 
     def may_be_rank(self, rank: int | None) -> TypeGuard[int]:
@@ -113,7 +111,7 @@ class LiveCase:
     @cached_property
     def picture(self) -> StackPicture:
         """Where each rank stands."""
-        return without_surplus(picture_of(self.looks, self), self.fleet)
+        return _without_surplus(picture_of(self.looks, self), self.fleet)
 
     @cached_property
     def memo(self) -> dict[tuple[str, Tool], Any]:
@@ -133,7 +131,7 @@ class LiveCase:
     @property
     def stacks(self) -> list[Look]:
         """The looks that hold stacks."""
-        return [look for look in self.looks if look.tool in STACKS or look.stacks]
+        return [look for look in self.looks if look.tool in _STACKS or look.stacks]
 
 
 class LiveDetector(Protocol):
@@ -153,35 +151,35 @@ class LiveDetector(Protocol):
 # is "slow", which accuses of less.
 
 # Of fewer ranks nothing is said of the job.
-LEAST_RANKS: Final = 3
+_LEAST_RANKS: Final = 3
 # A loader that waits looks each 5 s, gloo and queues not at all: more than two of that is work.
-LEAST_SWITCHES: Final = 3
-LEAST_A_SECOND: Final = 0.5
-SECOND_NS: Final = 1_000_000_000
-LEAST_SLEEP_NS: Final = 3 * SECOND_NS
+_LEAST_SWITCHES: Final = 3
+_LEAST_A_SECOND: Final = 0.5
+_SECOND_NS: Final = 1_000_000_000
+_LEAST_SLEEP_NS: Final = 3 * _SECOND_NS
 
 
 def hosts_move(looks: Sequence[Look]) -> bool:
     """Whether every rank that was counted twice went on; False where fewer than 3 were."""
-    moves = [moved(rows) for rows in counts_of(looks).values()]
-    return len(moves) >= LEAST_RANKS and all(moves)
+    moves = [_moved(rows) for rows in _counts_of(looks).values()]
+    return len(moves) >= _LEAST_RANKS and all(moves)
 
 
 def ranks_asleep(looks: Sequence[Look]) -> frozenset[int]:
     """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
-    return frozenset(rank for rank, rows in counts_of(looks).items() if slept(rows))
+    return frozenset(rank for rank, rows in _counts_of(looks).items() if _slept(rows))
 
 
-def slept(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
+def _slept(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
     ordered = sorted(rows, key=lambda row: row[0])[-2:]
     if len(ordered) < 2:
         return False
     (before_ns, before), (after_ns, after) = ordered
     same = before.process.pid == after.process.pid and before.calls == after.calls
-    return same and after_ns - before_ns >= LEAST_SLEEP_NS
+    return same and after_ns - before_ns >= _LEAST_SLEEP_NS
 
 
-def counts_of(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]]:
+def _counts_of(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]]:
     """The counters of each rank, with the time of their look."""
     counts: dict[int, list[tuple[int, WaitCounter]]] = defaultdict(list)
     for look in looks:
@@ -194,20 +192,20 @@ def counts_of(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]]
     return counts
 
 
-def moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
+def _moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
     """Whether one rank went on between its last two looks; not known is no."""
     ordered = sorted(rows, key=lambda row: row[0])[-2:]
     if len(ordered) < 2:
         return False
     (before_ns, before), (after_ns, after) = ordered
-    seconds = (after_ns - before_ns) / SECOND_NS
+    seconds = (after_ns - before_ns) / _SECOND_NS
     if before.process.pid != after.process.pid or seconds < 1:
         return False
     switches = after.calls - before.calls
-    return switches >= max(LEAST_SWITCHES, LEAST_A_SECOND * seconds)
+    return switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * seconds)
 
 
-def without_surplus(picture: StackPicture, fleet: JobPlacement) -> StackPicture:
+def _without_surplus(picture: StackPicture, fleet: JobPlacement) -> StackPicture:
     """``picture`` without processes of no known rank beyond the ranks of their node, where just as
     many as it has began at one line of one program: the others are helpers.
     """

@@ -14,8 +14,6 @@ from triage.analysis.live.communicators.rounds import (
 from triage.analysis.placement.world_ranks import process_key
 from triage.domain.live.look import Look, Tool
 
-__all__ = ["OwnLooks", "counters_move", "looks_move", "notes_of_looks", "own_looks", "own_round"]
-
 
 @dataclass(frozen=True, slots=True)
 class OwnLooks:
@@ -33,7 +31,7 @@ def notes_of_looks(case: LiveCase) -> list[str]:
         f"{tool}: counters moved between the last two looks: the job ran then, and who was behind"
         " is not taken as stuck"
         for tool in tools
-        if is_moving(case, tool)
+        if _is_moving(case, tool)
     ]
 
 
@@ -48,7 +46,7 @@ def counters_move(case: LiveCase) -> bool:
     """Whether a tool's counters moved while its stacks were looked at, or at all where nothing
     dates both: a job that moved before may stand since.
     """
-    since_ns = first_stacks_ns(case)
+    since_ns = _first_stacks_ns(case)
     for tool in {one.tool for one in case.looks if one.communicators}:
         found = own_round(case, tool)
         if found is None or found.movement is not RoundMovement.MOVED:
@@ -59,14 +57,14 @@ def counters_move(case: LiveCase) -> bool:
     return False
 
 
-def first_stacks_ns(case: LiveCase) -> int | None:
+def _first_stacks_ns(case: LiveCase) -> int | None:
     """When the stacks before the last ones were taken, as printed."""
     times = [one.stamp.wall_ns for one in case.stacks if one.stamp.wall_ns is not None]
     last_ns = max(times, default=0)
     return max((ns for ns in times if last_ns - ns >= APART_NS), default=None)
 
 
-def is_moving(case: LiveCase, tool: Tool) -> bool:
+def _is_moving(case: LiveCase, tool: Tool) -> bool:
     found = own_round(case, tool)
     return found is not None and found.movement is RoundMovement.MOVED
 
@@ -84,12 +82,12 @@ def own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
     """The looks of ``tool`` at this job, and notes on those of others; found once."""
     key = ("looks", tool)
     if key not in case.memo:
-        case.memo[key] = looks_of_this_job(case, tool)
+        case.memo[key] = _looks_of_this_job(case, tool)
     found: OwnLooks = case.memo[key]
     return found
 
 
-def looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
+def _looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
     """The looks of ``tool`` at this job. A look at more ranks than the job has is of another; of
     several jobs that is ours whose processes are known, else the one that was seen last.
     """
@@ -98,7 +96,7 @@ def looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
     for look in case.looks:
         if look.tool is not tool:
             continue
-        size = size_of(look)
+        size = _size_of(look)
         if case.world_size is not None and size > case.world_size:
             notes.append(
                 f"{look.artifact}: of a job of {size} ranks, not of this one with"
@@ -106,9 +104,9 @@ def looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
             )
         else:
             kept.append(look)
-    jobs = apart(kept)
+    jobs = _apart(kept)
     if len(jobs) > 1:
-        ours = the_one(case, jobs)
+        ours = _the_one(case, jobs)
         for job in jobs:
             if job is not ours:
                 why = "of another job, or of an earlier attempt" if ours else "of several jobs"
@@ -118,12 +116,12 @@ def looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
     return OwnLooks(tuple(kept), tuple(notes))
 
 
-def size_of(look: Look) -> int:
+def _size_of(look: Look) -> int:
     """How many ranks the job of a look has at least."""
     return max([look.num_gpus or 0, *(one.size for one in look.communicators)])
 
 
-def apart(looks: Sequence[Look]) -> list[list[Look]]:
+def _apart(looks: Sequence[Look]) -> list[list[Look]]:
     """Looks that show whole communicators, in groups that share none of them, nor a process."""
     groups: list[tuple[set[object], list[Look]]] = []
     for look in looks:
@@ -140,13 +138,13 @@ def apart(looks: Sequence[Look]) -> list[list[Look]]:
     return [members for _, members in groups]
 
 
-def the_one(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
+def _the_one(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
     """The job whose processes logs know; else the one seen last; None where nothing tells."""
-    known = {number: known_processes(case, job) for number, job in enumerate(jobs)}
+    known = {number: _known_processes(case, job) for number, job in enumerate(jobs)}
     best = max(known.values())
     if best and sum(count == best for count in known.values()) == 1:
         return jobs[next(number for number, count in known.items() if count == best)]
-    whole = [job for job in jobs if max(map(size_of, job)) == case.world_size]
+    whole = [job for job in jobs if max(map(_size_of, job)) == case.world_size]
     if len(whole) == 1:
         return whole[0]
     last: dict[int, list[list[Look]]] = defaultdict(list)
@@ -158,7 +156,7 @@ def the_one(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
     return newest[0] if len(newest) == 1 else None
 
 
-def known_processes(case: LiveCase, job: Iterable[Look]) -> int:
+def _known_processes(case: LiveCase, job: Iterable[Look]) -> int:
     """How many processes of a job's looks logs name too, by node and pid."""
     pids = set()
     for look in job:

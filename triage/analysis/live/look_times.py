@@ -16,11 +16,9 @@ from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.stamps import SECOND_NS
 from triage.parsers.logs.years import DAY_NS
 
-__all__ = ["LocalClock", "local_clock", "with_times_of_folders"]
-
 # Clocks of zones are ahead of UTC, or behind it, by less.
-MOST_AHEAD_NS: Final = 15 * 3600 * SECOND_NS
-LIVE_KINDS: Final = frozenset({LogKind.LIVE, LogKind.CHECKS, LogKind.TELEMETRY})
+_MOST_AHEAD_NS: Final = 15 * 3600 * SECOND_NS
+_LIVE_KINDS: Final = frozenset({LogKind.LIVE, LogKind.CHECKS, LogKind.TELEMETRY})
 
 
 def with_times_of_folders(looks: Sequence[Look], files: Sequence[LogFile]) -> list[Look]:
@@ -28,7 +26,7 @@ def with_times_of_folders(looks: Sequence[Look], files: Sequence[LogFile]) -> li
 
     A folder in which logs lie too is that of a run: its name tells when that began.
     """
-    logs = [file.artifact for file in files if file.kind not in LIVE_KINDS]
+    logs = [file.artifact for file in files if file.kind not in _LIVE_KINDS]
     stamps: dict[str, Stamp | None] = {"": None}
 
     def stamp_of(folder: str) -> Stamp | None:
@@ -66,7 +64,7 @@ class LocalClock:
         """
         if look.tool is Tool.INSPECTOR:
             return None  # it tells of many operations
-        if look.gpus and not any(activity_of(one) in BUSY for one in look.gpus):
+        if look.gpus and not any(activity_of(one) in _BUSY for one in look.gpus):
             return None
         sampled = [one.at_ns for one in look.gpus if one.at_ns is not None]
         if sampled:
@@ -83,7 +81,7 @@ class LocalClock:
         return self.sure or in_utc
 
 
-BUSY: Final = frozenset({GpuActivity.SPINS, GpuActivity.WORKS})
+_BUSY: Final = frozenset({GpuActivity.SPINS, GpuActivity.WORKS})
 
 
 def local_clock(files: Sequence[LogFile]) -> LocalClock:
@@ -97,7 +95,7 @@ def local_clock(files: Sequence[LogFile]) -> LocalClock:
             ahead_ns = stamp.wall_ns - at_ns
             if not stamp.has_year:
                 ahead_ns = (ahead_ns + DAY_NS // 2) % DAY_NS - DAY_NS // 2
-            if abs(ahead_ns) < MOST_AHEAD_NS:
+            if abs(ahead_ns) < _MOST_AHEAD_NS:
                 return LocalClock(ahead_ns, sure=True)
         else:
             printed.append(stamp.zone_s * SECOND_NS)

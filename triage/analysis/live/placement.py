@@ -9,8 +9,6 @@ from triage.analysis.placement.identity import JobPlacement
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
 
-__all__ = ["with_places"]
-
 
 def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
     """``fleet`` with the places of ranks that it does not know; those that looks do not agree on
@@ -18,7 +16,7 @@ def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
     """
     homes_of: dict[int, set[str]] = defaultdict(set)
     for look in looks:
-        for process in processes_of(look):
+        for process in _processes_of(look):
             rank, node = process.rank, process.node or process.host or look.node
             if rank is None or node is None or rank in fleet.node_by_rank:
                 continue
@@ -40,7 +38,7 @@ def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
     )
 
 
-def processes_of(look: Look) -> Iterator[Process]:
+def _processes_of(look: Look) -> Iterator[Process]:
     """Every process that a look speaks of."""
     last: Process | None = None
     for stack in look.stacks:

@@ -20,8 +20,6 @@ from triage.analysis.live.detectors.unresponsive import Unresponsive
 from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
 
-__all__ = ["LIVE_DETECTORS", "claims_of_looks"]
-
 LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
     OddStack(),
     SilentProcess(),

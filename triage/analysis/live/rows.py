@@ -16,22 +16,20 @@ from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKin
 from triage.domain.live.stack import ThreadStack
 from triage.domain.wire import iso_utc
 
-__all__ = ["look_row", "look_rows"]
-
 # Frames of a row: where the thread stands, and how it came there.
-MOST_FRAMES: Final = 8
-SECOND: Final = 1_000_000_000
+_MOST_FRAMES: Final = 8
+_SECOND: Final = 1_000_000_000
 
 
 def look_rows(looks: Iterable[Look]) -> list[dict[str, Any]]:
     """The rows of all looks, in their order."""
-    return [row for look in looks for row in rows_of_look(look)]
+    return [row for look in looks for row in _rows_of_look(look)]
 
 
-def rows_of_look(look: Look) -> Iterator[dict[str, Any]]:
-    for rows_of in ROWS_OF:
+def _rows_of_look(look: Look) -> Iterator[dict[str, Any]]:
+    for rows_of in _ROWS_OF:
         yield from rows_of(look)
-    for make in TOOL_ROWS:
+    for make in _TOOL_ROWS:
         yield from make(look, look_row)
 
 
@@ -41,7 +39,7 @@ def look_row(
     """One row; ``more`` are the fields that only rows of its kind have."""
     at_ns = look.stamp.wall_ns
     if at_ns is not None:
-        at_ns -= (look.stamp.zone_s or 0) * SECOND
+        at_ns -= (look.stamp.zone_s or 0) * _SECOND
     return {
         "artifact": look.artifact,
         "line": line,
@@ -62,7 +60,7 @@ def look_row(
     }
 
 
-def stack_rows(look: Look) -> Iterator[dict[str, Any]]:
+def _stack_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row a process: its main thread, or the first that stands anywhere."""
     threads: dict[Process, list[ThreadStack]] = {}
     for stack in look.stacks:
@@ -70,9 +68,9 @@ def stack_rows(look: Look) -> Iterator[dict[str, Any]]:
     for process, own in threads.items():
         shown = next((one for one in own if one.is_main), None)
         shown = shown or next((one for one in own if one.frames), own[0])
-        frames = [str(frame) for frame in shown.frames[:MOST_FRAMES]]
+        frames = [str(frame) for frame in shown.frames[:_MOST_FRAMES]]
         where = " < ".join(frames) or shown.waits_in or "no frame"
-        state = state_of(shown)
+        state = _state_of(shown)
         text = f"{shown.thread_name or 'thread'}{f' ({state})' if state else ''}: {where}"
         yield look_row(
             look, "stack", process, shown.line, text,
@@ -81,7 +79,7 @@ def stack_rows(look: Look) -> Iterator[dict[str, Any]]:
         )  # fmt: skip
 
 
-def state_of(thread: ThreadStack) -> str | None:
+def _state_of(thread: ThreadStack) -> str | None:
     """``active+gil``, ``idle``, or the kernel's letter with what it waits in."""
     if thread.state is not None:
         return f"{thread.state} in {thread.waits_in}" if thread.waits_in else thread.state
@@ -90,18 +88,18 @@ def state_of(thread: ThreadStack) -> str | None:
     return ("active" if thread.active else "idle") + ("+gil" if thread.owns_gil else "")
 
 
-def reply_rows(look: Look) -> Iterator[dict[str, Any]]:
+def _reply_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each process that did not answer, or whose answer says more than its stacks."""
     for reply in look.replies:
         if reply.kind is not ReplyKind.ANSWERED or reply.detail:
             kind = "ras" if look.tool is Tool.RAS else "stack"
             yield look_row(
-                look, kind, reply.process, reply.line, reply_text(reply),
+                look, kind, reply.process, reply.line, _reply_text(reply),
                 state=str(reply.kind), handler=reply.handler,
             )  # fmt: skip
 
 
-def reply_text(reply: Reply) -> str:
+def _reply_text(reply: Reply) -> str:
     if reply.handler.startswith("ras"):
         return f"NCCL RAS: {reply.detail or reply.kind}"
     said = {
@@ -113,7 +111,7 @@ def reply_text(reply: Reply) -> str:
     return f"{reply.handler}: {said}{f' ({reply.detail})' if reply.detail else ''}"
 
 
-def counter_rows(look: Look) -> Iterator[dict[str, Any]]:
+def _counter_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each place of PyTorch that a process waits in now."""
     for counter in look.counters:
         if counter.active:
@@ -121,55 +119,55 @@ def counter_rows(look: Look) -> Iterator[dict[str, Any]]:
             yield look_row(look, "stack", counter.process, None, text, state="waiting")
 
 
-ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (
-    stack_rows,
-    reply_rows,
-    counter_rows,
+_ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (
+    _stack_rows,
+    _reply_rows,
+    _counter_rows,
 )
 
 
 # One row a communicator, transfer or GPU, before any judgement. ``kind`` is the tool: ``ras``,
 # ``inspector``, ``comm_state``, ``replay``, ``proxy_trace``, ``profiler``, ``gpu_state``.
 
-RowMaker = Callable[..., dict[str, Any]]
+_RowMaker = Callable[..., dict[str, Any]]
 # Operations that are named in a row.
-MAX_NAMES: Final = 6
+_MAX_NAMES: Final = 6
 
 
-def communicator_rows(look: Look, row: RowMaker) -> Iterator[dict[str, Any]]:
+def _communicator_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
     """A row for each communicator: of the one rank that it tells of, else of all its ranks."""
     for one in look.communicators:
         alone = one.ranks[0] if len(one.ranks) == 1 and one.rest is None else None
         process = UNKNOWN_PROCESS if alone is None else alone.process
         yield row(
             look, str(look.tool), process, one.line if alone is None else alone.line or one.line,
-            communicator_text(one, alone), communicator=f"{one.hash:x}", size=one.size,
+            _communicator_text(one, alone), communicator=f"{one.hash:x}", size=one.size,
         )  # fmt: skip
 
 
-def communicator_text(one: Communicator, alone: CommunicatorRank | None) -> str:
+def _communicator_text(one: Communicator, alone: CommunicatorRank | None) -> str:
     """``default_pg, rank 3 of 4: launched 43 all, completed 42 all``."""
     name = f"{one.name}, " if one.name else ""
     if alone is None:
         counted = [member.launched for member in one.ranks if member.launched]
         text = f"{name}{len(one.ranks)} of {one.size} ranks listed"
-        return f"{text}, launched {spread_text(counted)}" if counted else text
-    said = [f"launched {counts_text(alone.launched)}"] if alone.launched else []
-    said += [f"completed {counts_text(alone.completed)}"] if alone.completed else []
+        return f"{text}, launched {_spread_text(counted)}" if counted else text
+    said = [f"launched {_counts_text(alone.launched)}"] if alone.launched else []
+    said += [f"completed {_counts_text(alone.completed)}"] if alone.completed else []
     times = one.durations_us.get(alone.rank, ())
     if times:
         said.append(f"{len(times)} kernels of {one.function}, {median(times):.0f} us in the middle")
     return f"{name}rank {alone.rank} of {one.size}: {', '.join(said) or 'nothing counted'}"
 
 
-def counts_text(counts: Mapping[str, int]) -> str:
-    names = sorted(counts)[:MAX_NAMES]
+def _counts_text(counts: Mapping[str, int]) -> str:
+    names = sorted(counts)[:_MAX_NAMES]
     return " ".join(f"{counts[name]} {name}" for name in names)
 
 
-def spread_text(counted: list[Mapping[str, int]]) -> str:
+def _spread_text(counted: list[Mapping[str, int]]) -> str:
     """``88201 to 88202 allgather``: the fewest and the most of each operation."""
-    names = sorted(set().union(*counted))[:MAX_NAMES]
+    names = sorted(set().union(*counted))[:_MAX_NAMES]
     parts = []
     for name in names:
         numbers = [counts[name] for counts in counted if name in counts]
@@ -178,7 +176,7 @@ def spread_text(counted: list[Mapping[str, int]]) -> str:
     return ", ".join(parts)
 
 
-def waiting_rows(look: Look, row: RowMaker) -> Iterator[dict[str, Any]]:
+def _waiting_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
     """A row for each transfer in flight."""
     for one in look.waiting:
         peer = "" if one.peer is None else f", rank {one.peer}"
@@ -189,7 +187,7 @@ def waiting_rows(look: Look, row: RowMaker) -> Iterator[dict[str, Any]]:
         )  # fmt: skip
 
 
-def gpu_rows(look: Look, row: RowMaker) -> Iterator[dict[str, Any]]:
+def _gpu_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
     """A row for each sample of a GPU."""
     for one in look.gpus:
         shown = {
@@ -204,10 +202,10 @@ def gpu_rows(look: Look, row: RowMaker) -> Iterator[dict[str, Any]]:
         )
         made = row(look, str(look.tool), Process(node=one.node), one.line, text, **shown)
         slot = one.bus_id or ("" if one.index is None else f"{one.index}")
-        yield {**made, "gpu": one.bus_id, **parts_of_row(one.uuid or "", slot)}
+        yield {**made, "gpu": one.bus_id, **_parts_of_row(one.uuid or "", slot)}
 
 
-def parts_of_row(uuid: str, slot: str) -> dict[str, Any]:
+def _parts_of_row(uuid: str, slot: str) -> dict[str, Any]:
     """``parts`` of a row where its GPU is named by UUID."""
     part = part_identity(HardwareKind.GPU, uuid, slot)
     if part is None:
@@ -215,4 +213,4 @@ def parts_of_row(uuid: str, slot: str) -> dict[str, Any]:
     return {"parts": [{"kind": str(part.kind), "identity": part.identity, "slot": part.slot}]}
 
 
-TOOL_ROWS: Final = (communicator_rows, waiting_rows, gpu_rows)
+_TOOL_ROWS: Final = (_communicator_rows, _waiting_rows, _gpu_rows)

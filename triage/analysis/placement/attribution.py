@@ -33,54 +33,52 @@ from triage.domain.evidence import (
 from triage.domain.natural import natural
 from triage.signatures.gpu.gpu_names import NAMES
 
-__all__ = ["attribute"]
-
 
 def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """Rows with the node, rank and GPU that follow from the part they carry.
 
     A line without any prefix in the file of one rank is that rank's.
     """
-    rows = with_nodes_of_files(evidence, fleet)
-    launchers = node_labels(rows, fleet, NamesInPaths(fleet.nodes))
-    rows = [relabelled(row, launchers) for row in rows]
+    rows = _with_nodes_of_files(evidence, fleet)
+    launchers = _node_labels(rows, fleet, NamesInPaths(fleet.nodes))
+    rows = [_relabelled(row, launchers) for row in rows]
     names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
-    speakers = homes_of_speakers(rows, fleet)
-    rows = [attributed(with_gpu(row, names, fleet), fleet, speakers) for row in rows]
-    owners = owners_of(rows, fleet)
-    rows = [at_the_only_node(row, fleet) for row in rows]
+    speakers = _homes_of_speakers(rows, fleet)
+    rows = [_attributed(_with_gpu(row, names, fleet), fleet, speakers) for row in rows]
+    owners = _owners_of(rows, fleet)
+    rows = [_at_the_only_node(row, fleet) for row in rows]
     return [
-        of_rank(replace(row, rank=owner), row.node or fleet.node_of(owner))
+        _of_rank(replace(row, rank=owner), row.node or fleet.node_of(owner))
         if row.rank is None
         and OF_A_PROGRAM not in row.fields
         and row.gpu is None
-        and row.kind in OF_PROCESSES
+        and row.kind in _OF_PROCESSES
         and (owner := owners.get(row.artifact)) is not None
         else row
         for row in rows
     ]
 
 
-def with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidence]:
+def _with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """Rows of files that a node of the job gave its name to, as that node's.
 
     A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
     another node than the one that prints it stays with the node it speaks of.
     """
     known = {*fleet.nodes, *fleet.seated}
-    rows = [of_its_beginning(of_a_known_host(row, fleet), fleet, known) for row in evidence]
+    rows = [_of_its_beginning(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
     homes = NamesInPaths(fleet.seated)
-    speaking = nodes_speaking(rows, fleet)
-    rows = [of_its_file(row, fleet, homes) for row in rows]
-    return [with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
+    speaking = _nodes_speaking(rows, fleet)
+    rows = [_of_its_file(row, fleet, homes) for row in rows]
+    return [_with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
 
 
-def of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
+def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
     """A process's line without the name that a collector put before it, where it is none of the
     job's nodes and one of several: it is that of a pod, or another name of a node.
     """
     named = row.node is not None and HOST_AMONG_SEVERAL in row.fields
-    if not named or not fleet.seated or row.kind not in OF_PROCESSES:
+    if not named or not fleet.seated or row.kind not in _OF_PROCESSES:
         return row
     if is_about_another(row) or names_its_host(row):
         return row
@@ -90,29 +88,29 @@ def of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
 
 
 # "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.
-FIRST_NAME: Final = re.compile(
+_FIRST_NAME: Final = re.compile(
     r"(?:[\W\d]|\b(?:rank|host|hostname|node|worker|task|local_rank)\b){0,40}"
     r"(?P<name>(?P<host>[A-Za-z][\w.-]{0,252}?)(?:-\d{1,5})?)(?=[^\w.-]|\.?\s|$)",
     re.IGNORECASE,
 )
 
 
-def of_its_beginning(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
+def _of_its_beginning(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
     """A process's line that begins with the name of a node of the job, one of ``known``, as that
     node's, whatever prints the names and in whichever file.
     """
     placed = row.node is not None and BY_FILE not in row.fields
-    if placed or is_about_another(row) or row.kind not in OF_PROCESSES or row.rank is not None:
+    if placed or is_about_another(row) or row.kind not in _OF_PROCESSES or row.rank is not None:
         return row
-    found = FIRST_NAME.match(row.text)
+    found = _FIRST_NAME.match(row.text)
     if found is None:
         return row
     names = (fleet.node_of_address(found[part]) for part in ("name", "host"))
     node = next((one for one in names if one in known), None)
-    return row if node is None else replace(without_its_file(row), node=node)
+    return row if node is None else replace(_without_its_file(row), node=node)
 
 
-def nodes_speaking(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, set[str]]:
+def _nodes_speaking(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, set[str]]:
     """Artifact -> the nodes of the job whose hosts or ranks speak in it."""
     speaking: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -125,7 +123,7 @@ def nodes_speaking(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, s
     return speaking
 
 
-def with_node_of_file(
+def _with_node_of_file(
     row: Evidence, fleet: JobPlacement, home: str | None, speaking: Mapping[str, set[str]]
 ) -> Evidence:
     """A row with the node whose name its file bears, where nobody of another node speaks in it;
@@ -138,24 +136,26 @@ def with_node_of_file(
         own = fleet.node_of_address(row.node) or row.node
         address = row.fields.get("address") if ACTOR in row.fields else None
         if address is not None and fleet.node_of_address(address) != own:
-            return without_its_file(row)  # a driver prints the address of another machine's process
+            return _without_its_file(
+                row
+            )  # a driver prints the address of another machine's process
         is_alone = others <= {own} and row.artifact not in fleet.gathered
         if is_alone or row.kind in KERNEL_KINDS:
             return row
-        return without_its_file(row)
+        return _without_its_file(row)
     is_known = row.node is not None and fleet.node_of_address(row.node) in fleet.seated
     if is_known or HOST_AMONG_SEVERAL in row.fields or home is None or not others <= {home}:
         return row
     return replace(row, node=home)
 
 
-def without_its_file(row: Evidence) -> Evidence:
+def _without_its_file(row: Evidence) -> Evidence:
     """A row of a file that is nobody's: its own rank, host or process may say whose it is."""
     fields = {name: value for name, value in row.fields.items() if name != BY_FILE}
     return replace(row, node=None, fields=fields)
 
 
-def of_its_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evidence:
+def _of_its_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evidence:
     """A monitor's reading is of the node whose file it is in, whichever label its launcher gave."""
     by_file = BY_FILE in row.fields
     if row.kind is not Kind.THERMAL or row.rank is None or (row.node is not None and not by_file):
@@ -166,7 +166,7 @@ def of_its_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evid
     return replace(row, node=home, rank=None)
 
 
-def node_labels(
+def _node_labels(
     rows: Iterable[Evidence], fleet: JobPlacement, paths: NamesInPaths
 ) -> dict[str, dict[int, str]]:
     """Artifact -> label -> node, for logs whose task labels number nodes and not ranks.
@@ -186,13 +186,13 @@ def node_labels(
         labels_of[row.artifact].add(task)
         if row.kind is Kind.ELASTIC:
             agents.add(row.artifact)
-        home = home_told_by(row, task, fleet)
+        home = _home_told_by(row, task, fleet)
         if home is not None:
             homes[row.artifact][task][home] += 1
             if row.rank is not None and row.rank != task:
                 of_nodes.add(row.artifact)
     by_artifact: dict[str, dict[int, str]] = {}
-    nodes = nodes_in_order(fleet)
+    nodes = _nodes_in_order(fleet)
     for artifact in sorted(agents | of_nodes):
         if max(labels_of[artifact]) >= len(nodes):
             continue  # more tasks than nodes: one task a rank
@@ -200,11 +200,11 @@ def node_labels(
         if home is not None and {fleet.node_of(rank) for rank in labels_of[artifact]} == {home}:
             continue
         labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
-        by_artifact[artifact] = in_order(labels, nodes) if artifact in agents else labels
+        by_artifact[artifact] = _in_order(labels, nodes) if artifact in agents else labels
     return by_artifact
 
 
-def home_told_by(row: Evidence, task: int, fleet: JobPlacement) -> str | None:
+def _home_told_by(row: Evidence, task: int, fleet: JobPlacement) -> str | None:
     """The node that a line behind a label was printed on, where it names its host or its rank.
 
     NCCL's own lines name their host; their ranks are those of any communicator.
@@ -216,7 +216,7 @@ def home_told_by(row: Evidence, task: int, fleet: JobPlacement) -> str | None:
     return fleet.node_of(row.rank)
 
 
-def in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
+def _in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
     """Label -> node: ``labels``, and the others in an order of nodes that agrees with it.
 
     Launchers count nodes by their ranks or, as Slurm does, by their names.
@@ -228,12 +228,12 @@ def in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
     return dict(labels)
 
 
-def nodes_in_order(fleet: JobPlacement) -> list[str]:
+def _nodes_in_order(fleet: JobPlacement) -> list[str]:
     """Nodes by their lowest rank, as a launcher numbers them."""
     return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
 
 
-def relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
+def _relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
     """A row whose rank is only the label of its node's launcher, as that node's; a rank that its
     text repeats is its own.
     """
@@ -245,7 +245,7 @@ def relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evi
 
 
 # What a process prints itself; an agent's or a kernel's line is not a rank's.
-OF_PROCESSES: Final = frozenset(
+_OF_PROCESSES: Final = frozenset(
     {
         Kind.NCCL,
         Kind.CUDA,
@@ -259,16 +259,16 @@ OF_PROCESSES: Final = frozenset(
     }
 )
 # rank62.log, rank_3.out, stdout.13.log, worker-5.err
-OF_RANK = re.compile(
+_OF_RANK = re.compile(
     r"(?:^|[/_.-])(?P<word>rank|global_rank|local_rank|stdout|stderr|worker|task)[._-]?"
     r"(?P<number>\d{1,7})(?=[._-]|$)",
     re.IGNORECASE,
 )
 # <log dir>/<run>/attempt_0/3/stderr.log, as torchrun writes with --log-dir
-OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
+_OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
 
 
-def owners_of(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
+def _owners_of(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
     """Artifact -> the one rank whose file it is, where its name or its identity lines say so."""
     ranks: dict[str, set[int]] = defaultdict(set)
     nodes: dict[str, str] = {}
@@ -281,7 +281,7 @@ def owners_of(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
             with_identity.add(row.artifact)
     owners: dict[str, int] = {}
     for artifact, printed in ranks.items():
-        named = rank_of_name(artifact, nodes.get(artifact), fleet)
+        named = _rank_of_name(artifact, nodes.get(artifact), fleet)
         if len(printed) == 1:
             (only,) = printed
             if artifact in with_identity or only == named or fleet.local_by_rank.get(only) == named:
@@ -291,12 +291,12 @@ def owners_of(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
     return owners
 
 
-def rank_of_name(artifact: str, node: str | None, fleet: JobPlacement) -> int | None:
+def _rank_of_name(artifact: str, node: str | None, fleet: JobPlacement) -> int | None:
     """The rank that the name of a job log claims; None where it is none."""
-    local = OF_LOCAL_RANK.search(artifact)
+    local = _OF_LOCAL_RANK.search(artifact)
     if local is not None:
         return fleet.rank_of_local(node, int(local["number"])) if node is not None else None
-    match = OF_RANK.search(artifact.rpartition("/")[2])
+    match = _OF_RANK.search(artifact.rpartition("/")[2])
     if match is None:
         return None
     number = int(match["number"])
@@ -308,7 +308,7 @@ def rank_of_name(artifact: str, node: str | None, fleet: JobPlacement) -> int | 
     return number
 
 
-def with_gpu(row: Evidence, names: GpuNames, fleet: JobPlacement) -> Evidence:
+def _with_gpu(row: Evidence, names: GpuNames, fleet: JobPlacement) -> Evidence:
     """A row with the address of the GPU that it names otherwise, where that is known.
 
     The number of nvidia-smi alone is a local rank where nothing says otherwise.
@@ -331,10 +331,10 @@ def with_gpu(row: Evidence, names: GpuNames, fleet: JobPlacement) -> Evidence:
 
 
 # "q9n14 task 158 E ...", "[gpu-17] ...", "gpu-17: ..."
-FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
+_FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
 
 
-def homes_of_speakers(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, str]:
+def _homes_of_speakers(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, str]:
     """Name in front of lines, as of a pod, -> the one node that NCCL names behind it."""
     homes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -344,7 +344,7 @@ def homes_of_speakers(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str
     return {name: home for name, (home, *others) in homes.items() if not others}
 
 
-def printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> str | None:
+def _printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> str | None:
     """The node of a process by the address that Ray prints, or by the name in front of its line,
     where that is a node of the job, or NCCL's lines behind it name one.
     """
@@ -352,7 +352,7 @@ def printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) 
         return speakers[row.fields["printed_by"]]
     if "address" in row.fields:
         return fleet.node_of_address(row.fields["address"])
-    first = FIRST_WORD.match(row.text)
+    first = _FIRST_WORD.match(row.text)
     for name in (row.fields.get("printed_by"), first[1] if first is not None else None):
         node = fleet.node_of_address(name) if name is not None else None
         if node is not None and (node in fleet.seated or not fleet.seated):
@@ -360,31 +360,31 @@ def printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) 
     return None
 
 
-def attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> Evidence:
+def _attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> Evidence:
     row = with_worker_fields(row)
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node
-    elif row.kind in OF_PROCESSES and not is_about_another(row):
-        node = printed_on(row, fleet, speakers)
+    elif row.kind in _OF_PROCESSES and not is_about_another(row):
+        node = _printed_on(row, fleet, speakers)
     if row.signature == JOINED and row.fields.get("nranks") != str(fleet.world_size):
         rank = None
     if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:
         rank = None
     if rank is None and node is not None:
-        rank = rank_at(row, node, gpu, fleet)
+        rank = _rank_at(row, node, gpu, fleet)
     row = replace(row, rank=rank, gpu=gpu) if (rank, gpu) != (row.rank, row.gpu) else row
-    if rank is not None and (node is None or is_of_a_writer(row, node, fleet)):
-        return of_rank(row, fleet.node_of(rank) or node)
+    if rank is not None and (node is None or _is_of_a_writer(row, node, fleet)):
+        return _of_rank(row, fleet.node_of(rank) or node)
     home = fleet.node_of(rank) if rank is not None else None
     if home not in (None, node) and not is_about_another(row) and names_its_host(row):
         # A number of another program, or of an earlier start: the host is what it is.
-        own = rank_at(row, node or "", gpu, fleet)
+        own = _rank_at(row, node or "", gpu, fleet)
         rank = own if own is not None and fleet.node_of(own) == node else None
     return row if (node, rank) == (row.node, row.rank) else replace(row, node=node, rank=rank)
 
 
-def rank_at(row: Evidence, node: str, gpu: str | None, fleet: JobPlacement) -> int | None:
+def _rank_at(row: Evidence, node: str, gpu: str | None, fleet: JobPlacement) -> int | None:
     """The rank on a node that a row means by its GPU, its local rank, its process or its device."""
     found = fleet.rank_of_gpu(node, gpu) if gpu is not None else None
     if found is None and row.local_rank is not None:
@@ -396,11 +396,11 @@ def rank_at(row: Evidence, node: str, gpu: str | None, fleet: JobPlacement) -> i
     return found
 
 
-def at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
+def _at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
     """What a process or a launcher of a job of one node says and nothing places, there."""
     if fleet.only_node is None or row.node is not None or is_about_another(row):
         return row
-    if row.kind not in OF_PROCESSES and row.kind not in (Kind.ELASTIC, Kind.GPU, Kind.ECC):
+    if row.kind not in _OF_PROCESSES and row.kind not in (Kind.ELASTIC, Kind.GPU, Kind.ECC):
         return row
     rank = row.rank
     if rank is None and row.local_rank is not None:
@@ -408,14 +408,14 @@ def at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
     return replace(row, node=fleet.only_node, rank=rank)
 
 
-def is_of_a_writer(row: Evidence, node: str, fleet: JobPlacement) -> bool:
+def _is_of_a_writer(row: Evidence, node: str, fleet: JobPlacement) -> bool:
     """Whether a row of a rank that sits elsewhere carries the name of who wrote or gathered it."""
     if is_about_another(row) or names_its_host(row) or row.kind is Kind.THERMAL:
         return False
     return fleet.node_of(row.rank or 0) not in (None, node)
 
 
-def of_rank(row: Evidence, node: str | None) -> Evidence:
+def _of_rank(row: Evidence, node: str | None) -> Evidence:
     """``row`` at the node on which its rank is said to sit."""
     if node == row.node:
         return row

@@ -28,16 +28,6 @@ from triage.domain.job import Job
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
-__all__ = [
-    "USUAL_RANKS",
-    "RanksByFile",
-    "gathered_by_their_lines",
-    "ranks_by_file",
-    "with_labels_of_their_nodes",
-    "with_lines_of_their_hosts",
-    "without_copies",
-]
-
 
 def with_lines_of_their_hosts(
     logs: LogSet, facts: Job, dump_nodes: Mapping[int, str]
@@ -82,14 +72,14 @@ def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
     """``logs`` without the second copy of a dated log; what lies in the folders of two nodes is in
     the folder of nobody.
     """
-    pages = {file.artifact: LogLines(file, []) for file in logs.files}
+    pages = {file.artifact: _LogLines(file, []) for file in logs.files}
     for row in logs.evidence:
         if row.artifact in pages:
             pages[row.artifact].rows.append(row)
-    copies = copies_among(pages.values())
+    copies = _copies_among(pages.values())
     if not copies:
         return logs, []
-    first_of: dict[str, LogLines] = {}
+    first_of: dict[str, _LogLines] = {}
     nobodys: set[str] = set()
     kept: dict[str, str | None] = {}
     for group in copies:
@@ -105,7 +95,7 @@ def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
         if row.artifact in nobodys and (BY_FILE in row.fields or HOST in row.fields)
         else row
         for row in logs.evidence
-        if row.artifact not in first_of or words_of(row) not in first_of[row.artifact].words
+        if row.artifact not in first_of or _words_of(row) not in first_of[row.artifact].words
     ]
     files = [
         replace(file, node=kept[file.artifact]) if file.artifact in kept else file
@@ -124,16 +114,16 @@ def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
 
 # Of the lines that two files could share so many are the same, and as much of the shorter file
 # lies beside the other one, where the files are copies that were cut or begun in another way.
-SHARED: Final = 0.8
-BESIDE: Final = 0.5
+_SHARED: Final = 0.8
+_BESIDE: Final = 0.5
 # Lines with a time that must be the same where no progress is told.
-DATED: Final = 3
+_DATED: Final = 3
 # More logs than these with one line in common are no copies.
-MOST_COPIES: Final = 64
+_MOST_COPIES: Final = 64
 
 
 @dataclass
-class LogLines:
+class _LogLines:
     """A log and the lines of it that were read: rows of evidence, and steps."""
 
     file: LogFile
@@ -152,14 +142,14 @@ class LogLines:
     @cached_property
     def words(self) -> frozenset[Hashable]:
         """What its rows say, wherever they stand."""
-        return frozenset(map(words_of, self.rows))
+        return frozenset(map(_words_of, self.rows))
 
     @cached_property
     def by_line(self) -> dict[int, set[Hashable]]:
         """Line -> what its rows say."""
         found: dict[int, set[Hashable]] = defaultdict(set)
         for row in self.rows:
-            found[row.line or 0].add(words_of(row))
+            found[row.line or 0].add(_words_of(row))
         return found
 
     @cached_property
@@ -172,17 +162,17 @@ class LogLines:
         }
 
 
-def words_of(row: Evidence) -> Hashable:
+def _words_of(row: Evidence) -> Hashable:
     """What a row says, and when, but not where it lies."""
     own = row.node if not {BY_FILE, HOST} & row.fields.keys() else None
     return row.signature, row.text, row.rank, row.pid, row.gpu, row.stamp, own
 
 
-def copies_among(logs: Iterable[LogLines]) -> list[list[LogLines]]:
+def _copies_among(logs: Iterable[_LogLines]) -> list[list[_LogLines]]:
     """The dated logs of the same bytes, each with its copies, and logs in the folders of several
     nodes that share most lines; a text without a time may well be the same on several nodes.
     """
-    alike: dict[Hashable, list[LogLines]] = defaultdict(list)
+    alike: dict[Hashable, list[_LogLines]] = defaultdict(list)
     dated = [
         one for one in logs if (one.file.first_stamp, one.file.last_stamp) != (NO_STAMP, NO_STAMP)
     ]
@@ -190,23 +180,23 @@ def copies_among(logs: Iterable[LogLines]) -> list[list[LogLines]]:
         key = (one.file.kind, one.file.lines, one.file.checksum)
         alike[key if one.file.checksum else one.name].append(one)
     copies = {files[0].name: files for files in alike.values()}
-    failing: dict[Hashable, list[LogLines]] = defaultdict(list)
+    failing: dict[Hashable, list[_LogLines]] = defaultdict(list)
     for files in copies.values():
         if files[0].home is not None and files[0].file.kind is LogKind.JOB:
-            roots = {words_of(row) for row in files[0].rows if row.role is EvidenceRole.ROOT}
+            roots = {_words_of(row) for row in files[0].rows if row.role is EvidenceRole.ROOT}
             for words in roots:
                 failing[words].append(files[0])
     for words, sharing in failing.items():
-        for one, other in pairwise(sharing[:MOST_COPIES]):
+        for one, other in pairwise(sharing[:_MOST_COPIES]):
             mine, theirs = copies[one.name], copies[other.name]
-            if mine is not theirs and is_same_log(one, other, words):
+            if mine is not theirs and _is_same_log(one, other, words):
                 copies |= dict.fromkeys((log.name for log in theirs), mine)
                 mine += theirs
     return [files for files in {id(files): files for files in copies.values()}.values()
             if len(files) > 1]  # fmt: skip
 
 
-def is_same_log(one: LogLines, other: LogLines, words: Hashable) -> bool:
+def _is_same_log(one: _LogLines, other: _LogLines, words: Hashable) -> bool:
     """Whether two logs are the same but for their first or last lines, laid beside each other by
     the line that says ``words`` in both.
     """
@@ -217,17 +207,17 @@ def is_same_log(one: LogLines, other: LogLines, words: Hashable) -> bool:
     )
     shift = theirs - mine
     first, last = max(1, 1 - shift), min(one.file.lines, other.file.lines - shift)
-    if last - first + 1 < BESIDE * min(one.file.lines, other.file.lines):
+    if last - first + 1 < _BESIDE * min(one.file.lines, other.file.lines):
         return False
     told = {line for line in one.by_line if first <= line <= last}
     told |= {line - shift for line in other.by_line if first <= line - shift <= last}
     same = [line for line in told if one.by_line.get(line) == other.by_line.get(line + shift)]
     steps = [line for line in one.steps if line + shift in other.steps]
     same_steps = [line for line in steps if one.steps[line] == other.steps[line + shift]]
-    if len(same) < SHARED * len(told) or len(same_steps) < SHARED * len(steps):
+    if len(same) < _SHARED * len(told) or len(same_steps) < _SHARED * len(steps):
         return False
     dated = sum(row.stamp != NO_STAMP and (row.line or 0) in same for row in one.rows)
-    return bool(same_steps) or dated >= DATED
+    return bool(same_steps) or dated >= _DATED
 
 
 # Where nothing tells how many ranks a node has, more labels than these are of several nodes.
@@ -266,17 +256,17 @@ def with_labels_of_their_nodes(rows: Sequence[Evidence], job: Job) -> list[Evide
     most = job.gpus_per_node or USUAL_RANKS
     homes: dict[int, set[str]] = defaultdict(set)
     for row in rows:
-        if is_labelled(row, most) and row.rank is not None and row.node is not None:
+        if _is_labelled(row, most) and row.rank is not None and row.node is not None:
             homes[row.rank].add(row.node)
     if max(homes, default=most) >= most or all(len(nodes) == 1 for nodes in homes.values()):
         return list(rows)
     return [
-        replace(row, rank=None, local_rank=row.rank) if is_labelled(row, most) else row
+        replace(row, rank=None, local_rank=row.rank) if _is_labelled(row, most) else row
         for row in rows
     ]
 
 
-def is_labelled(row: Evidence, most: int) -> bool:
+def _is_labelled(row: Evidence, most: int) -> bool:
     """Whether only a task's label gives the rank of a row, in a log of at most so many of them in
     a node's folder.
     """

@@ -8,15 +8,13 @@ sister nodes together, or because the machine is of a type that is built only on
 from collections.abc import Collection, Mapping
 from typing import Final
 
-__all__ = ["layout_of"]
-
 
 def _addresses(text: str) -> tuple[str, ...]:
     return tuple(one if ":" in one else f"0000:{one}:00" for one in text.split())
 
 
 # As nvidia-smi and rocm-smi list them on these machines in vendors' documents and public reports.
-LAYOUTS: Final[Mapping[str, tuple[str, ...]]] = {
+_LAYOUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DGX A100": _addresses("07 0f 47 4e 87 90 b7 bd"),
     "DGX H100 and H200": _addresses("1b 43 52 61 9d c3 d1 df"),
     "HGX H100, 8U servers": _addresses("18 2a 3a 5d 9a ab ba db"),
@@ -48,7 +46,7 @@ def layout_of(seen: Collection[str], per_node: int) -> tuple[str, ...]:
         return tuple(sorted(seen))
     fitting = [
         layout
-        for layout in LAYOUTS.values()
+        for layout in _LAYOUTS.values()
         if len(layout) == per_node and set(seen) <= set(layout)
     ]
     # One address may be that of many a machine that is not in the table.

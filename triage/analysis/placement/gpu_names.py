@@ -12,46 +12,44 @@ from typing import Final
 from triage.domain.evidence import Evidence
 from triage.signatures.gpu.gpu_names import NAMES, names_in
 
-__all__ = ["JOINED", "GpuNames", "gpu_names"]
-
-Name = tuple[str, str]
-BUS: Final = "bus"
+_Name = tuple[str, str]
+_BUS: Final = "bus"
 # NCCL's line of a rank that joined a communicator, with its host and its GPU.
 JOINED: Final = "identity.nccl_comm"
 # A UUID is one GPU's in the whole world; every other name is of its node.
-GLOBAL: Final = frozenset({"gpu_uuid", "gpu_serial"})
-MAX_STEPS: Final = 64
+_GLOBAL: Final = frozenset({"gpu_uuid", "gpu_serial"})
+_MAX_STEPS: Final = 64
 
 
 class GpuNames:
     """Which names are one GPU's."""
 
     def __init__(self) -> None:
-        self.joined: dict[tuple[str, Name], set[Name]] = defaultdict(set)
-        self.homes: dict[Name, set[str]] = defaultdict(set)
+        self.joined: dict[tuple[str, _Name], set[_Name]] = defaultdict(set)
+        self.homes: dict[_Name, set[str]] = defaultdict(set)
 
     def add(self, node: str, names: Mapping[str, str]) -> None:
         """These names are of one GPU of ``node``."""
         for one in names.items():
             self.joined[node, one] |= {other for other in names.items() if other != one}
-            if one[0] in GLOBAL:
+            if one[0] in _GLOBAL:
                 self.homes[one].add(node)
 
-    def bus_of(self, node: str, name: Name) -> str | None:
+    def bus_of(self, node: str, name: _Name) -> str | None:
         """The address of the GPU of ``node`` that has this name; None where nothing or two do."""
         seen = {name}
         open_ = [name]
-        while open_ and len(seen) < MAX_STEPS:
+        while open_ and len(seen) < _MAX_STEPS:
             for other in self.joined.get((node, open_.pop()), ()):
                 if other not in seen:
                     seen.add(other)
                     # Two GPUs can share no address: beyond one there is another GPU.
-                    if other[0] != BUS:
+                    if other[0] != _BUS:
                         open_.append(other)
-        buses = {value for kind, value in seen if kind == BUS}
+        buses = {value for kind, value in seen if kind == _BUS}
         return next(iter(buses)) if len(buses) == 1 else None
 
-    def home_of(self, name: Name) -> str | None:
+    def home_of(self, name: _Name) -> str | None:
         """The node of the GPU with this UUID or serial, where one alone says so."""
         nodes = self.homes.get(name, set())
         return next(iter(nodes)) if len(nodes) == 1 else None
@@ -78,9 +76,9 @@ def gpu_names(rows: Iterable[tuple[str | None, Evidence]]) -> GpuNames:
         elif "GPU-" in row.text and (named := names_in(row.text)) is not None:
             told = {**{k: v for k, v in named.fields.items() if k in NAMES}, **told}
             if row.gpu is None and named.gpu is not None:
-                told[BUS] = named.gpu
+                told[_BUS] = named.gpu
         if row.gpu is not None:
-            told[BUS] = row.gpu
+            told[_BUS] = row.gpu
         if len(told) > 1:
             found.add(node, told)
     return found

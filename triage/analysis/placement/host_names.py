@@ -14,15 +14,13 @@ from typing import Final
 
 from triage.domain.evidence import Evidence
 
-__all__ = ["NamesInPaths", "canonical", "full_host", "name_in", "plain_host", "with_pods"]
-
 # Interfaces and services that host names carry: n3-ib0, n3.ipoib, n3-mgmt
-SUFFIX: Final = re.compile(
+_SUFFIX: Final = re.compile(
     r"[-.](?:ib\d{0,2}|ipoib\d?|eth\d|mgmt|mgt|bmc|ipmi|idrac|ilo|oob|roce\d?"
     r"|hsn\d?|rdma\d?)(?=$|[.])",
     re.IGNORECASE,
 )
-PORT: Final = re.compile(r"(?:<\d{1,5}>|:\d{1,5})$")
+_PORT: Final = re.compile(r"(?:<\d{1,5}>|:\d{1,5})$")
 
 
 @lru_cache(maxsize=65_536)
@@ -30,12 +28,12 @@ def full_host(text: str) -> str:
     """A host name or address without port and interface suffix."""
     bare = text.strip().lower()
     if bare.count(":") < 2 or "]" in bare or "<" in bare:
-        bare = PORT.sub("", bare)
+        bare = _PORT.sub("", bare)
     bare = bare.strip("[]").removeprefix("::ffff:")
     try:
         return str(ipaddress.ip_address(bare))
     except ValueError:
-        return SUFFIX.sub("", bare)
+        return _SUFFIX.sub("", bare)
 
 
 def plain_host(text: str) -> str:
@@ -69,19 +67,19 @@ def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
         # Without its domain, a name of two hosts could be either.
         names.setdefault(short, "" if several else first)
     spelled = sorted({row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n))
-    shapes = {shape(name) for name in spelled if full_host(name) == plain_host(name)}
+    shapes = {_shape(name) for name in spelled if full_host(name) == plain_host(name)}
     for name in spelled:
         short = name.partition(".")[0]
         # Its sister nodes are called without their domain.
-        alike = plain_host(name) == short.lower() and shape(short) in shapes
+        alike = plain_host(name) == short.lower() and _shape(short) in shapes
         names.setdefault(plain_host(name), short if alike else name)
-    for name in behind_one_word(spelled):
+    for name in _behind_one_word(spelled):
         if name not in known:
             names[plain_host(name)] = names[plain_host(name.partition("-")[2])]
     return names
 
 
-def behind_one_word(spelled: Sequence[str]) -> list[str]:
+def _behind_one_word(spelled: Sequence[str]) -> list[str]:
     """The names that are others of ``spelled`` behind one word, where all that begin with it are:
     files of two collectors, of which one puts a word of its own before a node's name.
     """
@@ -98,12 +96,12 @@ def behind_one_word(spelled: Sequence[str]) -> list[str]:
     ]
 
 
-def shape(name: str) -> str:
+def _shape(name: str) -> str:
     """A name whatever its numbers: that of its sister nodes, too."""
     return re.sub(r"\d", "0", name.lower())
 
 
-POD_BOUND: Final = "kubernetes.pod_bound"
+_POD_BOUND: Final = "kubernetes.pod_bound"
 
 
 def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidence]) -> None:
@@ -115,7 +113,7 @@ def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidenc
     homes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         pod = row.fields.get("pod")
-        if row.signature == POD_BOUND and pod is not None and row.node is not None:
+        if row.signature == _POD_BOUND and pod is not None and row.node is not None:
             homes[pod].add(row.node)
     known = {plain_host(name) for name in sure}
     guests: dict[str, set[str]] = defaultdict(set)
@@ -134,9 +132,9 @@ def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidenc
 
 
 # A bare number or a letter is in every path.
-MIN_NAME: Final = 2
-MARKS: Final = re.compile(r"[._\-+@=,:]")
-MAX_MARKS: Final = 12
+_MIN_NAME: Final = 2
+_MARKS: Final = re.compile(r"[._\-+@=,:]")
+_MAX_MARKS: Final = 12
 
 
 class NamesInPaths:
@@ -150,7 +148,7 @@ class NamesInPaths:
         self.by_text: dict[str, set[str]] = defaultdict(set)
         for node in nodes:
             for text in {full_host(node), plain_host(node)}:
-                if len(text) >= MIN_NAME and any(char.isalpha() for char in text):
+                if len(text) >= _MIN_NAME and any(char.isalpha() for char in text):
                     self.by_text[text].add(node)
         self.of = lru_cache(maxsize=65_536)(self.find)
 
@@ -166,13 +164,13 @@ class NamesInPaths:
 
         ``console-gpu-1-2.log`` holds ``gpu-1-2`` and not ``gpu-1``.
         """
-        edges = [found.start() for found in MARKS.finditer(part)][:MAX_MARKS]
+        edges = [found.start() for found in _MARKS.finditer(part)][:_MAX_MARKS]
         starts, stops = [0, *(edge + 1 for edge in edges)], [*edges, len(part)]
         seen = [
             (start, stop, self.by_text[part[start:stop]])
             for start in starts
             for stop in stops
-            if stop - start >= MIN_NAME and part[start:stop] in self.by_text
+            if stop - start >= _MIN_NAME and part[start:stop] in self.by_text
         ]
         whole = [
             nodes

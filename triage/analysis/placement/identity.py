@@ -26,27 +26,17 @@ from triage.domain.evidence import ACTOR, BY_FILE, Evidence, Kind
 from triage.domain.job import Job
 from triage.domain.live.look import Look
 
-__all__ = [
-    "JobPlacement",
-    "is_about_another",
-    "names_its_host",
-    "resolve",
-    "small",
-    "with_worker_fields",
-    "world_of",
-]
-
-MAX_NOTES: Final = 6
+_MAX_NOTES: Final = 6
 # What says only which number is to run where.
-MAP: Final = "job.json"
+_MAP: Final = "job.json"
 # How NCCL goes on behind ``host:pid:tid [device] ``, whatever it tells of.
-NCCL_WORDS: Final = "NCCL "
+_NCCL_WORDS: Final = "NCCL "
 # More ranks than any node has.
-MOST_ON_A_NODE: Final = 16
+_MOST_ON_A_NODE: Final = 16
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
-OF_GPUS: Final = frozenset({"nvidia", "amdgpu", "gpu_monitor"})
+_OF_GPUS: Final = frozenset({"nvidia", "amdgpu", "gpu_monitor"})
 # One node of a map that DeepSpeed prints.
-MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
+_MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
 
 @dataclass(slots=True)
@@ -106,7 +96,7 @@ class JobPlacement:
         return name_in(self.aliases, text)
 
 
-class Claims:
+class _Claims:
     """What each source says, the first to say it believed."""
 
     def __init__(self) -> None:
@@ -122,7 +112,7 @@ class Claims:
         first = self.source.setdefault(rank, source)
         if believed != value:
             self.doubtful |= {believed, value}
-        elif source != MAP:
+        elif source != _MAP:
             self.seen.add(rank)
         if believed != value and first != source:
             self.contradicted[first, source] += 1
@@ -138,12 +128,12 @@ class Claims:
 
 
 @dataclass(slots=True)
-class SeatClaims:
+class _SeatClaims:
     """What all sources say of seats; ``names`` maps any name of a node to the job's own."""
 
     names: dict[str, str]
-    nodes: Claims = field(default_factory=Claims)
-    gpus: Claims = field(default_factory=Claims)
+    nodes: _Claims = field(default_factory=_Claims)
+    gpus: _Claims = field(default_factory=_Claims)
     pids: dict[tuple[str, int], int] = field(default_factory=dict)
     local_ranks: dict[int, int] = field(default_factory=dict)
 
@@ -156,9 +146,9 @@ class SeatClaims:
         for rank in {*range(min(places, world or places)), *job.rank_to_node}:
             node, gpu = job.node_of(rank), job.gpu_of(rank)
             if node is not None:
-                self.nodes.add(rank, self.own_name(node), MAP)
+                self.nodes.add(rank, self.own_name(node), _MAP)
             if gpu is not None:
-                self.gpus.add(rank, gpu, MAP)
+                self.gpus.add(rank, gpu, _MAP)
 
     def add_addresses(self, rows: Iterable[Evidence], sure: Iterable[str]) -> None:
         """The addresses that nodes print of themselves, as further names; ``sure`` are names of
@@ -194,14 +184,14 @@ class SeatClaims:
         """What files and the hosts that a writer put before their lines say of the ranks in them;
         the files in which ranks of several nodes speak, of which nothing is believed.
         """
-        told = [row for row in rows if is_of_one_rank(row, world) and not names_its_host(row)]
+        told = [row for row in rows if _is_of_one_rank(row, world) and not names_its_host(row)]
         nodes = {self.own_name(row.node) for row in rows if row.node is not None} | {*job.nodes}
         whole = range(world) if world is not None and len(nodes) > 1 else ()
         known = dict(self.nodes.value)
         gathered = gathered_by_their_lines(rows, self.own_name, job)
         told = [row for row in told if row.artifact not in gathered]
         for group in ranks_by_file(told):
-            per_node = job.gpus_per_node or (MOST_ON_A_NODE if world is None else None)
+            per_node = job.gpus_per_node or (_MOST_ON_A_NODE if world is None else None)
             if group.is_gathered(known, whole, per_node):
                 gathered.add(group.artifact)
                 continue
@@ -268,10 +258,10 @@ def resolve(
     inits = {row.node for row in rows if row.signature == JOINED and row.node}
     with_pods(names, [*sure, *inits], rows)
     world = job.world_size or world_of(rows, dump_node_of) or world_of_looks(looks)
-    claims = SeatClaims(names)
+    claims = _SeatClaims(names)
     claims.add_job(job, world)
     claims.add_addresses(rows, sure)
-    for source, row, rank in claims_by_trust(rows, world):
+    for source, row, rank in _claims_by_trust(rows, world):
         if world is None or rank < world:
             claims.add_row(source, row, rank)
     for rank, node in dump_node_of.items():
@@ -280,14 +270,14 @@ def resolve(
     node_by_rank = claims.nodes.value
     fill_by_order(node_by_rank, job, world)
     claims.add_looks(looks, world)
-    notes = fill_by_names(node_by_rank, job, world, speakers(rows, names))
-    claims.gpus.value = without_shared_addresses(claims.gpus.value, node_by_rank)
+    notes = fill_by_names(node_by_rank, job, world, _speakers(rows, names))
+    claims.gpus.value = _without_shared_addresses(claims.gpus.value, node_by_rank)
     per_node = told_per_node(node_by_rank, job, world)
     layout: tuple[str, ...] = ()
     if per_node:
-        layout = common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
-    fleet = placement_of(claims, job, world, layout)
-    fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
+        layout = _common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
+    fleet = _placement_of(claims, job, world, layout)
+    fleet.notes = (*fleet.notes, *notes[:_MAX_NOTES])
     # Where one rank is said to sit on two nodes, who sits on either is not sure.
     fleet.seen = frozenset(
         rank
@@ -295,11 +285,11 @@ def resolve(
         if fleet.node_by_rank.get(rank) not in claims.nodes.doubtful
     )
     fleet.gathered = gathered
-    fleet.only_node = only_node(fleet, job, everything)
+    fleet.only_node = _only_node(fleet, job, everything)
     return fleet
 
 
-def only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -> str | None:
+def _only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -> str | None:
     """The node of a job of one node: by ``job.json``, else where lines name one host alone, and no
     rank that another node would need.
     """
@@ -307,7 +297,7 @@ def only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -
     if len(named) == 1:
         (node,) = named
         # A list of nodes may be cut.
-        per_node = job.gpus_per_node or (MOST_ON_A_NODE if job.nodes else USUAL_RANKS)
+        per_node = job.gpus_per_node or (_MOST_ON_A_NODE if job.nodes else USUAL_RANKS)
         more = (fleet.world_size or 0) > max(len(job.rank_to_node), per_node)
         return None if more else node
     told = [row for row in everything if row.node is not None]
@@ -322,12 +312,14 @@ def only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -
     return host if spoken and world <= max(seated, job.gpus_per_node or USUAL_RANKS) else None
 
 
-def claims_by_trust(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
+def _claims_by_trust(
+    rows: Sequence[Evidence], world: int | None
+) -> list[tuple[str, Evidence, int]]:
     """(source, row, global rank), the more trusted sources first."""
     by_source: dict[str, list[tuple[str, Evidence, int]]] = defaultdict(list)
     for row in rows:
         nranks = row.fields.get("nranks", "")
-        for mapped in by_map(row):
+        for mapped in _by_map(row):
             by_source["launcher"].append(("the launcher's map", mapped, mapped.rank or 0))
         if row.signature == JOINED:
             if world is not None and nranks == str(world) and row.rank is not None:
@@ -339,7 +331,7 @@ def claims_by_trust(rows: Sequence[Evidence], world: int | None) -> list[tuple[s
     return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
 
 
-def is_of_one_rank(row: Evidence, world: int | None) -> bool:
+def _is_of_one_rank(row: Evidence, world: int | None) -> bool:
     """Whether a line carries the global rank of who prints it, in no line of NCCL or a launcher."""
     if row.rank is None or row.node is None or row.count >= 1_000_000:
         return False
@@ -355,7 +347,7 @@ def is_about_another(row: Evidence) -> bool:
 
 def names_its_host(row: Evidence) -> bool:
     """Whether the node of a row is the host that the process itself printed: NCCL's, or Ray's."""
-    of_nccl = row.kind is Kind.IDENTITY or row.text.startswith(NCCL_WORDS)
+    of_nccl = row.kind is Kind.IDENTITY or row.text.startswith(_NCCL_WORDS)
     own = row.kind is Kind.NCCL or (of_nccl and row.pid is not None)
     own = own and row.fields.get("printed_by") != row.node
     return own and BY_FILE not in row.fields and not is_about_another(row)
@@ -387,12 +379,12 @@ def small(text: str | None) -> int | None:
     return int(text) if text and len(text) <= 10 and text.isascii() and text.isdecimal() else None
 
 
-def by_map(row: Evidence) -> list[Evidence]:
+def _by_map(row: Evidence) -> list[Evidence]:
     """One row per rank of a map that a launcher prints."""
     if row.signature == "identity.elastic_ranks" and row.node is not None:
         parts = [(row.node, row.fields.get("global_ranks", ""))]
     elif row.signature == "identity.deepspeed_map":
-        parts = MAPPED.findall(row.fields.get("mapping", ""))
+        parts = _MAPPED.findall(row.fields.get("mapping", ""))
     else:
         return []
     rows = []
@@ -415,7 +407,7 @@ def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
     return largest if largest is not None and largest > max(dumps, default=-1) else None
 
 
-def speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
+def _speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
     """The nodes that print lines themselves; a node that others speak of may be any machine."""
     return {
         name_in(names, row.node) or row.node
@@ -424,7 +416,7 @@ def speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
     }
 
 
-def without_shared_addresses(
+def _without_shared_addresses(
     gpus: Mapping[int, str], node_by_rank: Mapping[int, str]
 ) -> dict[int, str]:
     """``gpus`` without those of nodes where one address is given to several ranks: what lost a
@@ -435,7 +427,7 @@ def without_shared_addresses(
     return {rank: gpu for rank, gpu in gpus.items() if node_by_rank.get(rank) not in shared}
 
 
-def common_layout(
+def _common_layout(
     rows: Iterable[Evidence],
     gpus: Mapping[int, str],
     local_ranks: Mapping[int, int],
@@ -444,7 +436,7 @@ def common_layout(
     """The addresses of a node's GPUs by local rank; empty where that is not known, or where a
     rank that is told sits elsewhere.
     """
-    seen = {row.gpu for row in rows if row.gpu is not None and row.family in OF_GPUS}
+    seen = {row.gpu for row in rows if row.gpu is not None and row.family in _OF_GPUS}
     layout = layout_of(seen | set(gpus.values()), per_node)
     by_local = (
         (local_ranks.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout
@@ -454,8 +446,8 @@ def common_layout(
     return layout
 
 
-def placement_of(
-    claims: SeatClaims, job: Job, world: int | None, layout: Sequence[str]
+def _placement_of(
+    claims: _SeatClaims, job: Job, world: int | None, layout: Sequence[str]
 ) -> JobPlacement:
     """The seats that were believed; ``layout`` is :func:`common_layout`."""
     fleet = JobPlacement(
@@ -481,7 +473,7 @@ def placement_of(
     fleet.nodes = tuple(sorted({*job.nodes, *on_node, *filter(None, claims.names.values())}))
     fleet.seated = frozenset({*job.nodes, *on_node})
     notes = [*claims.nodes.notes(), *claims.gpus.notes()]
-    if len(notes) > MAX_NOTES:
-        notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more disagreements about seats"]
+    if len(notes) > _MAX_NOTES:
+        notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more disagreements about seats"]
     fleet.notes = tuple(notes)
     return fleet

@@ -17,8 +17,6 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.logset import LogKind
 
-__all__ = ["JobExcerpts"]
-
 # A job of so few seats is taken as it is; so is it for a file that names so many nodes.
 FEW_SEATS: Final = 256
 MANY_NODES: Final = 64

@@ -9,17 +9,15 @@ from typing import Any, Final
 from triage.domain.job import Job
 from triage.domain.natural import natural
 
-__all__ = ["fill_by_names", "fill_by_order", "told_per_node"]
-
 # This many nodes stand in the order of their names by chance once in 120 times.
-MIN_HOMES: Final = 5
-MOST_PER_NODE: Final = 72
+_MIN_HOMES: Final = 5
+_MOST_PER_NODE: Final = 72
 
 
 def fill_by_order(node_by_rank: dict[int, str], job: Job, world: int | None) -> None:
     """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
-    per_node = per_node_of(node_by_rank, job, world)
-    for block, node in homes_in_order(node_by_rank, job, world).items():
+    per_node = _per_node_of(node_by_rank, job, world)
+    for block, node in _homes_in_order(node_by_rank, job, world).items():
         for rank in range(block * per_node, min((block + 1) * per_node, world or 0)):
             node_by_rank.setdefault(rank, node)
 
@@ -30,15 +28,15 @@ def fill_by_names(
     """Nodes that no rank is known of take the places that are left for them, where schedulers'
     order of names shows in all others; a note of each.
     """
-    homes = homes_in_order(node_by_rank, job, world)
+    homes = _homes_in_order(node_by_rank, job, world)
     left = set(nodes) - set(homes.values())
     if world is None or not homes or not left:
         return []
-    per_node = per_node_of(node_by_rank, job, world)
+    per_node = _per_node_of(node_by_rank, job, world)
     blocks = -(-world // per_node)
     free = set(range(blocks)) - set(homes)
     ways: set[tuple[tuple[int, str], ...]]
-    if len(homes) < MIN_HOMES:
+    if len(homes) < _MIN_HOMES:
         if not len(free) == len(left) == 1:
             return []
         ways = {((free.pop(), next(iter(left))),)}
@@ -48,7 +46,7 @@ def fill_by_names(
         ways = {
             tuple(sorted(way.items()))
             for key in (natural, str)
-            if (way := between(homes, left, blocks, key)) is not None
+            if (way := _between(homes, left, blocks, key)) is not None
         }
     if len(ways) != 1:
         return []
@@ -60,7 +58,7 @@ def fill_by_names(
     return notes
 
 
-def between(
+def _between(
     homes: Mapping[int, str], left: Collection[str], blocks: int, key: Callable[[str], Any]
 ) -> dict[int, str] | None:
     """Block -> node for those of ``left`` that fill a gap between known ones exactly; None where
@@ -82,13 +80,13 @@ def between(
     return found
 
 
-def homes_in_order(node_by_rank: Mapping[int, str], job: Job, world: int | None) -> dict[int, str]:
+def _homes_in_order(node_by_rank: Mapping[int, str], job: Job, world: int | None) -> dict[int, str]:
     """Which node the ranks of each block are on; empty where ranks do not sit in blocks, or all
     of them are known.
     """
     if not node_by_rank or world is None or job.nodes or len(node_by_rank) == world:
         return {}
-    per_node = per_node_of(node_by_rank, job, world)
+    per_node = _per_node_of(node_by_rank, job, world)
     homes: dict[int, set[str]] = defaultdict(set)
     for rank, node in node_by_rank.items():
         homes[rank // per_node].add(node)
@@ -107,7 +105,7 @@ def told_per_node(node_by_rank: Mapping[int, str], job: Job, world: int | None) 
     return counts.pop() if len(node_by_rank) == world and len(counts) == 1 else None
 
 
-def per_node_of(node_by_rank: Mapping[int, str], job: Job, world: int | None = None) -> int:
+def _per_node_of(node_by_rank: Mapping[int, str], job: Job, world: int | None = None) -> int:
     """How many ranks a node has as far as they are known, at least 1."""
     if job.gpus_per_node:
         return job.gpus_per_node
@@ -129,7 +127,7 @@ def sizes_that_fit(node_by_rank: Mapping[int, str], world: int | None) -> list[i
         return []
     return [
         size
-        for size in range(widest, MOST_PER_NODE + 1)
+        for size in range(widest, _MOST_PER_NODE + 1)
         if world % size == 0
         and all(low // size == high // size for low, high in ends.values())
         and len({low // size for low, _ in ends.values()}) == len(ends)

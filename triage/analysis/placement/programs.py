@@ -15,19 +15,17 @@ from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.identity import JobPlacement, names_its_host
 from triage.domain.evidence import ACTOR, BY_FILE, OF_A_PROGRAM, Evidence, Kind
 
-__all__ = ["Programs", "programs_in", "with_numbers_of_the_job", "without_numbers_of_actors"]
-
 # What only a program on GPUs, or one that counts its ranks, prints.
-OF_GPU_PROGRAMS: Final = frozenset({Kind.CUDA, Kind.NCCL, Kind.IDENTITY, Kind.GPU, Kind.XID})
+_OF_GPU_PROGRAMS: Final = frozenset({Kind.CUDA, Kind.NCCL, Kind.IDENTITY, Kind.GPU, Kind.XID})
 # Worker_TP3, EngineCore_DP0, VllmWorker TP0, RayTrainWorker
-MEMBER: Final = re.compile(r"[_ -]?(?:(?:TP|DP|EP|PP|CP|rank=?)?\d+(?:[_ ]|$))+")
+_MEMBER: Final = re.compile(r"[_ -]?(?:(?:TP|DP|EP|PP|CP|rank=?)?\d+(?:[_ ]|$))+")
 # Programs that serve or generate, of which a job has one or many beside its trainer.
-ENGINES: Final = re.compile(
+_ENGINES: Final = re.compile(
     r"vllm|sglang|sgl_|trtllm|tensorrt|lmdeploy|rollout|engine|server|replica|generat|infer|prefill"
     r"|decode|detokenizer|scheduler|reward|critic|\bworker(?:_(?:tp|dp|pp|ep)\b|$)",
     re.IGNORECASE,
 )
-SHOWN: Final = 3
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +38,10 @@ class Programs:
     shared: frozenset[int]
 
 
-def program(row: Evidence) -> str | None:
+def _program(row: Evidence) -> str | None:
     """The program that a launcher's prefix names; None where there is none."""
     actor = row.fields.get(ACTOR)
-    return None if actor is None else MEMBER.sub("", actor) or actor
+    return None if actor is None else _MEMBER.sub("", actor) or actor
 
 
 def programs_in(rows: Iterable[Evidence]) -> Programs:
@@ -51,8 +49,8 @@ def programs_in(rows: Iterable[Evidence]) -> Programs:
     names: set[str] = set()
     pods: dict[int, set[str]] = defaultdict(set)
     for row in rows:
-        name = program(row)
-        if name is not None and (row.rank is not None or row.kind in OF_GPU_PROGRAMS):
+        name = _program(row)
+        if name is not None and (row.rank is not None or row.kind in _OF_GPU_PROGRAMS):
             names.add(name)
         pod = row.fields.get("printed_by")
         if pod is not None and row.rank is not None and row.signature != JOINED:
@@ -84,25 +82,25 @@ def with_numbers_of_the_job(
     programs = programs_in(rows)
     if not programs.names and not programs.shared:
         return list(rows), []
-    gathered = gathered_in(rows, fleet)
+    gathered = _gathered_in(rows, fleet)
     taken: dict[str, None] = {}
     kept = []
     for row in rows:
-        if row.rank is not None and is_of_another_world(row, programs, fleet, gathered):
-            who = program(row) or row.fields.get("printed_by", "a pod")
+        if row.rank is not None and _is_of_another_world(row, programs, fleet, gathered):
+            who = _program(row) or row.fields.get("printed_by", "a pod")
             at = f" at {row.fields['address']}" if "address" in row.fields else ""
             taken.setdefault(f"[rank{row.rank}] of {who}{at}")
             row = replace(row, rank=None, fields={**row.fields, OF_A_PROGRAM: str(row.rank)})
         kept.append(row)
     if not taken:
         return kept, []
-    shown = ", ".join([*taken][:SHOWN])
-    more = f" and {len(taken) - SHOWN} more" if len(taken) > SHOWN else ""
+    shown = ", ".join([*taken][:_SHOWN])
+    more = f" and {len(taken) - _SHOWN} more" if len(taken) > _SHOWN else ""
     return kept, [f"which rank of the job it is is not known, so its number names no node: "
                   f"{shown}{more}"]  # fmt: skip
 
 
-def gathered_in(rows: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]:
+def _gathered_in(rows: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]:
     """The logs in which processes of several machines speak."""
     homes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -115,23 +113,23 @@ def gathered_in(rows: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]
     return fleet.gathered | several
 
 
-def is_of_another_world(
+def _is_of_another_world(
     row: Evidence, programs: Programs, fleet: JobPlacement, gathered: Collection[str]
 ) -> bool:
     """Whether a number may be that of a program which counts its ranks for itself."""
     if row.signature == JOINED or "of_rank" in row.fields:
         return False
     if row.rank in programs.shared and "printed_by" in row.fields:
-        return not agrees(row, fleet, gathered)
-    name = program(row)
-    if name is None or agrees(row, fleet, gathered):
+        return not _agrees(row, fleet, gathered)
+    name = _program(row)
+    if name is None or _agrees(row, fleet, gathered):
         return False
-    alone = programs.names == {name} and ENGINES.search(name) is None
+    alone = programs.names == {name} and _ENGINES.search(name) is None
     # Another address than that of its number's node, or one that is no node's, speaks against it.
     return not alone or "address" in row.fields
 
 
-def agrees(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bool:
+def _agrees(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bool:
     """Whether something on a line, or its folder, puts it on the node of its number."""
     home = fleet.node_of(row.rank or 0)
     if home is None:

@@ -15,29 +15,17 @@ from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import WaitPlace
 from triage.domain.rank_digest import FINISHED, P2P, OpDescription
 
-__all__ = [
-    "Form",
-    "before",
-    "form_of",
-    "has_siblings",
-    "novel_block",
-    "shapes_text",
-    "sibling_signature",
-    "stands_in_p2p",
-    "unlike_siblings",
-]
-
 # Members of other groups that are asked for one collective, and for one send/recv.
-MAX_SIBLINGS = 64
-MAX_STAGES = 32
+_MAX_SIBLINGS = 64
+_MAX_STAGES = 32
 # Operations before the difference that siblings must share.
-PAST = 6
+_PAST = 6
 # How many of a rank's last blocks are held against its siblings'.
-NEWEST = 6
+_NEWEST = 6
 
 Form = tuple[str, ...]
 
-SHAPE = re.compile(r"\[([\d, ]*)\]")
+_SHAPE = re.compile(r"\[([\d, ]*)\]")
 
 
 def form_of(described: OpDescription | None) -> Form | None:
@@ -47,7 +35,7 @@ def form_of(described: OpDescription | None) -> Form | None:
     """
     if described is None:
         return None
-    return described.op, described.dtypes, counts_text(shapes_text(described))
+    return described.op, described.dtypes, _counts_text(shapes_text(described))
 
 
 def shapes_text(described: OpDescription) -> str:
@@ -56,9 +44,9 @@ def shapes_text(described: OpDescription) -> str:
 
 
 @lru_cache(maxsize=4096)
-def counts_text(shapes: str) -> str:
+def _counts_text(shapes: str) -> str:
     """The text with the number of elements in place of each shape."""
-    return SHAPE.sub(
+    return _SHAPE.sub(
         lambda match: str(prod(int(number) for number in re.findall(r"\d+", match[1]))), shapes
     )
 
@@ -72,7 +60,7 @@ def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) 
     # Numbers of another stage of a pipeline mean other operations: only groups that
     # did the same right before are compared.
     past = before(case, place.waiting[0] if witness is None else witness, place.group, place.seq)
-    if past.count(None) > PAST // 2:
+    if past.count(None) > _PAST // 2:
         return None
     seen: Counter[int] = Counter()
     for other in case.snapshot.groups:
@@ -84,7 +72,7 @@ def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) 
             sig = case.snapshot.signature(rank, other.index, place.seq)
             if sig is not None and before(case, rank, other.index, place.seq) == past:
                 seen[sig] += 1
-        if seen.total() >= MAX_SIBLINGS:
+        if seen.total() >= _MAX_SIBLINGS:
             break
     if not seen:
         return None
@@ -94,7 +82,7 @@ def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) 
 
 def before(case: Case, rank: int, group: int, seq: int) -> tuple[int | None, ...]:
     """The signatures of the operations right before a number."""
-    return tuple(case.snapshot.signature(rank, group, seq - k) for k in range(1, PAST + 1))
+    return tuple(case.snapshot.signature(rank, group, seq - k) for k in range(1, _PAST + 1))
 
 
 def has_siblings(case: Case, number: int) -> bool:
@@ -116,9 +104,9 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
     digest = snapshot.digest_of(rank)
     if member is None or not group.desc or digest is None or digest.partial is not None:
         return False
-    if unlike_count(case, rank, number, member):
+    if _unlike_count(case, rank, number, member):
         return True
-    mine = newest_blocks(case, rank, number)
+    mine = _newest_blocks(case, rank, number)
     for seq in sorted(mine):
         theirs: Counter[int] = Counter()
         for other in snapshot.groups:
@@ -126,10 +114,10 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
                 continue
             if len(other.ranks) != len(group.ranks):
                 continue
-            block = block_at(case, other.ranks[member], other.index, seq)
+            block = _block_at(case, other.ranks[member], other.index, seq)
             if block is not None:
                 theirs[block] += 1
-            if theirs.total() >= MAX_STAGES:
+            if theirs.total() >= _MAX_STAGES:
                 break
         if theirs:
             usual, count = theirs.most_common(1)[0]
@@ -138,7 +126,7 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
     return False
 
 
-def unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
+def _unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
     """Whether a rank came to the collective it is stuck in after fewer or more send/recvs
     than the same stage of the other pipelines.
     """
@@ -157,16 +145,16 @@ def unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
         if sibling is None or sibling.p2p:
             continue
         if (case.snapshot.groups[sibling.group].desc, sibling.seq) == place:
-            counts[last_finished(case, other.ranks[member], other.index)] += 1
-        if counts.total() >= MAX_STAGES:
+            counts[_last_finished(case, other.ranks[member], other.index)] += 1
+        if counts.total() >= _MAX_STAGES:
             break
     if not counts:
         return False
     usual, count = counts.most_common(1)[0]
-    return 2 * count > counts.total() and usual != last_finished(case, rank, number)
+    return 2 * count > counts.total() and usual != _last_finished(case, rank, number)
 
 
-def last_finished(case: Case, rank: int, number: int) -> int:
+def _last_finished(case: Case, rank: int, number: int) -> int:
     """The number of a rank's last finished send/recv: all before the one it is stuck in."""
     past = case.snapshot.digests[case.snapshot.index_of[rank]].history.read()
     streams = case.snapshot.group_streams(case.snapshot.index_of[rank], number)
@@ -175,17 +163,17 @@ def last_finished(case: Case, rank: int, number: int) -> int:
     return int(past.seq[ours].max(initial=-1))
 
 
-def newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
+def _newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
     """p2p sequence number -> signature of the newest send/recv of a rank in one group."""
     index = case.snapshot.index_of[rank]
     past = case.snapshot.digests[index].history.read()
     streams = case.snapshot.group_streams(index, number)
     ours = np.isin(past.stream, streams) & ((past.flags & P2P) != 0)
-    seqs, sigs = past.seq[ours][-NEWEST:], past.sig[ours][-NEWEST:]
+    seqs, sigs = past.seq[ours][-_NEWEST:], past.sig[ours][-_NEWEST:]
     return dict(zip(seqs.tolist(), sigs.tolist(), strict=True))
 
 
-def block_at(case: Case, rank: int, number: int, seq: int) -> int | None:
+def _block_at(case: Case, rank: int, number: int, seq: int) -> int | None:
     """Signature of a rank's send/recv with this p2p sequence number."""
     index = case.snapshot.index_of.get(rank)
     if index is None:

@@ -4,8 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["JobTopology", "Placement"]
-
 
 class Placement(Protocol):
     """Who sits where, as far as it is known; None where nothing says it."""

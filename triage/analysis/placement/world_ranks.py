@@ -12,8 +12,6 @@ from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 
-__all__ = ["Agrees", "ProcessKey", "WorldRanks", "process_key", "world_of_looks", "world_ranks"]
-
 ProcessKey = tuple[str, int, int | None]
 """Host as printed, pid and GPU of one member of a communicator."""
 
@@ -62,11 +60,11 @@ def world_of_looks(looks: Iterable[Look]) -> int | None:
     """How many GPUs RAS says that the job has, else the size of the largest communicator where all
     processes of the others are in it; None where it is another number in each look.
     """
-    sizes = {size for look in looks if look.tool is Tool.RAS and (size := world_of_look(look))}
+    sizes = {size for look in looks if look.tool is Tool.RAS and (size := _world_of_look(look))}
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def world_of_look(look: Look) -> int | None:
+def _world_of_look(look: Look) -> int | None:
     """The world as one look shows it."""
     if look.num_gpus is not None:
         return look.num_gpus
@@ -86,9 +84,9 @@ def world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -> Wor
     ranks: dict[ProcessKey, set[int]] = defaultdict(set)
     processes: dict[int, set[ProcessKey]] = defaultdict(set)
     refused = set()
-    for communicator in of_the_world(looks, world):
+    for communicator in _of_the_world(looks, world):
         named = [one for one in communicator.ranks if process_key(one.process) is not None]
-        if contradicted(named, agrees):
+        if _contradicted(named, agrees):
             refused.add(communicator.hash)
             continue
         for member in named:
@@ -106,7 +104,7 @@ def world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -> Wor
     )
 
 
-def of_the_world(looks: Iterable[Look], world: int) -> Iterator[Communicator]:
+def _of_the_world(looks: Iterable[Look], world: int) -> Iterator[Communicator]:
     for look in looks:
         for communicator in look.communicators:
             if communicator.size == world and look.tool is Tool.RAS:
@@ -114,14 +112,14 @@ def of_the_world(looks: Iterable[Look], world: int) -> Iterator[Communicator]:
 
 
 # Where more members sit elsewhere than logs say, the order is not that of the job.
-MAX_CONTRADICTED = 0.1
+_MAX_CONTRADICTED = 0.1
 
 
-def contradicted(members: Sequence[CommunicatorRank], agrees: Agrees) -> bool:
+def _contradicted(members: Sequence[CommunicatorRank], agrees: Agrees) -> bool:
     """Whether what else is known of hosts and pids speaks against the order of ranks."""
     answers: Counter[bool | None] = Counter()
     for member in members:
         host, pid = member.process.host, member.process.pid
         if host is not None and pid is not None:
             answers[agrees(member.rank, host, pid)] += 1
-    return answers[False] > MAX_CONTRADICTED * (answers[True] + answers[False])
+    return answers[False] > _MAX_CONTRADICTED * (answers[True] + answers[False])

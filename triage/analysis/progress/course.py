@@ -15,8 +15,6 @@ from triage.domain.progress import ProgressPoint
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Place, Quantity, Step
 
-__all__ = ["SECOND", "Course", "StepTimes", "course_of", "point_of"]
-
 SECOND: Final = 1_000_000_000
 
 
@@ -91,21 +89,21 @@ def course_of(file: LogFile) -> Course | None:
         # Lines without a count: each is one more.
         counted = [line for line in others if Quantity.COMPUTE_S not in line.values]
         at = np.array([float(one.index) for one in counted])
-        return Course(file, counted, others, at, times_of(counted)) if counted else None
-    best = max(groups, key=lambda key: weight(groups[key], key))
+        return Course(file, counted, others, at, _times_of(counted)) if counted else None
+    best = max(groups, key=lambda key: _weight(groups[key], key))
     rest = [one for key in groups if key != best for one in groups[key]]
     merged = sorted([*others, *rest], key=lambda line: line.place.order)
     counted = groups[best]
-    return Course(file, counted, merged, steps_of(counted), times_of(counted))
+    return Course(file, counted, merged, _steps_of(counted), _times_of(counted))
 
 
-def weight(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
+def _weight(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
     """How likely some lines are the training: by what they measure, then by how many they are."""
     measured = sum(len(line.values) for line in lines[:16]) / min(16, len(lines))
     return int(len(lines) * min(measured, 6)), key[1]
 
 
-def steps_of(lines: list[Step]) -> F64:
+def _steps_of(lines: list[Step]) -> F64:
     """The step of each line; that of a bar goes on over its epochs."""
     at = np.array([line.values[Quantity.STEP] for line in lines])
     if not all(Quantity.EPOCH in line.values and Quantity.TOTAL in line.values for line in lines):
@@ -118,7 +116,7 @@ def steps_of(lines: list[Step]) -> F64:
     return laid
 
 
-def times_of(lines: list[Step]) -> F64:
+def _times_of(lines: list[Step]) -> F64:
     return np.array(
         [np.nan if line.place.at_ns is None else float(line.place.at_ns) for line in lines]
     )

@@ -15,75 +15,72 @@ from triage.domain.arrays import Flags
 from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
-__all__ = ["divergences"]
-
-
-LEAST_POINTS: Final = 10
+_LEAST_POINTS: Final = 10
 # The last level of the loss over its best one.
-EXPLODED: Final = 1.25
-ROSE: Final = 1.08
+_EXPLODED: Final = 1.25
+_ROSE: Final = 1.08
 # A loss that jumped so high and stayed above its past has diverged, however far it came back.
-JUMPED: Final = 1.5
-SIGMAS: Final = 6.0
+_JUMPED: Final = 1.5
+_SIGMAS: Final = 6.0
 # At least this many values make an explosion, and twice as many a rise.
-LEAST_BEHIND: Final = 3
+_LEAST_BEHIND: Final = 3
 # A loss scale collapsed where it halved this often without a rise, and was still falling.
-HALVINGS: Final = 8
-LEAST_FALLS: Final = 5
+_HALVINGS: Final = 8
+_LEAST_FALLS: Final = 5
 # At least this many steps in a row were left out, up to the end.
-LEFT_OUT: Final = 8
-MOST_LEFT_OUT: Final = 0.8
+_LEFT_OUT: Final = 8
+_MOST_LEFT_OUT: Final = 0.8
 # Scaled gradients are infinite now and then: that is how the scale is found.
-BAD_NORMS: Final = 3
+_BAD_NORMS: Final = 3
 
 
 def divergences(course: Course) -> list[Change]:
     """What went astray and did not come back, by quantity."""
     found = [
-        not_a_number(course, Quantity.LOSS, ChangeKind.LOSS_NOT_A_NUMBER, "the loss", 1),
-        not_a_number(
-            course, Quantity.GRAD_NORM, ChangeKind.GRADIENT_NOT_A_NUMBER, "the gradient", BAD_NORMS
+        _not_a_number(course, Quantity.LOSS, ChangeKind.LOSS_NOT_A_NUMBER, "the loss", 1),
+        _not_a_number(
+            course, Quantity.GRAD_NORM, ChangeKind.GRADIENT_NOT_A_NUMBER, "the gradient", _BAD_NORMS
         ),
-        risen(course),
-        scale_fell(course),
-        left_out(course),
+        _risen(course),
+        _scale_fell(course),
+        _left_out(course),
     ]
     return [one for one in found if one is not None]
 
 
-def point(course: Course, line: Step) -> ProgressPoint:
+def _point(course: Course, line: Step) -> ProgressPoint:
     """A line of progress with its step, or that of the counted line before it."""
     orders = [line.place.order for line in course.counted]
     place = max(int(np.searchsorted(orders, line.place.order, side="right")) - 1, 0)
     return point_of(course.file, line.place, course.at[place] if len(course.at) else None)
 
 
-def since_words(where: ProgressPoint) -> str:
+def _since_words(where: ProgressPoint) -> str:
     return words_of(where.step, where.line - 1) if where.step is not None else f"line {where.line}"
 
 
-def not_a_number(
+def _not_a_number(
     course: Course, quantity: Quantity, kind: ChangeKind, name: str, least: int
 ) -> Change | None:
     """NaN or infinity up to the end."""
     lines, values = course.get(quantity)
     bad = ~np.isfinite(values)
     if quantity is Quantity.LOSS:
-        lines, bad = with_missing(course, lines, bad)
+        lines, bad = _with_missing(course, lines, bad)
     if not len(bad) or not bad.any():
         return None
     good = np.flatnonzero(~bad)
     first = int(good[-1]) + 1 if len(good) else 0
     if len(bad) - first >= least:
-        since = point(course, lines[first])
-        start = "from the first step on" if not len(good) else f"since {since_words(since)}"
+        since = _point(course, lines[first])
+        start = "from the first step on" if not len(good) else f"since {_since_words(since)}"
         return Change(kind, f"{name} is not a number {start}", since)
-    once = point(course, lines[int(np.flatnonzero(bad)[0])])
-    text = f"{name} was not a number at {since_words(once)}, and came back"
+    once = _point(course, lines[int(np.flatnonzero(bad)[0])])
+    text = f"{name} was not a number at {_since_words(once)}, and came back"
     return Change(kind, text, once, lasting=False)
 
 
-def with_missing(course: Course, lines: list[Step], bad: Flags) -> tuple[list[Step], Flags]:
+def _with_missing(course: Course, lines: list[Step], bad: Flags) -> tuple[list[Step], Flags]:
     """Lines that count steps without a number as not a number: some trainers leave the loss out."""
     nan = [
         line
@@ -99,12 +96,12 @@ def with_missing(course: Course, lines: list[Step], bad: Flags) -> tuple[list[St
     return [one for one, _ in both], np.array([flag for _, flag in both])
 
 
-def risen(course: Course) -> Change | None:
+def _risen(course: Course) -> Change | None:
     """A loss whose last level lies above its best one, far beyond its noise."""
     lines, values = course.get(Quantity.LOSS)
     kept = np.flatnonzero(np.isfinite(values))
     values = values[kept]
-    if len(values) < LEAST_POINTS or (values <= 0).any():
+    if len(values) < _LEAST_POINTS or (values <= 0).any():
         return None
     width = min(max(4, len(values) // 20), 32)
     middles = np.array([np.median(values[k : k + width]) for k in range(len(values) - width + 1)])
@@ -112,48 +109,48 @@ def risen(course: Course) -> Change | None:
     low = float(middles[best])
     noise = noise_of(values[best : best + width])
     noise = max(noise, noise_of(np.diff(values)) / np.sqrt(2), 1e-3 * low)
-    below = np.flatnonzero(values <= low + SIGMAS / 2 * noise)
+    below = np.flatnonzero(values <= low + _SIGMAS / 2 * noise)
     first = int(below[-1]) + 1
     behind = len(values) - first
-    if behind < LEAST_BEHIND:
+    if behind < _LEAST_BEHIND:
         return None
     last = float(np.median(values[first:][-width:]))
     # A few values at the end tell of an explosion alone.
-    if last < 2 * low and behind < max(2 * LEAST_BEHIND, len(values) // 20):
+    if last < 2 * low and behind < max(2 * _LEAST_BEHIND, len(values) // 20):
         return None
-    if last < low * ROSE or last - low < SIGMAS * noise:
+    if last < low * _ROSE or last - low < _SIGMAS * noise:
         return None
-    since = point(course, lines[int(kept[first])])
+    since = _point(course, lines[int(kept[first])])
     highest = float(values[first:].max())
-    exploded = last >= low * EXPLODED or highest >= low * JUMPED
+    exploded = last >= low * _EXPLODED or highest >= low * _JUMPED
     kind = ChangeKind.LOSS_EXPLODED if exploded else ChangeKind.LOSS_ROSE
     via = f" by way of {highest:.3g}" if highest > 1.2 * last else ""
-    text = f"the loss rose from {low:.4g} to {last:.4g}{via} since {since_words(since)}"
+    text = f"the loss rose from {low:.4g} to {last:.4g}{via} since {_since_words(since)}"
     return Change(kind, f"{text} and stayed there", since, low, last)
 
 
-def scale_fell(course: Course) -> Change | None:
+def _scale_fell(course: Course) -> Change | None:
     """A loss scale that only falls up to the end."""
     lines, values = course.get(Quantity.LOSS_SCALE)
-    if len(values) < LEAST_FALLS or not np.isfinite(values).all() or (values <= 0).any():
+    if len(values) < _LEAST_FALLS or not np.isfinite(values).all() or (values <= 0).any():
         return None
     first = len(values) - 1
     while first > 0 and values[first - 1] >= values[first]:
         first -= 1
     falls = np.flatnonzero(np.diff(values[first:]) < 0) + first
-    if len(falls) < LEAST_FALLS or values[first] < values[-1] * 2**HALVINGS:
+    if len(falls) < _LEAST_FALLS or values[first] < values[-1] * 2**_HALVINGS:
         return None
-    if len(values) - 2 - int(falls[-1]) > 3 and not overflows_to_the_end(course):
+    if len(values) - 2 - int(falls[-1]) > 3 and not _overflows_to_the_end(course):
         return None
-    since = point(course, lines[int(falls[0]) + 1])
+    since = _point(course, lines[int(falls[0]) + 1])
     text = (
-        f"the loss scale fell from {values[first]:g} to {values[-1]:g} since {since_words(since)}:"
+        f"the loss scale fell from {values[first]:g} to {values[-1]:g} since {_since_words(since)}:"
         " one overflow after another"
     )
     return Change(ChangeKind.LOSS_SCALE_COLLAPSED, text, since, values[first], values[-1])
 
 
-def overflows_to_the_end(course: Course) -> bool:
+def _overflows_to_the_end(course: Course) -> bool:
     """Whether lines of overflow stand behind the last lines of progress."""
     if len(course.counted) < 3:
         return False
@@ -165,7 +162,7 @@ def overflows_to_the_end(course: Course) -> bool:
     )
 
 
-def left_out(course: Course) -> Change | None:
+def _left_out(course: Course) -> Change | None:
     """Steps whose updates are all left out up to the end."""
     progress = course.file.progress
     lines = [
@@ -174,11 +171,11 @@ def left_out(course: Course) -> Change | None:
     found = None
     for counter in sorted({line.counter for line in lines}):
         mine = [line for line in lines if line.counter == counter and Quantity.STEP in line.values]
-        found = found or left_out_of(course, mine)
-    return found or overflow_alone(course)
+        found = found or _left_out_of(course, mine)
+    return found or _overflow_alone(course)
 
 
-def left_out_of(course: Course, lines: Sequence[Step]) -> Change | None:
+def _left_out_of(course: Course, lines: Sequence[Step]) -> Change | None:
     if len(lines) < 3:
         return None
     steps = np.array([line.values[Quantity.STEP] for line in lines])
@@ -192,22 +189,22 @@ def left_out_of(course: Course, lines: Sequence[Step]) -> Change | None:
         np.diff(skipped) / np.where(apart > 0, apart, np.nan),  # counted since the start
         skipped[1:] / each,  # counted since the line before
     ):
-        some = (share >= MOST_LEFT_OUT) & (share <= 1.05)
+        some = (share >= _MOST_LEFT_OUT) & (share <= 1.05)
         first = len(some)
         while first > 0 and some[first - 1]:
             first -= 1
         # The steps that the lines stand for: those between the first of them and the last.
-        if first < len(some) and steps[-1] - steps[first] >= LEFT_OUT and len(some) - first >= 3:
-            since = point(course, lines[first + 1])
+        if first < len(some) and steps[-1] - steps[first] >= _LEFT_OUT and len(some) - first >= 3:
+            since = _point(course, lines[first + 1])
             count = int(steps[-1] - steps[first])
             text = (
-                f"every update is left out since {since_words(since)}: {count} steps up to the end"
+                f"every update is left out since {_since_words(since)}: {count} steps up to the end"
             )
             return Change(ChangeKind.EVERY_STEP_SKIPPED, text, since)
     return None
 
 
-def overflow_alone(course: Course) -> Change | None:
+def _overflow_alone(course: Course) -> Change | None:
     """Nothing but overflows behind the last step."""
     if not course.counted:
         return None
@@ -215,7 +212,7 @@ def overflow_alone(course: Course) -> Change | None:
     progress = course.file.progress
     for mark in progress.marks if progress else ():
         behind = [place for place in mark.places if place.order > last]
-        if mark.kind is MarkKind.OVERFLOW and len(behind) >= LEFT_OUT:
+        if mark.kind is MarkKind.OVERFLOW and len(behind) >= _LEFT_OUT:
             since = point_of(course.file, behind[0], course.at[-1])
             text = f"nothing but overflows follow {words_of(since.step, len(course.counted) - 1)}"
             return Change(ChangeKind.EVERY_STEP_SKIPPED, text, since)

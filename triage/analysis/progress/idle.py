@@ -12,14 +12,12 @@ from triage.analysis.progress.movement import LEAST_LEFT_S, is_off_by_a_zone
 from triage.analysis.progress.pace import seconds, words_of
 from triage.domain.progress import Change, ChangeKind, Health, IdleGpus, JobProgress
 
-__all__ = ["beside_idle_gpus"]
-
 
 def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> JobProgress | None:
     """``progress`` as stopped where the log moves to its end without saying that the job is done,
     and its GPUs idle from there on, for longer than any pause of it.
     """
-    if progress is None or idle is None or not may_have_stopped(progress):
+    if progress is None or idle is None or not _may_have_stopped(progress):
         return progress
     last = progress.last
     if last is None:
@@ -27,7 +25,7 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
     since_ns = idle.since_ns if last.at_ns is None else max(idle.since_ns, last.at_ns)
     idle_s = (idle.until_ns - since_ns) / SECOND
     pause_s = progress.pause_s or 0.0
-    if idle_s < max(LEAST_LEFT_S, pause_s) or not is_on_its_clock(progress, idle):
+    if idle_s < max(LEAST_LEFT_S, pause_s) or not _is_on_its_clock(progress, idle):
         return progress
     step = words_of(last.step, last.line - 1)
     text = f"the job stopped moving after {step}: its {idle.gpus} GPUs idle for {seconds(idle_s)}"
@@ -37,7 +35,7 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
     return replace(stopped, health=health, said=said)
 
 
-def may_have_stopped(progress: JobProgress) -> bool:
+def _may_have_stopped(progress: JobProgress) -> bool:
     """Whether the log tells of neither an end nor trouble."""
     troubled = progress.traceback or progress.error_at_end is not None
     if progress.health is Health.UNKNOWN:
@@ -45,7 +43,7 @@ def may_have_stopped(progress: JobProgress) -> bool:
     return progress.health is Health.MOVING_TO_THE_END
 
 
-def is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:
+def _is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:
     """Whether GPUs idle behind the last step by the clock of the log: they work until then, or
     never where they were measured, which an unknown zone of the log does not explain.
     """
@@ -55,8 +53,8 @@ def is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:
     if idle.busy_until_ns is None:
         return not is_off_by_a_zone((idle.until_ns - last_ns) / SECOND)
     apart_s = (idle.busy_until_ns - last_ns) / SECOND
-    return abs(apart_s) <= max(progress.pause_s or 0.0, NEAR_S)
+    return abs(apart_s) <= max(progress.pause_s or 0.0, _NEAR_S)
 
 
 # A sample stands for half a minute, and what was begun behind the last line goes on for a while.
-NEAR_S: Final = 300.0
+_NEAR_S: Final = 300.0

@@ -27,15 +27,13 @@ from triage.domain.progress import Change, Curve, Health, JobProgress, SlowRank
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
-__all__ = ["health_of", "job_progress"]
-
-TEXTS: Final = frozenset({LogKind.JOB, LogKind.KERNEL})
-CURVE_POINTS: Final = 240
+_TEXTS: Final = frozenset({LogKind.JOB, LogKind.KERNEL})
+_CURVE_POINTS: Final = 240
 # After its last step, a log without times may have this many times the usual lines between two.
-LINES_AFTER: Final = 4.0
-LEAST_LINES_AFTER: Final = 6
+_LINES_AFTER: Final = 4.0
+_LEAST_LINES_AFTER: Final = 6
 # A job that is silent for less than this at its end moved.
-UNSURE_S: Final = 60.0
+_UNSURE_S: Final = 60.0
 
 
 def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobProgress | None:
@@ -46,31 +44,31 @@ def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobPr
     its logs say: its end by ``job.json``, the scheduler's, a watchdog's. The answer does not
     depend on the order of the files. The cost is linear in the sampled lines.
     """
-    progress = course_of_job(files, until_ns)
+    progress = _course_of_job(files, until_ns)
     if progress is None:
         return None
     health, said = health_of(progress)
     return replace(progress, health=health, said=said)
 
 
-def course_of_job(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
+def _course_of_job(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
     every = sorted(files, key=lambda file: file.artifact)
     ordered = [file for file in every if file.of_a_job]
-    nodes = [file for file in every if file.kind in TEXTS and not file.of_a_job]
+    nodes = [file for file in every if file.kind in _TEXTS and not file.of_a_job]
     courses = [course for file in ordered if (course := course_of(file)) is not None]
     if not courses:
-        return begun_only(ordered, until_ns)
-    course = max(courses, key=weight)
+        return _begun_only(ordered, until_ns)
+    course = max(courses, key=_weight)
     times = step_times(course)
     moved = movement_of(course, ordered, nodes, course.total, until_ns)
     changes = [*changes_of_pace(course, times), *divergences(course)]
     if moved.stop is not None:
         changes.append(moved.stop)
     changes.sort(key=lambda change: (change.since.line, str(change.kind)))
-    return of_course(course, times, moved, changes, ordered)
+    return _of_course(course, times, moved, changes, ordered)
 
 
-def weight(course: Course) -> tuple[int, int, str]:
+def _weight(course: Course) -> tuple[int, int, str]:
     """Of several logs, that with the longest course, and of equal ones the richest."""
     progress = course.file.progress
     values = max((len(line.values) for line in course.counted[:16]), default=0)
@@ -81,7 +79,7 @@ def weight(course: Course) -> tuple[int, int, str]:
     )
 
 
-def of_course(
+def _of_course(
     course: Course,
     times: StepTimes | None,
     moved: Movement,
@@ -108,20 +106,20 @@ def of_course(
         doing=moved.doing,
         doing_since=moved.doing_since,
         traceback=moved.traceback,
-        error_at_end=error_behind(course),
+        error_at_end=_error_behind(course),
         changes=tuple(changes),
-        slow_ranks=slow_ranks_of(files),
-        curve=curve_of(course, times),
+        slow_ranks=_slow_ranks_of(files),
+        curve=_curve_of(course, times),
     )
 
 
-def error_behind(course: Course) -> tuple[int, str] | None:
+def _error_behind(course: Course) -> tuple[int, str] | None:
     """The error behind the last step that nobody knows, as its log tells it."""
     found = course.file.error_at_end
     return found if found is not None and found[0] > course.counted[-1].place.line else None
 
 
-def begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
+def _begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
     """A job that says that it begins, or ends, and prints no step."""
     begun, ended, how = None, None, None
     for file in files:
@@ -147,10 +145,10 @@ def begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | 
     )
 
 
-def curve_of(course: Course, times: StepTimes | None) -> Curve:
+def _curve_of(course: Course, times: StepTimes | None) -> Curve:
     """Some points of the course, to draw; those next to a change are not favoured."""
     count = len(course.counted)
-    kept = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).astype(int)).tolist()
+    kept = np.unique(np.linspace(0, count - 1, min(count, _CURVE_POINTS)).astype(int)).tolist()
     step_time: dict[int, float] = {}
     if times is not None:
         step_time = dict(zip(times.places.tolist(), times.values.tolist(), strict=True))
@@ -186,10 +184,10 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
         (progress.slowed, Health.SLOWED),
     ):
         if change is not None:
-            return health, sentence(change.text)
+            return health, _sentence(change.text)
     if progress.ended is not None and progress.failed_behind:
         return Health.UNKNOWN, f"Its last step was done ({progress.ended_how}), and then it failed."
-    if progress.ended is not None and is_behind_the_end(progress):
+    if progress.ended is not None and _is_behind_the_end(progress):
         how, error = progress.ended_how, (progress.error_at_end or (0, ""))[1]
         return Health.UNKNOWN, f'Its last step was done ({how}); then its log ends with "{error}".'
     if progress.ended is not None:
@@ -199,7 +197,7 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
     step = words_of(progress.last.step, progress.last.line - 1)
     if progress.first == progress.last:
         return Health.UNKNOWN, f"One line alone tells of its progress, {step}."
-    unknown = why_unknown(progress, step)
+    unknown = _why_unknown(progress, step)
     if unknown is not None:
         return Health.UNKNOWN, unknown
     if progress.silent_s is None or progress.gap_s is None:
@@ -210,7 +208,7 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
     )
 
 
-def is_behind_the_end(progress: JobProgress) -> bool:
+def _is_behind_the_end(progress: JobProgress) -> bool:
     """Whether an error stands behind the line that says that the job ended, in its log."""
     end, error = progress.ended, progress.error_at_end
     if end is None or error is None or progress.last is None:
@@ -218,7 +216,7 @@ def is_behind_the_end(progress: JobProgress) -> bool:
     return end.artifact == progress.last.artifact and error[0] > end.line
 
 
-def why_unknown(progress: JobProgress, step: str) -> str | None:
+def _why_unknown(progress: JobProgress, step: str) -> str | None:
     """Why nothing says that the job still moved behind ``step``, its last; None where it did."""
     if progress.doing is not None:
         return f"The log ends in the {progress.doing} after {step}, whose end is not printed."
@@ -232,13 +230,13 @@ def why_unknown(progress: JobProgress, step: str) -> str | None:
             f" {seconds(progress.left_s)}."
         )
     silent_s, pause_s = progress.silent_s, progress.pause_s
-    if silent_s is not None and pause_s is not None and silent_s > max(pause_s, UNSURE_S):
+    if silent_s is not None and pause_s is not None and silent_s > max(pause_s, _UNSURE_S):
         return (
             f"The logs go on for {seconds(silent_s)} after {step}, longer than the job was ever"
             " silent before, and not so long that it must have stopped."
         )
     if silent_s is None or progress.gap_s is None:
-        room = max(LEAST_LINES_AFTER, LINES_AFTER * progress.lines_between)
+        room = max(_LEAST_LINES_AFTER, _LINES_AFTER * progress.lines_between)
         if progress.lines_after > room:
             return (
                 f"The log goes on for {progress.lines_after} lines after {step}, and nothing tells"
@@ -247,7 +245,7 @@ def why_unknown(progress: JobProgress, step: str) -> str | None:
     return None
 
 
-def sentence(text: str) -> str:
+def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
@@ -257,16 +255,16 @@ def sentence(text: str) -> str:
 # holds the wait for others is alike on all ranks and tells nothing; the time that a rank
 # computes tells it.
 
-LEAST_PEERS: Final = 4
-LEAST_LINES: Final = 3
-SIGMAS: Final = 5.0
+_LEAST_PEERS: Final = 4
+_LEAST_LINES: Final = 3
+_SIGMAS: Final = 5.0
 # Noise of medians is never believed to be less.
-LEAST_NOISE: Final = 0.004
+_LEAST_NOISE: Final = 0.004
 # More than this share are no exceptions: the work is not alike.
-MOST_SLOW: Final = 0.3
+_MOST_SLOW: Final = 0.3
 # At least this share of a rank's lines must lie above its peers.
-STEADY: Final = 0.8
-WORDS: Final = {
+_STEADY: Final = 0.8
+_WORDS: Final = {
     Quantity.COMPUTE_S: "its own computing",
     Quantity.STEP_S: "its steps",
     Quantity.STEPS_PER_S: "its steps",
@@ -275,19 +273,19 @@ WORDS: Final = {
     Quantity.TFLOPS: "its operations",
 }
 
-Seat = tuple[str | None, int | None, int | None]
+_Seat = tuple[str | None, int | None, int | None]
 
 
-def slow_ranks_of(files: Iterable[LogFile]) -> tuple[SlowRank, ...]:
+def _slow_ranks_of(files: Iterable[LogFile]) -> tuple[SlowRank, ...]:
     """The slow ranks of all logs, slowest first; none where fewer than four print their times."""
     lines = [
-        (seat_of(file, line), file, line)
+        (_seat_of(file, line), file, line)
         for file in files
         if file.progress is not None
         for line in file.progress.steps
     ]
-    for quantity in WORDS:
-        by_seat: dict[Seat, list[tuple[LogFile, Step, float]]] = defaultdict(list)
+    for quantity in _WORDS:
+        by_seat: dict[_Seat, list[tuple[LogFile, Step, float]]] = defaultdict(list)
         for seat, file, line in lines:
             value = line.values.get(quantity, 0.0)
             if seat is not None and 0 < value < float("inf"):
@@ -295,13 +293,13 @@ def slow_ranks_of(files: Iterable[LogFile]) -> tuple[SlowRank, ...]:
                     value if str(quantity).endswith("_s") and "per" not in quantity else 1 / value
                 )
                 by_seat[seat].append((file, line, time))
-        found = slow_among(by_seat, quantity)
+        found = _slow_among(by_seat, quantity)
         if found is not None:
             return found
     return ()
 
 
-def seat_of(file: LogFile, line: Step) -> Seat | None:
+def _seat_of(file: LogFile, line: Step) -> _Seat | None:
     """Who prints a line: its rank, else its place on its node; None where nothing tells."""
     node = line.node or file.node
     if line.rank is not None:
@@ -311,24 +309,24 @@ def seat_of(file: LogFile, line: Step) -> Seat | None:
     )
 
 
-def slow_among(
-    by_seat: dict[Seat, list[tuple[LogFile, Step, float]]], quantity: Quantity
+def _slow_among(
+    by_seat: dict[_Seat, list[tuple[LogFile, Step, float]]], quantity: Quantity
 ) -> tuple[SlowRank, ...] | None:
     """The slow ones among those who print one quantity; None where too few do."""
-    full = {seat: some for seat, some in by_seat.items() if len(some) >= LEAST_LINES}
-    if len(full) < LEAST_PEERS:
+    full = {seat: some for seat, some in by_seat.items() if len(some) >= _LEAST_LINES}
+    if len(full) < _LEAST_PEERS:
         return None
     middles = {seat: float(np.median([time for *_, time in some])) for seat, some in full.items()}
     values = np.array(list(middles.values()))
     usual = float(np.median(values))
-    limit = usual * (1 + max(LEAST_CHANGE, SIGMAS * max(noise_of(values / usual), LEAST_NOISE)))
+    limit = usual * (1 + max(LEAST_CHANGE, _SIGMAS * max(noise_of(values / usual), _LEAST_NOISE)))
     slow = [
         seat
         for seat, middle in middles.items()
         if middle >= limit
-        and np.mean([time > usual * (1 + LEAST_CHANGE / 2) for *_, time in full[seat]]) >= STEADY
+        and np.mean([time > usual * (1 + LEAST_CHANGE / 2) for *_, time in full[seat]]) >= _STEADY
     ]
-    if len(slow) > MOST_SLOW * len(full) or by_design(slow, list(full)):
+    if len(slow) > _MOST_SLOW * len(full) or _by_design(slow, list(full)):
         return ()
     slow.sort(key=lambda seat: (-middles[seat], str(seat)))
     return tuple(
@@ -339,13 +337,13 @@ def slow_among(
             ratio=middles[seat] / usual,
             peers=len(full),
             example=point_of(full[seat][-1][0], full[seat][-1][1].place),
-            what=WORDS[quantity],
+            what=_WORDS[quantity],
         )
         for seat in slow
     )
 
 
-def by_design(slow: list[Seat], placement: list[Seat]) -> bool:
+def _by_design(slow: list[_Seat], placement: list[_Seat]) -> bool:
     """Whether slow ranks lie as stages or members of groups do: they have more to do."""
     ranks = sorted(seat[1] for seat in slow if seat[1] is not None)
     every = [seat[1] for seat in placement if seat[1] is not None]

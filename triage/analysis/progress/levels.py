@@ -13,22 +13,19 @@ import numpy as np
 
 from triage.domain.arrays import F64
 
-__all__ = ["LEAST_CHANGE", "Level", "levels_of", "noise_of"]
-
-
 # A change of five per cent is told. Medians of a noisy series may show it as a little less.
 LEAST_CHANGE: Final = 0.045
 # A level has at least this many points.
-LEAST_POINTS: Final = 5
+_LEAST_POINTS: Final = 5
 # How far the ranks of both sides must differ, in standard deviations of what chance makes of
 # them. The best of all places to cut is looked at, which chance alone takes to 3 of a few hundred.
-LEAST_Z: Final = 3.6
+_LEAST_Z: Final = 3.6
 # A change that is less than the noise of single points is none, however many points there are.
-LEAST_SIGMAS: Final = 1.0
+_LEAST_SIGMAS: Final = 1.0
 # Few points on one side: then they must all stand out.
-FEW: Final = 12
-FEW_SIGMAS: Final = 3.0
-DEEPEST: Final = 5
+_FEW: Final = 12
+_FEW_SIGMAS: Final = 3.0
+_DEEPEST: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,79 +50,79 @@ def noise_of(values: F64) -> float:
 
 def levels_of(values: F64, least_change: float = LEAST_CHANGE) -> list[Level]:
     """The levels of a series of positive numbers, in order; one where nothing changed."""
-    cuts = [0, *sorted(cuts_in(values, 0, len(values), DEEPEST)), len(values)]
-    levels = [level_of(values, start, stop) for start, stop in pairwise(cuts) if stop > start]
+    cuts = [0, *sorted(_cuts_in(values, 0, len(values), _DEEPEST)), len(values)]
+    levels = [_level_of(values, start, stop) for start, stop in pairwise(cuts) if stop > start]
     # A cut is taken back where its sides are not apart; the two that are most alike go first.
     while len(levels) > 1:
-        apart = [distance(one, other, least_change) for one, other in pairwise(levels)]
+        apart = [_distance(one, other, least_change) for one, other in pairwise(levels)]
         at = int(np.argmin(apart))
         if apart[at] >= 1:
             break
-        levels[at : at + 2] = [level_of(values, levels[at].start, levels[at + 1].stop)]
+        levels[at : at + 2] = [_level_of(values, levels[at].start, levels[at + 1].stop)]
     for at in range(1, len(levels)):
         level, other = levels[at - 1], levels[at]
-        cut = sharpened(values[level.start : other.stop], level, other)
+        cut = _sharpened(values[level.start : other.stop], level, other)
         levels[at - 1 : at + 1] = [
-            level_of(values, level.start, cut),
-            level_of(values, cut, other.stop),
+            _level_of(values, level.start, cut),
+            _level_of(values, cut, other.stop),
         ]
     return levels
 
 
-def level_of(values: F64, start: int, stop: int) -> Level:
+def _level_of(values: F64, start: int, stop: int) -> Level:
     part = values[start:stop]
     return Level(start, stop, float(np.median(part)), noise_of(part))
 
 
-def distance(level: Level, other: Level, least_change: float) -> float:
+def _distance(level: Level, other: Level, least_change: float) -> float:
     """How far two levels are apart, in what is needed at the least."""
     noise = (level.noise * level.points + other.noise * other.points) / (
         level.points + other.points
     )
-    sigmas = FEW_SIGMAS if min(level.points, other.points) < FEW else LEAST_SIGMAS
+    sigmas = _FEW_SIGMAS if min(level.points, other.points) < _FEW else _LEAST_SIGMAS
     needed = max(least_change * min(level.middle, other.middle), sigmas * noise)
     return abs(level.middle - other.middle) / needed if needed > 0 else np.inf
 
 
-def sharpened(values: F64, level: Level, other: Level) -> int:
+def _sharpened(values: F64, level: Level, other: Level) -> int:
     """Where fewest points lie on the wrong side of the middle between two levels."""
     high = values > (level.middle + other.middle) / 2
     wrong_left = high if other.middle > level.middle else ~high
     before = np.concatenate([[0], np.cumsum(wrong_left)])
     behind = np.concatenate([[0], np.cumsum(~wrong_left)])
     wrong = before + (behind[-1] - behind)
-    first, last = LEAST_POINTS, len(values) - LEAST_POINTS
+    first, last = _LEAST_POINTS, len(values) - _LEAST_POINTS
     return level.start + first + int(np.argmin(wrong[first : last + 1]))
 
 
-def cuts_in(values: F64, start: int, stop: int, depth: int) -> list[int]:
-    at = best_cut(values[start:stop]) if depth else None
+def _cuts_in(values: F64, start: int, stop: int, depth: int) -> list[int]:
+    at = _best_cut(values[start:stop]) if depth else None
     if at is None:
         return []
     cut = start + at
     return [
-        *cuts_in(values, start, cut, depth - 1),
+        *_cuts_in(values, start, cut, depth - 1),
         cut,
-        *cuts_in(values, cut, stop, depth - 1),
+        *_cuts_in(values, cut, stop, depth - 1),
     ]
 
 
-def best_cut(values: F64) -> int | None:
+def _best_cut(values: F64) -> int | None:
     """Where the ranks of both sides differ most; None where chance may do as much."""
     size = len(values)
-    if size < 2 * LEAST_POINTS:
+    if size < 2 * _LEAST_POINTS:
         return None
     left = np.arange(1, size)
-    excess = np.cumsum(ranks_of(values))[:-1] - left * (size + 1) / 2
+    excess = np.cumsum(_ranks_of(values))[:-1] - left * (size + 1) / 2
     spread = np.sqrt(left * (size - left) * (size + 1) / 12)
     z = np.abs(excess) / spread
-    z[: LEAST_POINTS - 1] = 0
-    z[size - LEAST_POINTS :] = 0
+    z[: _LEAST_POINTS - 1] = 0
+    z[size - _LEAST_POINTS :] = 0
     cut = int(np.argmax(z)) + 1
-    return cut if z[cut - 1] >= LEAST_Z else None
+    return cut if z[cut - 1] >= _LEAST_Z else None
 
 
-def ranks_of(values: F64) -> F64:
+def _ranks_of(values: F64) -> F64:
     """Ranks from 1; equal values share the middle of theirs."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)

@@ -16,25 +16,23 @@ from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Mark, MarkKind, Place
 
-__all__ = ["LEAST_LEFT_S", "USUAL_GAPS", "Movement", "is_off_by_a_zone", "movement_of"]
-
 # How often its usual time, and its longest, a job may be silent before it is called stopped.
 USUAL_GAPS: Final = 4.0
-LONGEST_GAPS: Final = 1.5
+_LONGEST_GAPS: Final = 1.5
 # No job is called stopped before that: where the log of its steps goes on, and where only
 # another log does, which may be that of a launcher that takes the job down.
-LEAST_SILENT_S: Final = 90.0
-LEAST_SILENT_BESIDE_S: Final = 300.0
+_LEAST_SILENT_S: Final = 90.0
+_LEAST_SILENT_BESIDE_S: Final = 300.0
 # The logs of nodes are collected when the job is over, which says nothing unless it is long.
 LEAST_LEFT_S: Final = 900.0
 # A clock without a zone is off by quarters of an hour.
-QUARTER_S: Final = 900.0
-NEAR_QUARTER_S: Final = 90.0
+_QUARTER_S: Final = 900.0
+_NEAR_QUARTER_S: Final = 90.0
 # A job that begins again so often without getting further than before gets nowhere.
-ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 3
 # An evaluation or a checkpoint may take this long where none was seen before.
-LEAST_BREAK_S: Final = 900.0
-BREAKS: Final = {
+_LEAST_BREAK_S: Final = 900.0
+_BREAKS: Final = {
     MarkKind.EVALUATION: MarkKind.EVALUATION_END,
     MarkKind.CHECKPOINT: MarkKind.CHECKPOINT_END,
 }
@@ -73,18 +71,18 @@ def movement_of(
     """
     step = float(course.at[-1])
     gap_s, longest_s = print_gap_s(course)
-    ended, how = orderly_end(course, files, total)
-    reach = reach_of(files, until_ns)
-    silent_s, least_s = silence(course, files, reach)
-    doing = begun_after(course)
-    pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, LONGEST_GAPS * longest_s)
+    ended, how = _orderly_end(course, files, total)
+    reach = _reach_of(files, until_ns)
+    silent_s, least_s = _silence(course, files, reach)
+    doing = _begun_after(course)
+    pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, _LONGEST_GAPS * longest_s)
     stop = None
     if ended is None and silent_s is not None and gap_s is not None and pause_s is not None:
-        allowed_s = max(pause_s, least_s if doing is None else max(least_s, LEAST_BREAK_S))
+        allowed_s = max(pause_s, least_s if doing is None else max(least_s, _LEAST_BREAK_S))
         if silent_s > allowed_s:
-            stop = standstill(course, doing[0] if doing is not None else None, gap_s, silent_s)
+            stop = _standstill(course, doing[0] if doing is not None else None, gap_s, silent_s)
     if stop is None and ended is None:
-        stop = no_headway(course)
+        stop = _no_headway(course)
     return Movement(
         ended=ended,
         ended_how=how,
@@ -95,25 +93,25 @@ def movement_of(
         doing_since=None if doing is None else point_of(course.file, doing[1], step),
         stop=stop,
         pause_s=pause_s,
-        left_s=left_over(reach, nodes, gap_s),
-        traceback=begun_after(course, (MarkKind.TRACEBACK,)) is not None,
+        left_s=_left_over(reach, nodes, gap_s),
+        traceback=_begun_after(course, (MarkKind.TRACEBACK,)) is not None,
     )
 
 
-def silence(
+def _silence(
     course: Course, files: Sequence[LogFile], reach: int | None
 ) -> tuple[float | None, float]:
     """(seconds from the last step to the end of the logs, the fewest of them that are a stop)."""
     if reach is None or course.counted[-1].place.at_ns is None:
-        return None, LEAST_SILENT_BESIDE_S
-    newest = latest_step(course, files)
-    own = reach_of([file for file in files if file.progress is not None], None)
-    goes_on = own is not None and (own - newest) / SECOND > LEAST_SILENT_S
-    least_s = LEAST_SILENT_S if goes_on else LEAST_SILENT_BESIDE_S
+        return None, _LEAST_SILENT_BESIDE_S
+    newest = _latest_step(course, files)
+    own = _reach_of([file for file in files if file.progress is not None], None)
+    goes_on = own is not None and (own - newest) / SECOND > _LEAST_SILENT_S
+    least_s = _LEAST_SILENT_S if goes_on else _LEAST_SILENT_BESIDE_S
     return max(0.0, (reach - newest) / SECOND), least_s
 
 
-def standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
+def _standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
     """That the steps stopped while the logs go on; ``doing`` is what had begun then."""
     where = point_of(course.file, course.counted[-1].place, float(course.at[-1]))
     within = f" in its {doing.kind}" if doing else ""
@@ -126,7 +124,7 @@ def standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float
     return Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
 
 
-def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) -> float | None:
+def _left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) -> float | None:
     """Seconds by which the logs of nodes outlive those of the job, where that means something."""
     ends = sorted(file.last_at_ns for file in nodes if file.last_at_ns is not None)
     if reach is None or not ends:
@@ -139,10 +137,10 @@ def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) 
 
 def is_off_by_a_zone(apart_s: float) -> bool:
     """Whether two times may be one that clocks of two zones tell."""
-    return abs(apart_s - QUARTER_S * round(apart_s / QUARTER_S)) < NEAR_QUARTER_S
+    return abs(apart_s - _QUARTER_S * round(apart_s / _QUARTER_S)) < _NEAR_QUARTER_S
 
 
-def no_headway(course: Course) -> Change | None:
+def _no_headway(course: Course) -> Change | None:
     """A job that begins again and again and never gets further than it was."""
     if len({(line.rank, line.local_rank) for line in course.counted}) != 1 or len(course.at) < 4:
         return None
@@ -154,20 +152,20 @@ def no_headway(course: Course) -> Change | None:
     ]
     # How many attempts have passed since one got further than all before it.
     stuck = len(tops) - 1 - tops.index(max(tops))
-    if stuck < ATTEMPTS - 1:
+    if stuck < _ATTEMPTS - 1:
         return None
     where = point_of(course.file, course.counted[starts[tops.index(max(tops))]].place, max(tops))
     text = f"the job began again {len(falls)} times and never got past step {int(max(tops))}"
     return Change(ChangeKind.STOPPED, text, where)
 
 
-def reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:
+def _reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:
     """How far the collected logs of the job reach."""
     ends = [file.last_at_ns for file in files if file.of_a_job]
     return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)
 
 
-def latest_step(course: Course, files: Sequence[LogFile]) -> int:
+def _latest_step(course: Course, files: Sequence[LogFile]) -> int:
     """The time of the newest step in any log: ranks may print into logs of their own."""
     mine = course.counted[-1].place.at_ns or 0
     others = [
@@ -178,7 +176,7 @@ def latest_step(course: Course, files: Sequence[LogFile]) -> int:
     return max(mine, *(ns for ns in others if ns is not None), 0)
 
 
-def orderly_end(
+def _orderly_end(
     course: Course, files: Sequence[LogFile], total: int | None
 ) -> tuple[ProgressPoint | None, str | None]:
     """The line that says that the job is done, and its words."""
@@ -187,7 +185,7 @@ def orderly_end(
         if file.progress is None:
             continue
         for mark in file.progress.marks:
-            if mark.kind is MarkKind.END and is_behind(mark.places[-1], file, course):
+            if mark.kind is MarkKind.END and _is_behind(mark.places[-1], file, course):
                 return point_of(file, mark.places[-1]), mark.text
     if total is not None and total > 1:
         each = np.diff(course.at)
@@ -203,7 +201,7 @@ def orderly_end(
     return None, None
 
 
-def is_behind(place: Place, file: LogFile, course: Course) -> bool:
+def _is_behind(place: Place, file: LogFile, course: Course) -> bool:
     """Whether a line comes after the last step; of another log, by its time."""
     last = course.counted[-1].place
     if file.artifact == course.file.artifact:
@@ -212,11 +210,11 @@ def is_behind(place: Place, file: LogFile, course: Course) -> bool:
         # Of two logs without a clock: a log that ends with its end.
         steps = file.progress.steps if file.progress is not None else ()
         return not steps or place.order > steps[-1].place.order
-    return place.at_ns >= last.at_ns - LEAST_SILENT_S * SECOND
+    return place.at_ns >= last.at_ns - _LEAST_SILENT_S * SECOND
 
 
-def begun_after(
-    course: Course, kinds: Collection[MarkKind] = tuple(BREAKS)
+def _begun_after(
+    course: Course, kinds: Collection[MarkKind] = tuple(_BREAKS)
 ) -> tuple[Mark, Place] | None:
     """What of ``kinds`` began after the last step, and whose end is not told."""
     last = course.counted[-1].place.order
@@ -230,7 +228,7 @@ def begun_after(
         return None
     place, mark = max(begun, key=lambda pair: pair[0].order)
     over = any(
-        other.kind is BREAKS.get(mark.kind) and other.places[-1].order > place.order
+        other.kind is _BREAKS.get(mark.kind) and other.places[-1].order > place.order
         for other in marks
     )
     return None if over else (mark, place)

@@ -17,47 +17,37 @@ from triage.domain.arrays import F64, I64
 from triage.domain.progress import Change, ChangeKind
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
-__all__ = [
-    "changes_of_pace",
-    "print_gap_s",
-    "seconds",
-    "seconds_of_a_step",
-    "step_times",
-    "words_of",
-]
-
-
-RATES: Final = (
+_RATES: Final = (
     Quantity.TOKENS_PER_S,
     Quantity.SAMPLES_PER_S,
     Quantity.TFLOPS,
     Quantity.STEPS_PER_S,
     Quantity.MFU,
 )
-LEAST_POINTS: Final = 10
+_LEAST_POINTS: Final = 10
 # A step that takes this many times the usual is a spike.
-SPIKE: Final = 1.5
-LEAST_SPIKES: Final = 5
+_SPIKE: Final = 1.5
+_LEAST_SPIKES: Final = 5
 # Spikes that cost less of a job's time are told by nobody.
-LEAST_COST: Final = 0.05
+_LEAST_COST: Final = 0.05
 # So much time is lost by spikes that were there from the start: then it is slow whatever its pace.
-GREAT_COST: Final = 0.20
+_GREAT_COST: Final = 0.20
 # Spikes at equal distances are checkpoints or evaluations.
-REGULAR: Final = 0.7
+_REGULAR: Final = 0.7
 # That spikes began in the course of the job, and were not there at the same rate from the start.
-BEGAN: Final = 0.01
+_BEGAN: Final = 0.01
 
 
 def step_times(course: Course) -> StepTimes | None:
     """The time of a step at the lines that tell it; None where nothing does."""
     lines, values = course.get(Quantity.STEP_S)
-    if len(lines) >= 3 and not running_total(values):
-        return usable(course, lines, values * batch_factor(lines), in_seconds=True)
-    for quantity in RATES:
+    if len(lines) >= 3 and not _running_total(values):
+        return _usable(course, lines, values * _batch_factor(lines), in_seconds=True)
+    for quantity in _RATES:
         lines, values = course.get(quantity)
         if len(lines) >= 3 and (values > 0).sum() * 2 > len(values):
             rates = np.where(values > 0, values, np.nan)
-            return usable(course, lines, 1 / rates, in_seconds=quantity is Quantity.STEPS_PER_S)
+            return _usable(course, lines, 1 / rates, in_seconds=quantity is Quantity.STEPS_PER_S)
     places = np.flatnonzero(np.isfinite(course.ns))
     if len(places) < 3:
         return None
@@ -70,7 +60,7 @@ def step_times(course: Course) -> StepTimes | None:
     return StepTimes(places[1:][moved][kept], values[kept], in_seconds=True)
 
 
-def running_total(values: F64) -> bool:
+def _running_total(values: F64) -> bool:
     """Whether a "time" is that since the start of the job."""
     if len(values) < 5:
         return False
@@ -78,7 +68,7 @@ def running_total(values: F64) -> bool:
     return bool((grown >= 0).mean() > 0.95 and values[-1] > 3 * max(values[0], 1e-9))
 
 
-def batch_factor(lines: Sequence[Step]) -> F64:
+def _batch_factor(lines: Sequence[Step]) -> F64:
     """What makes the step times of different batches those of the last one."""
     batch = np.array([line.values.get(Quantity.BATCH, np.nan) for line in lines])
     if not np.isfinite(batch).all() or (batch <= 0).any():
@@ -87,7 +77,7 @@ def batch_factor(lines: Sequence[Step]) -> F64:
     return factor
 
 
-def usable(course: Course, lines: Sequence[Step], values: F64, *, in_seconds: bool) -> StepTimes:
+def _usable(course: Course, lines: Sequence[Step], values: F64, *, in_seconds: bool) -> StepTimes:
     """Times at their lines, without those that are none. The place is that of the counted line
     at or before it.
     """
@@ -102,11 +92,11 @@ def seconds_of_a_step(course: Course, times: StepTimes | None) -> float | None:
     """The usual time of a step, in seconds."""
     if times is not None and times.in_seconds and len(times.values):
         return float(np.median(times.values[-256:]))
-    slopes = slopes_of(course)
+    slopes = _slopes_of(course)
     return float(np.median(slopes)) if len(slopes) else None
 
 
-def slopes_of(course: Course) -> F64:
+def _slopes_of(course: Course) -> F64:
     known = np.isfinite(course.ns)
     steps, ns = np.diff(course.at[known]), np.diff(course.ns[known])
     slopes: F64 = (ns / SECOND / np.where(steps > 0, steps, np.nan))[steps > 0]
@@ -133,15 +123,15 @@ def print_gap_s(course: Course) -> tuple[float | None, float]:
 
 def changes_of_pace(course: Course, times: StepTimes | None) -> list[Change]:
     """That the job became slower for good, and that single steps are slow."""
-    if times is None or len(times.values) < LEAST_POINTS:
+    if times is None or len(times.values) < _LEAST_POINTS:
         return []
     levels = levels_of(times.values)
-    found = slower(course, times, levels)
-    spikes = spikes_of(course, times, levels)
+    found = _slower(course, times, levels)
+    spikes = _spikes_of(course, times, levels)
     return [*([found] if found else []), *([spikes] if spikes else [])]
 
 
-def slower(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
+def _slower(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
     """A lasting change to a slower level than the job once kept."""
     last = levels[-1]
     before = [level for level in levels[:-1] if level.points >= min(10, max(5, last.points // 10))]
@@ -155,7 +145,7 @@ def slower(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change 
         1 + LEAST_CHANGE
     ):
         first -= 1
-    if contradicted(course, times, levels[first].start):
+    if _contradicted(course, times, levels[first].start):
         return None
     place = int(times.places[levels[first].start])
     ratio = last.middle / base.middle - 1
@@ -173,10 +163,10 @@ def slower(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change 
     )
 
 
-def contradicted(course: Course, times: StepTimes, cut: int) -> bool:
+def _contradicted(course: Course, times: StepTimes, cut: int) -> bool:
     """Whether a printed rate says that nothing became slower: steps grew, and do more."""
     lines, printed = course.get(Quantity.STEP_S)
-    if not lines or running_total(printed):
+    if not lines or _running_total(printed):
         return False
     at = course.counted[int(times.places[cut])].place.order
     for quantity in (Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TFLOPS):
@@ -188,31 +178,31 @@ def contradicted(course: Course, times: StepTimes, cut: int) -> bool:
     return False
 
 
-def spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
+def _spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
     """Single steps that take far longer than the others, at no equal distances."""
     usual = np.concatenate([np.full(level.points, level.middle) for level in levels])
     noise = np.concatenate([np.full(level.points, level.noise) for level in levels])
     # The first steps of a job compile and fill their caches.
     warm = max(2, len(usual) // 50)
-    high = (times.values > SPIKE * usual) & (times.values > usual + 6 * noise)
+    high = (times.values > _SPIKE * usual) & (times.values > usual + 6 * noise)
     high[:warm] = False
     spikes = np.flatnonzero(high)
-    if len(spikes) < LEAST_SPIKES or len(spikes) * 2 > len(usual):
+    if len(spikes) < _LEAST_SPIKES or len(spikes) * 2 > len(usual):
         return None
-    if regular(course.at[times.places[spikes]]) or marked(course, times, spikes):
+    if _regular(course.at[times.places[spikes]]) or _marked(course, times, spikes):
         return None
     begun = int(spikes[0])
     lost = float((times.values[spikes] - usual[spikes]).sum())
     cost = lost / float(times.values[begun:].sum())
     overall = lost / float(times.values.sum())
-    if cost < LEAST_COST:
+    if cost < _LEAST_COST:
         return None
     share = len(spikes) / max(len(usual) - begun, 1)
-    started = (1 - share) ** (begun - warm) < BEGAN
+    started = (1 - share) ** (begun - warm) < _BEGAN
     place = int(times.places[begun])
     since = point_of(course.file, course.counted[place].place, course.at[place])
     factor = float(np.median(times.values[spikes] / usual[spikes]))
-    waits = " waiting for data" if waits_for_data(course, times, spikes) else ""
+    waits = " waiting for data" if _waits_for_data(course, times, spikes) else ""
     when = f"since {words_of(since.step, place)}" if started else "from the start"
     return Change(
         ChangeKind.SPIKES,
@@ -221,25 +211,25 @@ def spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Chan
         since,
         float(np.median(usual)),
         float(np.median(times.values[spikes])),
-        lasting=started or overall >= GREAT_COST,
+        lasting=started or overall >= _GREAT_COST,
     )
 
 
-def regular(steps: F64) -> bool:
+def _regular(steps: F64) -> bool:
     """Whether spikes stand at multiples of one distance, as checkpoints do."""
     gaps = np.diff(np.unique(steps))
-    if len(gaps) < LEAST_SPIKES - 2:
+    if len(gaps) < _LEAST_SPIKES - 2:
         return False
     for distance in np.unique(gaps)[:8]:
         off = np.abs(gaps / distance - np.round(gaps / distance))
         # Every number is a multiple of a small one: most gaps must be the distance itself.
         itself = np.abs(gaps - distance) <= 0.02 * distance
-        if (off <= 0.02).mean() >= REGULAR and itself.mean() >= 0.5:
+        if (off <= 0.02).mean() >= _REGULAR and itself.mean() >= 0.5:
             return True
     return False
 
 
-def marked(course: Course, times: StepTimes, spikes: I64) -> bool:
+def _marked(course: Course, times: StepTimes, spikes: I64) -> bool:
     """Whether most spikes have a checkpoint or an evaluation just before them."""
     kinds = (
         MarkKind.CHECKPOINT,
@@ -265,7 +255,7 @@ def marked(course: Course, times: StepTimes, spikes: I64) -> bool:
     return explained * 10 >= 7 * len(spikes)
 
 
-def waits_for_data(course: Course, times: StepTimes, spikes: I64) -> bool:
+def _waits_for_data(course: Course, times: StepTimes, spikes: I64) -> bool:
     """Whether the wait for data makes up most of what slow steps take longer."""
     lines, waits = course.get(Quantity.DATA_S)
     if len(lines) != len(course.counted) or len(times.values) != len(lines):

@@ -5,10 +5,8 @@ from typing import Final
 from triage.analysis.joining.join import Ranking
 from triage.analysis.restart.decide import StopCause
 
-__all__ = ["stop_cause"]
-
 # Lines of one cause; those about the stop come first.
-MAX_ROWS: Final = 8
+_MAX_ROWS: Final = 8
 
 
 def stop_cause(ranking: Ranking) -> StopCause:
@@ -19,5 +17,5 @@ def stop_cause(ranking: Ranking) -> StopCause:
     by_number = ranking.decision.by_number
     if cause is None:
         return StopCause(by_number=by_number)
-    signatures = tuple(dict.fromkeys(row.signature for row in cause.rows[:MAX_ROWS]))
+    signatures = tuple(dict.fromkeys(row.signature for row in cause.rows[:_MAX_ROWS]))
     return StopCause(signatures, cause.in_no_node, by_number)

@@ -15,19 +15,17 @@ from triage.domain.hosts import is_host_name
 from triage.domain.report import Suspect, Verdict
 from triage.domain.restart import NO_STARTS, EarlierEnd, EarlierStarts, Restart, RestartDecision
 
-__all__ = ["StopCause", "restart_of"]
-
-RESTART, WITHOUT = RestartDecision.RESTART, RestartDecision.RESTART_WITHOUT
-STOP, WAIT = RestartDecision.STOP, RestartDecision.WAIT
+_RESTART, _WITHOUT = RestartDecision.RESTART, RestartDecision.RESTART_WITHOUT
+_STOP, _WAIT = RestartDecision.STOP, RestartDecision.WAIT
 # A start that fails again costs some 25 minutes, a job that stands still an hour or more:
 # stopping and waiting pay where the cause is believed as much as 60 in 85.
-SURE: Final = 0.7
+_SURE: Final = 0.7
 # Of nodes that are only possible, so many are left out, each believed as much as this ...
-MAX_POSSIBLE: Final = 2
-LEAST_BELIEF: Final = 0.25
+_MAX_POSSIBLE: Final = 2
+_LEAST_BELIEF: Final = 0.25
 # ... and no more than one in so many nodes of the job.
-ONE_IN: Final = 4
-BY_NUMBER: Final = (
+_ONE_IN: Final = 4
+_BY_NUMBER: Final = (
     "Only the number of a rank says which node it was, and nothing that ran there agrees: find out"
     " where it ran, and leave that node out"
 )
@@ -60,31 +58,31 @@ def restart_of(
     if verdict.kind is VerdictKind.HEALTHY:
         return None
     if VerdictKind.STRAGGLER in (verdict.kind, verdict.category):
-        return restart_of_slow_job([one for one in suspects if one.node not in cause.by_number])
+        return _restart_of_slow_job([one for one in suspects if one.node not in cause.by_number])
     policy = UNKNOWN_CAUSE
     if verdict.kind is not VerdictKind.INCONCLUSIVE:
         policy = policy_of(verdict.category, cause.signatures, outside=cause.outside)
-    repeats = repeats_of(verdict.category, starts)
+    repeats = _repeats_of(verdict.category, starts)
     exclude: tuple[str, ...] = ()
-    if policy.decision in (STOP, WAIT) and verdict.confidence < SURE and not repeats.ends:
+    if policy.decision in (_STOP, _WAIT) and verdict.confidence < _SURE and not repeats.ends:
         why = f"{policy.why}, but that is not sure ({verdict.confidence:.2f}): one start tells"
-        policy = Policy(RESTART, 1, why)
-    elif policy.decision is WITHOUT:
-        policy, exclude = without_nodes(policy, verdict.category, suspects, num_nodes, cause)
-    elif policy.decision is RESTART:
-        exclude = again_on((one for one in suspects if one.node not in cause.by_number), repeats)
+        policy = Policy(_RESTART, 1, why)
+    elif policy.decision is _WITHOUT:
+        policy, exclude = _without_nodes(policy, verdict.category, suspects, num_nodes, cause)
+    elif policy.decision is _RESTART:
+        exclude = _again_on((one for one in suspects if one.node not in cause.by_number), repeats)
         if exclude:
-            policy = Policy(WITHOUT, policy.retries, f"{names_of(exclude)} ended it before, too")
-    return after_record(policy, exclude, verdict.category, starts, repeats)
+            policy = Policy(_WITHOUT, policy.retries, f"{_names_of(exclude)} ended it before, too")
+    return _after_record(policy, exclude, verdict.category, starts, repeats)
 
 
-def restart_of_slow_job(suspects: Iterable[Suspect]) -> Restart | None:
-    exclude = nodes_of(one for one in suspects if one.role is Role.CULPRIT)
-    why = f"The job goes on, held up by {names_of(exclude)}: start without, from a checkpoint."
-    return Restart(WITHOUT, exclude, 1, why) if exclude else None
+def _restart_of_slow_job(suspects: Iterable[Suspect]) -> Restart | None:
+    exclude = _nodes_of(one for one in suspects if one.role is Role.CULPRIT)
+    why = f"The job goes on, held up by {_names_of(exclude)}: start without, from a checkpoint."
+    return Restart(_WITHOUT, exclude, 1, why) if exclude else None
 
 
-def without_nodes(
+def _without_nodes(
     policy: Policy,
     category: Category,
     suspects: Sequence[Suspect],
@@ -96,42 +94,44 @@ def without_nodes(
     if any(one.node in cause.by_number for one in own):
         own = [one for one in own if one.node not in cause.by_number]
         if not own:
-            return Policy(RESTART, 1, BY_NUMBER), ()
-    convicted = nodes_of(one for one in own if one.role is Role.CULPRIT)
+            return Policy(_RESTART, 1, _BY_NUMBER), ()
+    convicted = _nodes_of(one for one in own if one.role is Role.CULPRIT)
     if convicted:
-        everywhere = len(convicted) > 1 and not is_cheap(len(convicted), num_nodes)
+        everywhere = len(convicted) > 1 and not _is_cheap(len(convicted), num_nodes)
         if everywhere and category not in HARDWARE:
-            return Policy(STOP, 0, f"It is so on {len(convicted)} nodes, so on most of them"), ()
+            return Policy(_STOP, 0, f"It is so on {len(convicted)} nodes, so on most of them"), ()
         return policy, convicted
-    possible = nodes_of(
-        one for one in own if one.role is Role.POSSIBLE and one.score >= LEAST_BELIEF
+    possible = _nodes_of(
+        one for one in own if one.role is Role.POSSIBLE and one.score >= _LEAST_BELIEF
     )
-    if 0 < len(possible) <= MAX_POSSIBLE and is_cheap(len(possible), num_nodes):
+    if 0 < len(possible) <= _MAX_POSSIBLE and _is_cheap(len(possible), num_nodes):
         either = "It may be" if len(possible) == 1 else "It is one of them, or their connection, of"
         cheap = "leaving out costs less than another stop"
-        return Policy(WITHOUT, policy.retries, f"{either} {names_of(possible)}; {cheap}"), possible
+        return Policy(
+            _WITHOUT, policy.retries, f"{either} {_names_of(possible)}; {cheap}"
+        ), possible
     if possible:
         many = f"any of {len(possible)} nodes" if len(possible) > 1 else possible[0]
         why = f"It may be {many}, too much of the job to leave out: test it first"
-        return Policy(RESTART, 1, why), ()
-    return Policy(RESTART, 1, "Nothing tells which node to leave out, so one start is tried"), ()
+        return Policy(_RESTART, 1, why), ()
+    return Policy(_RESTART, 1, "Nothing tells which node to leave out, so one start is tried"), ()
 
 
-def is_cheap(num: int, num_nodes: int | None) -> bool:
-    return num_nodes is None or num * ONE_IN <= num_nodes
+def _is_cheap(num: int, num_nodes: int | None) -> bool:
+    return num_nodes is None or num * _ONE_IN <= num_nodes
 
 
 # A start that ended within this has loaded its data and done hardly a step.
-AT_ONCE_S: Final = 600.0
+_AT_ONCE_S: Final = 600.0
 # So many restarts in a row that ended at once are no accident.
-LEAST_AT_ONCE: Final = 2
+_LEAST_AT_ONCE: Final = 2
 # A start that ran this long was worth it: what ended it begins a new count.
-LASTED_S: Final = 3600.0
-NO_CAUSE: Final = (Category.NONE, Category.NCCL_TIMEOUT)
+_LASTED_S: Final = 3600.0
+_NO_CAUSE: Final = (Category.NONE, Category.NCCL_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
-class Repeats:
+class _Repeats:
     """``ends`` are the ends right before this one by the same cause, the newest first.
 
     ``at_once`` is whether all restarts among them, and that of now, ended within minutes;
@@ -143,7 +143,7 @@ class Repeats:
     sentence: str
 
 
-def repeats_of(category: Category, starts: EarlierStarts) -> Repeats:
+def _repeats_of(category: Category, starts: EarlierStarts) -> _Repeats:
     """The ends in a row by ``category`` that the record has, back to a start that lasted.
 
     Each of ``ends`` was followed by a restart, so the first failure is none, and this one is.
@@ -151,31 +151,31 @@ def repeats_of(category: Category, starts: EarlierStarts) -> Repeats:
     ends: list[EarlierEnd] = []
     ran_s = starts.ran_s
     for end in starts.ends:
-        if end.category is not category or (ran_s is not None and ran_s >= LASTED_S):
+        if end.category is not category or (ran_s is not None and ran_s >= _LASTED_S):
             break
         ends.append(end)
         ran_s = end.ran_s
     if not ends:
-        return Repeats((), at_once=False, sentence="")
+        return _Repeats((), at_once=False, sentence="")
     lengths = [starts.ran_s, *(end.ran_s for end in ends[:-1])]
     known = [length for length in lengths if length is not None]
-    within = f" within {duration(max(known))}" if len(known) == len(lengths) else ""
-    what = "This cause has" if category not in NO_CAUSE else "Stops without a known cause have"
-    soon = bool(within) and max(known) <= AT_ONCE_S
-    return Repeats(
+    within = f" within {_duration(max(known))}" if len(known) == len(lengths) else ""
+    what = "This cause has" if category not in _NO_CAUSE else "Stops without a known cause have"
+    soon = bool(within) and max(known) <= _AT_ONCE_S
+    return _Repeats(
         tuple(ends),
-        at_once=soon and len(lengths) >= LEAST_AT_ONCE,
-        sentence=f"{what} ended {counted(len(ends), len(starts.ends))}{within}",
+        at_once=soon and len(lengths) >= _LEAST_AT_ONCE,
+        sentence=f"{what} ended {_counted(len(ends), len(starts.ends))}{within}",
     )
 
 
-def counted(num: int, num_restarts: int) -> str:
+def _counted(num: int, num_restarts: int) -> str:
     if num == num_restarts:
         return f"{num} of {num} restart{'s' * (num != 1)}"
     return f"the last {num} of {num_restarts} restarts"
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """``3 minutes``: a bound, so it is rounded up."""
     if seconds <= 90:
         number, unit = max(1, ceil(seconds)), "second"
@@ -186,58 +186,58 @@ def duration(seconds: float) -> str:
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
-def again_on(suspects: Iterable[Suspect], repeats: Repeats) -> tuple[str, ...]:
+def _again_on(suspects: Iterable[Suspect], repeats: _Repeats) -> tuple[str, ...]:
     """Convicted nodes that ended a start before this one by the same cause."""
     before = {node for end in repeats.ends for node in end.nodes}
-    convicted = nodes_of(
+    convicted = _nodes_of(
         one for one in suspects if one.role is Role.CULPRIT and one.category in OF_THE_NODE
     )
     return tuple(node for node in convicted if node in before)
 
 
-def nodes_of(suspects: Iterable[Suspect]) -> tuple[str, ...]:
+def _nodes_of(suspects: Iterable[Suspect]) -> tuple[str, ...]:
     """Their nodes, as far as a scheduler can have them; others are of nobody's nodes."""
     names = (one.node for one in suspects if one.node is not None)
     return tuple(dict.fromkeys(name for name in names if is_host_name(name)))
 
 
-def names_of(nodes: Sequence[str]) -> str:
+def _names_of(nodes: Sequence[str]) -> str:
     more = f" and {len(nodes) - 4} more" if len(nodes) > 4 else ""
     return ", ".join(nodes[:4]) + more
 
 
-def after_record(
+def _after_record(
     policy: Policy,
     exclude: tuple[str, ...],
     category: Category,
     starts: EarlierStarts,
-    repeats: Repeats,
+    repeats: _Repeats,
 ) -> Restart:
     """The policy held against how earlier starts ended."""
     told = repeats.sentence
     left = policy.retries - len(repeats.ends)
-    if policy.decision is STOP:
-        return Restart(STOP, (), 0, sentences(policy.why, told))
-    if policy.decision is WAIT:
-        return Restart(WAIT, (), max(left, 1), sentences(policy.why, told))
+    if policy.decision is _STOP:
+        return Restart(_STOP, (), 0, _sentences(policy.why, told))
+    if policy.decision is _WAIT:
+        return Restart(_WAIT, (), max(left, 1), _sentences(policy.why, told))
     if not starts.ends and starts.restarts:
         times = "once" if starts.restarts == 1 else f"{starts.restarts} times"
         told = f"It was started again {times} before, and no record says how those starts ended"
         left = max(policy.retries - starts.restarts, 1)
     if left > 0 and not repeats.at_once:
-        return Restart(policy.decision, exclude, left, sentences(policy.why, told))
+        return Restart(policy.decision, exclude, left, _sentences(policy.why, told))
     still = tuple(
         node for node in exclude if repeats.ends and all(node in end.nodes for end in repeats.ends)
     )
     if still:
         was = "was in each of them: leave it out"
-        why = sentences(policy.why, told, f"{names_of(still)} {was}")
-        return Restart(WITHOUT, exclude, policy.retries, why)
+        why = _sentences(policy.why, told, f"{_names_of(still)} {was}")
+        return Restart(_WITHOUT, exclude, policy.retries, why)
     if category is Category.HOST_MAINTENANCE:
-        why = sentences(policy.why, told, "Wait until whoever takes it down is done")
-        return Restart(WAIT, (), 1, why)
-    return Restart(STOP, (), 0, sentences(told, "Somebody has to look before it starts again"))
+        why = _sentences(policy.why, told, "Wait until whoever takes it down is done")
+        return Restart(_WAIT, (), 1, why)
+    return Restart(_STOP, (), 0, _sentences(told, "Somebody has to look before it starts again"))
 
 
-def sentences(*parts: str) -> str:
+def _sentences(*parts: str) -> str:
     return " ".join(f"{part}." for part in parts if part)

@@ -15,29 +15,19 @@ from triage.analysis.slow.own_time import OwnTime
 from triage.analysis.snapshots.finished import FinishedOperations, compact
 from triage.domain.arrays import F64, I64, Flags
 
-__all__ = [
-    "Pace",
-    "SlowGroup",
-    "pace_change",
-    "slow_groups",
-    "slow_stage",
-    "waited_by_all",
-    "waited_for_data",
-]
-
 # Groups of the same kind and stage that are needed to call one of them slow.
-LEAST_SIBLINGS: Final = 3
+_LEAST_SIBLINGS: Final = 3
 # A link that is slow takes this many times as long, and costs this share of a step.
-LEAST_TIMES: Final = 1.3
-LEAST_SHARE: Final = 0.01
-SIGMAS: Final = 5.0
-LEAST_STEADY: Final = 0.75
+_LEAST_TIMES: Final = 1.3
+_LEAST_SHARE: Final = 0.01
+_SIGMAS: Final = 5.0
+_LEAST_STEADY: Final = 0.75
 # A stage that has more to do than the mean of all, and data that all wait for.
-LEAST_STAGE_SHARE: Final = 0.05
-LEAST_DATA_SHARE: Final = 0.05
-LEAST_DATA_NS: Final = 10e6
+_LEAST_STAGE_SHARE: Final = 0.05
+_LEAST_DATA_SHARE: Final = 0.05
+_LEAST_DATA_NS: Final = 10e6
 # Steps that tell a change of pace.
-LEAST_STEPS: Final = 10
+_LEAST_STEPS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfers:
+class _Transfers:
     """Per collective with all its members: its group, place in the program, stage, and how long
     it took behind its last member.
     """
@@ -69,12 +59,12 @@ class Transfers:
     took: F64
 
 
-def transfers_of(rows: FinishedOperations, times: OwnTime) -> Transfers:
+def _transfers_of(rows: FinishedOperations, times: OwnTime) -> _Transfers:
     """The shortest kernel of a collective is of the member who came last, and waited for none."""
     good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted))
     if not len(good):
         none = np.empty(0, np.int64)
-        return Transfers(none, none, np.empty(0))
+        return _Transfers(none, none, np.empty(0))
     key = compact(rows.group[good], rows.seq[good])
     took = np.full(int(key.max()) + 1, np.inf)
     np.minimum.at(took, key, rows.lasted[good])
@@ -86,16 +76,16 @@ def transfers_of(rows: FinishedOperations, times: OwnTime) -> Transfers:
     np.maximum.at(size, group, members)
     whole = members == size[group]
     kind = compact(rows.desc[one], times.stage[rows.digest[one]])
-    return Transfers(group[whole], compact(kind, rows.seq[one])[whole], took[whole])
+    return _Transfers(group[whole], compact(kind, rows.seq[one])[whole], took[whole])
 
 
 def slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
     """Groups that transfer more slowly than the others of their kind, the dearest first."""
-    found = transfers_of(rows, times)
+    found = _transfers_of(rows, times)
     if not len(found.group):
         return []
     siblings = np.bincount(found.place)[found.place]
-    usual = np.where(siblings >= LEAST_SIBLINGS, group_median(found.place, found.took), np.nan)
+    usual = np.where(siblings >= _LEAST_SIBLINGS, group_median(found.place, found.took), np.nan)
     ahead = found.took - usual
     compared = ~np.isnan(ahead)
     count = int(found.group.max()) + 1
@@ -111,9 +101,9 @@ def slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
     sigma = 1.4826 * float(np.median(np.abs(lost[known])))
     odd: Flags = (
         known
-        & (lost > max(SIGMAS * sigma, LEAST_SHARE * times.step_ns))
-        & (steady >= LEAST_STEADY)
-        & (ratio >= LEAST_TIMES)
+        & (lost > max(_SIGMAS * sigma, _LEAST_SHARE * times.step_ns))
+        & (steady >= _LEAST_STEADY)
+        & (ratio >= _LEAST_TIMES)
     )
     groups = [
         SlowGroup(group, float(lost[group]), float(ratio[group]))
@@ -145,7 +135,7 @@ def slow_stage(times: OwnTime, *, piped: bool) -> tuple[int, float] | None:
     own = np.array([np.nanmedian(times.own[times.stage == stage]) for stage in range(stages)])
     most = int(np.argmax(own))
     lost = float(own[most] - own.mean())
-    return (most, lost) if lost >= LEAST_STAGE_SHARE * times.step_ns else None
+    return (most, lost) if lost >= _LEAST_STAGE_SHARE * times.step_ns else None
 
 
 def waited_for_data(rows: FinishedOperations, times: OwnTime) -> float | None:
@@ -157,7 +147,7 @@ def waited_for_data(rows: FinishedOperations, times: OwnTime) -> float | None:
     at = at[(rows.digest[at] == rows.digest[at + 1]) & ~rows.first[at + 1]]
     noticed = rows.completed[at]
     good = ~np.isnan(noticed)
-    if good.sum() < len(at) * LEAST_STEADY or not good.any():
+    if good.sum() < len(at) * _LEAST_STEADY or not good.any():
         return None
     pause = (rows.created[at + 1] - noticed)[good]
     # Ends are noticed up to a tenth of a second late, each rank's at its own moment.
@@ -165,11 +155,13 @@ def waited_for_data(rows: FinishedOperations, times: OwnTime) -> float | None:
     longest = np.full(int(key.max()) + 1, -np.inf)
     np.maximum.at(longest, key, pause)
     each = float(np.median(longest))
-    alike = waits_alike(rows, at, times)
-    return each if alike and each >= max(LEAST_DATA_SHARE * times.step_ns, LEAST_DATA_NS) else None
+    alike = _waits_alike(rows, at, times)
+    return (
+        each if alike and each >= max(_LEAST_DATA_SHARE * times.step_ns, _LEAST_DATA_NS) else None
+    )
 
 
-def waits_alike(rows: FinishedOperations, at: I64, times: OwnTime) -> bool:
+def _waits_alike(rows: FinishedOperations, at: I64, times: OwnTime) -> bool:
     """Whether the ranks pause alike: where some pause alone, the others wait in an operation."""
     start = times.start[np.isfinite(times.start)]
     pause = float(np.median(rows.created[at + 1] - rows.created[at]))
@@ -187,7 +179,7 @@ def pace_change(rows: FinishedOperations, ends: Flags) -> Pace | None:
     lasted = group_median(key, rows.created[other] - rows.created[one])
     first = np.unique(key, return_index=True)[1]
     values, since = lasted[first], rows.created[one][first]
-    if len(values) < LEAST_STEPS or (values <= 0).any():
+    if len(values) < _LEAST_STEPS or (values <= 0).any():
         return None
     levels = levels_of(values)
     if len(levels) < 2 or levels[-1].middle < levels[0].middle * (1 + LEAST_CHANGE):

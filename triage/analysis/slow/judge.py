@@ -14,29 +14,27 @@ from triage.analysis.slow.own_time import LEAST_COMPARED, OwnTime
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.slow import SlowCause
 
-__all__ = ["OddOne", "odd_ones"]
-
 # Of 16,384 ranks, chance takes one to 4 standard deviations.
-SIGMAS: Final = 5.0
+_SIGMAS: Final = 5.0
 # A device that needs less more than its peers is one of a usual lot.
-LEAST_RATIO: Final = 0.025
+_LEAST_RATIO: Final = 0.025
 # What costs less of a step is worth nobody's time.
-LEAST_SHARE: Final = 0.005
+_LEAST_SHARE: Final = 0.005
 # A host must be late by more: it prepares each step a little differently, with a long tail.
-LEAST_HOST_SHARE: Final = 0.03
-HOST_SIGMAS: Final = 8.0
-LEAST_STEADY: Final = 0.75
+_LEAST_HOST_SHARE: Final = 0.03
+_HOST_SIGMAS: Final = 8.0
+_LEAST_STEADY: Final = 0.75
 # The whole job waits for at least this part of what a rank is behind its nearest peers.
-LEAST_WIDE: Final = 0.5
+_LEAST_WIDE: Final = 0.5
 # A host that issues late by this part of what its rank is behind is the cause.
-HOST_PART: Final = 0.5
+_HOST_PART: Final = 0.5
 # More than this many, and this share of all, are no exceptions.
-MANY: Final = 8
-MANY_SHARE: Final = 0.05
+_MANY: Final = 8
+_MANY_SHARE: Final = 0.05
 # Groups of a stage that are compared as a whole.
-LEAST_GROUPS: Final = 4
+_LEAST_GROUPS: Final = 4
 # Where the nearest group runs less of a step, what is host and what is device is not told apart.
-LEAST_COVERED: Final = 8
+_LEAST_COVERED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,50 +60,50 @@ def odd_ones(times: OwnTime, host_late_ns: F64, group_of: I64) -> list[OddOne]:
     ``host_late_ns`` is, per digest, by how much it issues operations late by its own doing;
     ``group_of`` is which digests compute together (a node), -1 for unknown.
     """
-    usual = usual_own(times)
+    usual = _usual_own(times)
     if usual <= 0:
         return []
-    own = alone(times, host_late_ns, usual)
-    if len(own) > max(MANY, MANY_SHARE * len(times.own)):
+    own = _alone(times, host_late_ns, usual)
+    if len(own) > max(_MANY, _MANY_SHARE * len(times.own)):
         return []
     named = {digest for one in own for digest in one.digests}
-    together = [] if named else grouped(times, group_of, usual)
+    together = [] if named else _grouped(times, group_of, usual)
     return sorted([*own, *together], key=lambda one: -one.late_ns)
 
 
-def usual_own(times: OwnTime) -> float:
+def _usual_own(times: OwnTime) -> float:
     """The own time of a step in the middle of the ranks, ns."""
     values = times.own[np.isfinite(times.own) & (times.own > 0)]
     return float(np.median(values)) if len(values) else 0.0
 
 
-def sigma_of(values: F64) -> float:
+def _sigma_of(values: F64) -> float:
     """The noise of values whose middle is 0 for those that are alike."""
     finite = values[np.isfinite(values)]
     return float(1.4826 * np.median(np.abs(finite))) if len(finite) else 0.0
 
 
-def alone(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
-    covered = times.compared >= max(LEAST_COMPARED, LEAST_COVERED * times.num_steps)
+def _alone(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
+    covered = times.compared >= max(LEAST_COMPARED, _LEAST_COVERED * times.num_steps)
     within = np.nan_to_num(times.within, nan=-np.inf)
     start = np.nan_to_num(times.start, nan=-np.inf)
     wide = np.nan_to_num(times.wide, nan=-np.inf)
     of_device = (
-        (within > floor(times.within, usual, times.step_ns, LEAST_SHARE))
-        & (wide > LEAST_WIDE * within)
-        & (times.steady >= LEAST_STEADY)
+        (within > _floor(times.within, usual, times.step_ns, _LEAST_SHARE))
+        & (wide > _LEAST_WIDE * within)
+        & (times.steady >= _LEAST_STEADY)
         & covered
     )
     of_host = (
-        (start > floor(times.start, 0.0, times.step_ns, LEAST_HOST_SHARE, HOST_SIGMAS))
-        & (wide > LEAST_WIDE * start)
-        & (times.start_steady >= LEAST_STEADY)
+        (start > _floor(times.start, 0.0, times.step_ns, _LEAST_HOST_SHARE, _HOST_SIGMAS))
+        & (wide > _LEAST_WIDE * start)
+        & (times.start_steady >= _LEAST_STEADY)
         & covered
         & ~of_device
     )
     # Nobody stands near enough to tell more: only that the job waits for this one.
-    of_either = (wide > floor(times.wide, usual, times.step_ns, LEAST_HOST_SHARE)) & ~covered
-    sigmas = {name: sigma_of(getattr(times, name)) for name in ("within", "start", "wide")}
+    of_either = (wide > _floor(times.wide, usual, times.step_ns, _LEAST_HOST_SHARE)) & ~covered
+    sigmas = {name: _sigma_of(getattr(times, name)) for name in ("within", "start", "wide")}
 
     def odd(digest: int, name: str, steady: F64, *, host: bool, sure: bool = True) -> OddOne:
         late = float(getattr(times, name)[digest])
@@ -121,7 +119,7 @@ def alone(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
 
     def issued_late(digest: int, late: F64) -> bool:
         """Whether the host issues late by as much as the rank is behind."""
-        return bool(host_late_ns[digest] >= HOST_PART * late[digest])
+        return bool(host_late_ns[digest] >= _HOST_PART * late[digest])
 
     found = [
         odd(digest, "within", times.steady, host=issued_late(digest, within))
@@ -138,18 +136,20 @@ def alone(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
     return found
 
 
-def floor(values: F64, usual: float, step_ns: float, share: float, sigmas: float = SIGMAS) -> float:
-    return max(sigmas * sigma_of(values), LEAST_RATIO * usual, share * step_ns)
+def _floor(
+    values: F64, usual: float, step_ns: float, share: float, sigmas: float = _SIGMAS
+) -> float:
+    return max(sigmas * _sigma_of(values), _LEAST_RATIO * usual, share * step_ns)
 
 
-def grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
+def _grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
     """Groups whose members are all slow, against the other groups of their stage."""
     known = np.flatnonzero((group_of >= 0) & np.isfinite(times.wide))
     if not len(known):
         return []
     count = int(group_of.max()) + 1
     size = np.bincount(group_of[known], minlength=count)
-    if (size > 1).sum() < LEAST_GROUPS:
+    if (size > 1).sum() < _LEAST_GROUPS:
         return []
     middle = np.full(count, np.nan)
     lowest = np.full(count, np.inf)
@@ -157,11 +157,11 @@ def grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
     for group in np.flatnonzero(size > 1).tolist():
         middle[group] = np.median(times.wide[known[group_of[known] == group]])
     middle -= np.nanmedian(middle)
-    odd: Flags = np.nan_to_num(middle, nan=-np.inf) > floor(
-        middle, usual, times.step_ns, LEAST_HOST_SHARE
+    odd: Flags = np.nan_to_num(middle, nan=-np.inf) > _floor(
+        middle, usual, times.step_ns, _LEAST_HOST_SHARE
     )
-    odd &= lowest > LEAST_WIDE * np.nan_to_num(middle, nan=np.inf)
-    if odd.sum() > max(1, MANY_SHARE * len(middle)):
+    odd &= lowest > _LEAST_WIDE * np.nan_to_num(middle, nan=np.inf)
+    if odd.sum() > max(1, _MANY_SHARE * len(middle)):
         return []
     return [
         OddOne(
@@ -169,7 +169,7 @@ def grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
             tuple(known[group_of[known] == group].tolist()),
             float(middle[group]),
             float(middle[group] / usual),
-            float(middle[group] / max(sigma_of(middle), 1.0)),
+            float(middle[group] / max(_sigma_of(middle), 1.0)),
             1.0,
         )
         for group in np.flatnonzero(odd).tolist()

@@ -19,18 +19,16 @@ from triage.analysis.clocks.dump_clocks import group_median
 from triage.analysis.snapshots.finished import FinishedOperations, compact
 from triage.domain.arrays import F64, I64, Flags
 
-__all__ = ["LEAST_COMPARED", "OwnTime", "measure_own_time", "step_ends"]
-
-LEAST_MEMBERS: Final = 2
+_LEAST_MEMBERS: Final = 2
 # Fewer steps than this decide nothing.
-LEAST_STEPS: Final = 3
+_LEAST_STEPS: Final = 3
 # Fewer operations of a rank than this decide nothing.
 LEAST_COMPARED: Final = 20
 # Ranks that are asked what ends a step, and the share of steps that are of equal length.
-MOST_LOOKED: Final = 32
-REGULAR: Final = 0.7
+_MOST_LOOKED: Final = 32
+_REGULAR: Final = 0.7
 # Durations of so many of a rank's operations must be told.
-LEAST_TOLD: Final = 0.9
+_LEAST_TOLD: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class OwnTime:
 
 def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
     """Own times of ``count`` digests; None without timing, or on too little data."""
-    if not len(rows.digest) or np.isnan(rows.lasted).mean() > 1 - LEAST_TOLD:
+    if not len(rows.digest) or np.isnan(rows.lasted).mean() > 1 - _LEAST_TOLD:
         return None
     boundary = step_ends(rows)
     if boundary is None:
@@ -68,25 +66,25 @@ def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
     stretch = np.cumsum(
         rows.first, dtype=np.int64
     )  # operations that are not compared lie between two of these
-    steps = between(rows, boundary, spent, stretch)
+    steps = _between(rows, boundary, spent, stretch)
     if len(steps.digest) < 2:
         return None
-    step_ns = step_of(rows, boundary, stretch)
+    step_ns = _step_of(rows, boundary, stretch)
     num_steps = int(np.median(np.bincount(steps.digest, minlength=count)))
-    if num_steps < LEAST_STEPS or step_ns <= 0:
+    if num_steps < _LEAST_STEPS or step_ns <= 0:
         return None
-    stage = stages_of(rows, count)
-    own = per_digest(steps.digest, step_ns - steps.spent, count)
+    stage = _stages_of(rows, count)
+    own = _per_digest(steps.digest, step_ns - steps.spent, count)
     key = compact(compact(steps.group, steps.seq), stage[steps.digest])
-    wide = per_digest(steps.digest, group_median(key, steps.spent) - steps.spent, count)
-    near = between(rows, nearest(rows, count), spent, stretch)
+    wide = _per_digest(steps.digest, group_median(key, steps.spent) - steps.spent, count)
+    near = _between(rows, _nearest(rows, count), spent, stretch)
     passed = np.cumsum(boundary, dtype=np.int64)
     starts: Flags = (
         passed[near.last] - boundary[near.last] > passed[near.first] - boundary[near.first]
     )
-    ahead = against_peers(near)
-    start, start_steady, _ = summed(near, ahead, starts, passed, count)
-    within, steady, compared = summed(near, ahead, ~starts, passed, count)
+    ahead = _against_peers(near)
+    start, start_steady, _ = _summed(near, ahead, starts, passed, count)
+    within, steady, compared = _summed(near, ahead, ~starts, passed, count)
     return OwnTime(
         own, start, within, wide, steady, start_steady, compared, stage, step_ns, num_steps,
         boundary,
@@ -94,7 +92,7 @@ def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretches:
+class _Stretches:
     """From one operation of a group to its next, by rank: rows ``first`` and ``last``.
 
     ``spent`` is how long kernels ran behind the first, up to the end of the last.
@@ -108,7 +106,7 @@ class Stretches:
     spent: F64
 
 
-def between(rows: FinishedOperations, wanted: Flags, spent: F64, stretch: I64) -> Stretches:
+def _between(rows: FinishedOperations, wanted: Flags, spent: F64, stretch: I64) -> _Stretches:
     """The stretches from each wanted row of a rank to its next, where both are of one group."""
     at = np.flatnonzero(wanted)
     one, other = at[:-1], at[1:]
@@ -118,7 +116,7 @@ def between(rows: FinishedOperations, wanted: Flags, spent: F64, stretch: I64) -
         & (stretch[one] == stretch[other])
     )
     one, other = one[good], other[good]
-    return Stretches(
+    return _Stretches(
         rows.digest[other], rows.group[other], rows.seq[other], one, other,
         spent[other] - spent[one],
     )  # fmt: skip
@@ -131,7 +129,7 @@ def step_ends(rows: FinishedOperations) -> Flags | None:
     behind which hosts pause longest is the last of a step.
     """
     digests = np.unique(rows.digest)
-    looked = digests[:: max(len(digests) // MOST_LOOKED, 1)][:MOST_LOOKED]
+    looked = digests[:: max(len(digests) // _MOST_LOOKED, 1)][:_MOST_LOOKED]
     found: dict[tuple[int, int], list[tuple[float, ...]]] = {}
     bounds = np.searchsorted(rows.digest, [looked, looked + 1]).T
     for begin, end in bounds.tolist():
@@ -141,7 +139,7 @@ def step_ends(rows: FinishedOperations) -> Flags | None:
         pause = np.diff(rows.created[own], append=np.nan)
         for kind in range(len(kinds)):
             at = collective[which == kind]
-            period = regular(at) if len(at) >= LEAST_STEPS else 0.0
+            period = _regular(at) if len(at) >= _LEAST_STEPS else 0.0
             if period > 1:
                 key = int(rows.desc[at[0]]), int(kinds[kind])
                 behind = float(np.nan_to_num(np.nanmedian(pause[at[:-1] - begin])))
@@ -156,20 +154,20 @@ def step_ends(rows: FinishedOperations) -> Flags | None:
     longest = max(values[0] for values in usual.values())
     seldom = [key for key in usual if usual[key][0] > 0.98 * longest]
     desc, sig = max(seldom, key=lambda key: (usual[key][1], key))
-    if usual[desc, sig][2] <= LEAST_STEPS:  # the record is too short, whatever recurs more often
+    if usual[desc, sig][2] <= _LEAST_STEPS:  # the record is too short, whatever recurs more often
         return None
     ends: Flags = (rows.desc == desc) & (rows.sig == sig) & ~rows.p2p
     return ends
 
 
-def regular(at: I64) -> float:
+def _regular(at: I64) -> float:
     """How many operations lie between two of these; 0 where that is not nearly always the same."""
     gaps = np.diff(at)
     middle = float(np.median(gaps))
-    return middle if (np.abs(gaps - middle) <= 0.02 * middle).mean() >= REGULAR else 0.0
+    return middle if (np.abs(gaps - middle) <= 0.02 * middle).mean() >= _REGULAR else 0.0
 
 
-def step_of(rows: FinishedOperations, boundary: Flags, stretch: I64) -> float:
+def _step_of(rows: FinishedOperations, boundary: Flags, stretch: I64) -> float:
     """How long a step takes by the ranks' own clocks, ns."""
     at = np.flatnonzero(boundary)
     same = (np.diff(rows.digest[at]) == 0) & (np.diff(stretch[at]) == 0)
@@ -177,7 +175,7 @@ def step_of(rows: FinishedOperations, boundary: Flags, stretch: I64) -> float:
     return float(np.median(gaps)) if len(gaps) else 0.0
 
 
-def nearest(rows: FinishedOperations, count: int) -> Flags:
+def _nearest(rows: FinishedOperations, count: int) -> Flags:
     """The rows of the group in which each rank meets its peers most often."""
     groups = int(rows.group.max()) + 1
     collective = np.flatnonzero(~rows.p2p)
@@ -185,7 +183,7 @@ def nearest(rows: FinishedOperations, count: int) -> Flags:
     pairs, often = np.unique(pair, return_counts=True)
     digest, group = pairs // groups, pairs % groups
     size = np.bincount(group, minlength=groups)[group]
-    size = np.where((size < LEAST_MEMBERS) | (often < LEAST_COMPARED), 1 << 40, size)
+    size = np.where((size < _LEAST_MEMBERS) | (often < LEAST_COMPARED), 1 << 40, size)
     # Where most operations are, there is least between two; of two such groups the smaller.
     order = np.lexsort((size, -np.where(size < 1 << 40, often, 0), digest))
     leading = order[np.r_[True, np.diff(digest[order]) != 0]]
@@ -196,7 +194,7 @@ def nearest(rows: FinishedOperations, count: int) -> Flags:
     return found
 
 
-def against_peers(near: Stretches) -> F64:
+def _against_peers(near: _Stretches) -> F64:
     """How much longer each rank took by itself than the middle of its group; NaN when alone."""
     if not len(near.digest):
         return np.empty(0)
@@ -209,8 +207,8 @@ def against_peers(near: Stretches) -> F64:
     return found
 
 
-def summed(
-    near: Stretches, ahead: F64, chosen: Flags, passed: I64, count: int
+def _summed(
+    near: _Stretches, ahead: F64, chosen: Flags, passed: I64, count: int
 ) -> tuple[F64, F64, I64]:
     """Per digest: the sum of a step in the middle, the share of steps that are positive, and how
     many stretches were compared. Steps that the record begins or ends in are left out.
@@ -228,13 +226,13 @@ def summed(
     owner[key] = digest
     usual = group_median(owner, number.astype(np.float64))
     whole = number >= 0.9 * usual
-    middle = per_digest(owner[whole], sums[whole], count)
+    middle = _per_digest(owner[whole], sums[whole], count)
     steps = np.bincount(owner[whole], minlength=count)
     steady = np.bincount(owner[whole], sums[whole] > 0, count) / np.maximum(steps, 1)
     return middle, steady, compared
 
 
-def per_digest(digest: I64, values: F64, count: int) -> F64:
+def _per_digest(digest: I64, values: F64, count: int) -> F64:
     """The mean of the middle half of each digest's values; NaN where it has none.
 
     As sure against single steps as a median, and a fifth less noisy.
@@ -251,7 +249,7 @@ def per_digest(digest: I64, values: F64, count: int) -> F64:
     return found
 
 
-def stages_of(rows: FinishedOperations, count: int) -> I64:
+def _stages_of(rows: FinishedOperations, count: int) -> I64:
     """The pipeline stage of each digest: ranks joined by collectives of less than all ranks.
 
     A group with send/recv joins stages, and so does one of all ranks: neither counts.

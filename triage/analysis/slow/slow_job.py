@@ -24,12 +24,10 @@ from triage.analysis.waiting.lateness import measure
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.slow import SlowCause, SlowJob, SlowPart, gpu_hours_per_day
 
-__all__ = ["SlowRanks", "slow_job", "slow_ranks"]
-
-MAX_PARTS: Final = 8
+_MAX_PARTS: Final = 8
 # Of a step no more than this is believed to be lost.
-MOST_LOST: Final = 0.9
-WORDS: Final = {
+_MOST_LOST: Final = 0.9
+_WORDS: Final = {
     SlowCause.SLOW_GPU: "one worker ({who}) computes longer",
     SlowCause.SLOW_GROUP: "the GPUs of {who} compute longer",
     SlowCause.LATE_HOST: "one host ({who}) is late",
@@ -45,12 +43,12 @@ def slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
     stage = slow_stage(times, piped=piped)
     groups = slow_groups(rows, times)
     pause = waited_for_data(rows, times)
-    waited = waited_by_all(rows, times, over_stages(rows, times, piped=piped))
+    waited = waited_by_all(rows, times, _over_stages(rows, times, piped=piped))
     # Ranks wait for a slow one, also where that is not seen; links and data cost more beside it.
     lost = max([waited, *(odd.late_ns for odd in found.odd)]) + (stage[1] if stage else 0.0)
     lost += sum(group.lost_ns for group in groups[:1]) + (pause or 0.0)
-    ideal_ns = times.step_ns - min(lost, MOST_LOST * times.step_ns)
-    teller = Teller(snapshot, times.step_ns, ideal_ns, max(num_gpus, len(snapshot.digests)))
+    ideal_ns = times.step_ns - min(lost, _MOST_LOST * times.step_ns)
+    teller = _Teller(snapshot, times.step_ns, ideal_ns, max(num_gpus, len(snapshot.digests)))
     parts = [teller.of_rank(odd) for odd in found.odd]
     parts += [teller.of_group(group) for group in groups]
     if stage is not None:
@@ -62,10 +60,10 @@ def slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
         return None
     parts.sort(key=lambda part: (-part.ms_per_step, part.cause, part.ranks))
     slowdown = times.step_ns / ideal_ns
-    return SlowJob(times.step_ns / 1e6, slowdown, teller.num_gpus, tuple(parts[:MAX_PARTS]))
+    return SlowJob(times.step_ns / 1e6, slowdown, teller.num_gpus, tuple(parts[:_MAX_PARTS]))
 
 
-def over_stages(rows: FinishedOperations, times: OwnTime, *, piped: bool) -> Flags:
+def _over_stages(rows: FinishedOperations, times: OwnTime, *, piped: bool) -> Flags:
     """Which groups reach over several pipeline stages."""
     lowest = np.full(int(rows.group.max()) + 1, 1 << 40)
     highest = np.full(len(lowest), -1)
@@ -87,21 +85,21 @@ class SlowRanks:
 
 # A detector asks first, then whoever adds up the lost time. The rows of a large job are not kept
 # from one to the other: there is no room for them.
-COMPARED: WeakKeyDictionary[Snapshot, SlowRanks | None] = WeakKeyDictionary()
-MOST_KEPT_ROWS: Final = 200_000
+_COMPARED: WeakKeyDictionary[Snapshot, SlowRanks | None] = WeakKeyDictionary()
+_MOST_KEPT_ROWS: Final = 200_000
 
 
 def slow_ranks(snapshot: Snapshot) -> SlowRanks | None:
     """Who is slow; None without durations, or on too little data."""
-    if snapshot in COMPARED:
-        return COMPARED[snapshot]
-    found = compare_ranks(snapshot)
-    if found is None or len(found.rows.digest) <= MOST_KEPT_ROWS:
-        COMPARED[snapshot] = found
+    if snapshot in _COMPARED:
+        return _COMPARED[snapshot]
+    found = _compare_ranks(snapshot)
+    if found is None or len(found.rows.digest) <= _MOST_KEPT_ROWS:
+        _COMPARED[snapshot] = found
     return found
 
 
-def compare_ranks(snapshot: Snapshot) -> SlowRanks | None:
+def _compare_ranks(snapshot: Snapshot) -> SlowRanks | None:
     """As :func:`slow_ranks`, computed anew."""
     if not any(digest.history.timed for digest in snapshot.digests[:64]):
         return None
@@ -109,17 +107,17 @@ def compare_ranks(snapshot: Snapshot) -> SlowRanks | None:
     times = measure_own_time(rows, len(snapshot.digests))
     if times is None:
         return None
-    odd = odd_ones(times, issued_late_ns(snapshot), nodes_of(snapshot))
+    odd = odd_ones(times, _issued_late_ns(snapshot), _nodes_of(snapshot))
     return SlowRanks(rows, times, tuple(odd))
 
 
-def issued_late_ns(snapshot: Snapshot) -> F64:
+def _issued_late_ns(snapshot: Snapshot) -> F64:
     """Per digest, how late a step its host issues by its own doing."""
     late = measure(snapshot)
     return np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
 
 
-def nodes_of(snapshot: Snapshot) -> I64:
+def _nodes_of(snapshot: Snapshot) -> I64:
     """Per digest, a number for its node; -1 where it is not known."""
     numbers: dict[str, int] = {}
     found = np.full(len(snapshot.digests), -1, np.int64)
@@ -130,7 +128,7 @@ def nodes_of(snapshot: Snapshot) -> I64:
     return found
 
 
-class Teller:
+class _Teller:
     """Parts of the lost time in words, with their cost."""
 
     def __init__(self, snapshot: Snapshot, step_ns: float, ideal_ns: float, num_gpus: int) -> None:
@@ -161,7 +159,7 @@ class Teller:
     def of_rank(self, odd: OddOne) -> SlowPart:
         ranks = tuple(sorted(int(self.snapshot.ranks[digest]) for digest in odd.digests))
         who = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
-        return self.part(odd.cause, odd.late_ns, WORDS[odd.cause].format(who=who), ranks)
+        return self.part(odd.cause, odd.late_ns, _WORDS[odd.cause].format(who=who), ranks)
 
     def of_group(self, slow: SlowGroup) -> SlowPart:
         group = self.snapshot.groups[slow.group]

@@ -27,10 +27,8 @@ from triage.domain.rank_digest import (
     Stream,
 )
 
-__all__ = ["build_snapshot"]
-
 # Nobody keeps a ring of fewer entries than this.
-LEAST_RING: Final = 10
+_LEAST_RING: Final = 10
 
 
 def build_snapshot(
@@ -42,23 +40,23 @@ def build_snapshot(
     node_of: Callable[[int], str | None],
 ) -> Snapshot:
     """Fill the tables from the digests, which are one per rank and ascending."""
-    snapshot = empty_snapshot(digests, ranks, membership, operations, job, node_of)
+    snapshot = _empty_snapshot(digests, ranks, membership, operations, job, node_of)
     place = np.minimum(np.searchsorted(snapshot.ranks, snapshot.member_rank), len(ranks) - 1)
     there = snapshot.ranks[place] == snapshot.member_rank
     snapshot.member_digest[there] = place[there]
-    snapshot.has_p2p[:] = groups_with_p2p(snapshot)
-    carry_rooted = groups_with_rooted(snapshot)
+    snapshot.has_p2p[:] = _groups_with_p2p(snapshot)
+    carry_rooted = _groups_with_rooted(snapshot)
     inferred = 0
     for index, digest in enumerate(digests):
-        inferred += fill(snapshot, index, digest, carry_rooted)
-    forget_p2p_counters(snapshot)
-    never_entered(snapshot)
+        inferred += _fill(snapshot, index, digest, carry_rooted)
+    _forget_p2p_counters(snapshot)
+    _never_entered(snapshot)
     if inferred:
         snapshot.notes.append(
             f"{inferred} dumps hold no entry that names a group of their counters: which group a"
             " counter belongs to was inferred from the order of both tables"
         )
-    capacity = 0 if snapshot.only_active else ring_size(digests)
+    capacity = 0 if snapshot.only_active else _ring_size(digests)
     # The ranks of a group are mostly stuck in one operation.
     known: dict[Stuck | None, Stuck | None] = {}
     for index in range(len(digests)):
@@ -70,7 +68,7 @@ def build_snapshot(
     return snapshot
 
 
-def empty_snapshot(
+def _empty_snapshot(
     digests: Sequence[RankDigest],
     ranks: Sequence[int],
     membership: Membership,
@@ -102,7 +100,7 @@ def empty_snapshot(
         stuck=[],
         index_of={rank: index for index, rank in enumerate(ranks)},
         place_of=[places_of(group.ranks) for group in groups],
-        only_active=leave_out_finished(digests),
+        only_active=_leave_out_finished(digests),
         notes=list(membership.notes),
     )
 
@@ -116,7 +114,7 @@ def places_of(ranks: tuple[int, ...]) -> dict[int, int] | range:
     return {rank: place for place, rank in enumerate(ranks)}
 
 
-def groups_with_p2p(snapshot: Snapshot) -> Flags:
+def _groups_with_p2p(snapshot: Snapshot) -> Flags:
     """Rows of groups that carry send/recv on any rank: their counters mix two counts.
 
     An only-active dump of one stage may show none, so groups of the same kind count.
@@ -135,7 +133,7 @@ def groups_with_p2p(snapshot: Snapshot) -> Flags:
     return mixed
 
 
-def groups_with_rooted(snapshot: Snapshot) -> set[int]:
+def _groups_with_rooted(snapshot: Snapshot) -> set[int]:
     """Groups in which broadcasts, reduces and the like were seen on any rank.
 
     A counter counts them like all else, and the root and those before a missing rank finish them
@@ -151,7 +149,7 @@ def groups_with_rooted(snapshot: Snapshot) -> set[int]:
     return found
 
 
-def forget_p2p_counters(snapshot: Snapshot) -> None:
+def _forget_p2p_counters(snapshot: Snapshot) -> None:
     """Groups that are known by counters alone, which contradict each other: send/recv.
 
     Of collectives nobody finishes one that another member has not issued.
@@ -169,7 +167,7 @@ def forget_p2p_counters(snapshot: Snapshot) -> None:
             snapshot.done[rows] = UNKNOWN
 
 
-def fill(snapshot: Snapshot, index: int, digest: RankDigest, carry_rooted: Set[int]) -> bool:
+def _fill(snapshot: Snapshot, index: int, digest: RankDigest, carry_rooted: Set[int]) -> bool:
     """One digest's rows of the flat tables; True when counters were paired by order."""
     rank = int(snapshot.ranks[index])
     counters = {row.key: row for row in digest.counters}
@@ -202,14 +200,14 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest, carry_rooted: Set[i
         if counter is not None and not mixed and not digest.eventless:
             if group not in carry_rooted:
                 snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
-            if out_of_ring(snapshot, digest, stream) and counter.completed is not None:
+            if _out_of_ring(snapshot, digest, stream) and counter.completed is not None:
                 snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
-            if entries_lost(snapshot, digest) and counter.enqueued is not None:
-                open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
-    return fill_from_counters(snapshot, index, digest, counters, filled, carry_rooted)
+            if _entries_lost(snapshot, digest) and counter.enqueued is not None:
+                _open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
+    return _fill_from_counters(snapshot, index, digest, counters, filled, carry_rooted)
 
 
-def out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
+def _out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
     """Whether the ring may have lost this group's oldest unfinished operation: it has
     wrapped, and nothing that it still holds of the group is finished.
     """
@@ -218,7 +216,7 @@ def out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
     return stream.pending != MISSING and stream.pending == stream.first
 
 
-def never_entered(snapshot: Snapshot) -> None:
+def _never_entered(snapshot: Snapshot) -> None:
     """Members whose dump would know of the group and does not: they never entered it.
 
     A group stands in a rank's table once its communicator exists, and in its
@@ -244,7 +242,7 @@ def never_entered(snapshot: Snapshot) -> None:
                 snapshot.issued[row] = 0
 
 
-def open_from_counters(snapshot: Snapshot, row: int, counter: Counters, *, proves: bool) -> None:
+def _open_from_counters(snapshot: Snapshot, row: int, counter: Counters, *, proves: bool) -> None:
     """Where entries were lost, the counters say what is unfinished. ``proves``: what one member
     has finished, all others have issued.
     """
@@ -257,7 +255,7 @@ def open_from_counters(snapshot: Snapshot, row: int, counter: Counters, *, prove
         snapshot.pending[row] = max(completed, 0) + 1
 
 
-def fill_from_counters(
+def _fill_from_counters(
     snapshot: Snapshot,
     index: int,
     digest: RankDigest,
@@ -271,8 +269,8 @@ def fill_from_counters(
     open_groups = [(name, group) for name, group in listed.items() if group not in filled]
     if not open_groups:
         return False
-    rest = sorted(counters.values(), key=lambda row: numeric(row.key))
-    open_groups.sort(key=lambda pair: numeric(pair[0]))
+    rest = sorted(counters.values(), key=lambda row: _numeric(row.key))
+    open_groups.sort(key=lambda pair: _numeric(pair[0]))
     paired = len(rest) == len(open_groups) and (filled or len(rest) > 0)
     for position, (_, group) in enumerate(open_groups):
         row = snapshot.row(group, rank)
@@ -289,15 +287,15 @@ def fill_from_counters(
         if counter.started is not None:
             snapshot.started[row] = counter.started
         if not digest.eventless and not (snapshot.only_active and digest.partial is None):
-            open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
+            _open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
     return bool(paired) and not digest.num_entries and len(rest) > 1
 
 
-def numeric(key: str) -> tuple[int, int, str]:
+def _numeric(key: str) -> tuple[int, int, str]:
     return (0, int(key), "") if key.isascii() and key.isdigit() else (1, 0, key)
 
 
-def leave_out_finished(digests: Sequence[RankDigest]) -> bool:
+def _leave_out_finished(digests: Sequence[RankDigest]) -> bool:
     """Whether the dumps hold unfinished operations only.
 
     Then records are missing in between, or the oldest ones although the ring cannot have
@@ -310,10 +308,10 @@ def leave_out_finished(digests: Sequence[RankDigest]) -> bool:
     if not begun or any(digest.history.any_finished for digest in whole):
         return False
     most = max(digest.num_entries for digest in whole)
-    return min(begun) < most or most < LEAST_RING
+    return min(begun) < most or most < _LEAST_RING
 
 
-def ring_size(digests: Sequence[RankDigest]) -> int:
+def _ring_size(digests: Sequence[RankDigest]) -> int:
     """How many entries a ring that has wrapped holds; 0 where nothing says it.
 
     A ring that has wrapped is full, and all are of one size.
@@ -322,7 +320,7 @@ def ring_size(digests: Sequence[RankDigest]) -> int:
     return full.pop() if len(full) == 1 else 0
 
 
-def entries_lost(snapshot: Snapshot, digest: RankDigest) -> bool:
+def _entries_lost(snapshot: Snapshot, digest: RankDigest) -> bool:
     """Whether a record lacks operations that are not finished."""
     if digest.partial is not None:
         return True

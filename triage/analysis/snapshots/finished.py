@@ -10,24 +10,15 @@ from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.rank_digest import FINISHED, MISSING, P2P
 
-__all__ = [
-    "TELLING_UNITS",
-    "FinishedOperations",
-    "compact",
-    "finished_operations",
-    "members_together",
-    "units_compared",
-]
-
 # All rows together; a few hundred operations per rank decide.
-MAX_ROWS: Final = 4_000_000
+_MAX_ROWS: Final = 4_000_000
 # Clocks are told apart by so many, in a job of however many ranks ...
-MIN_UNITS: Final = 24
+_MIN_UNITS: Final = 24
 # ... and who is late in each step is not seen by fewer than these.
 TELLING_UNITS: Final = 128
 # Up to this many numbers a row, a table of all numbers costs less than sorting the rows.
-SPARSE: Final = 4
-EMPTY: Final = np.empty(0)
+_SPARSE: Final = 4
+_EMPTY: Final = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ def members_together(rows: FinishedOperations) -> I64:
 
 def units_compared(num_digests: int) -> int:
     """How many of the newest operations of each rank are compared with others'."""
-    return int(np.clip(MAX_ROWS // max(num_digests, 1), MIN_UNITS, 1024))
+    return int(np.clip(_MAX_ROWS // max(num_digests, 1), _MIN_UNITS, 1024))
 
 
 def finished_operations(snapshot: Snapshot) -> FinishedOperations:
@@ -107,7 +98,7 @@ def finished_operations(snapshot: Snapshot) -> FinishedOperations:
     if not parts:
         none = np.empty(0, np.int64)
         return FinishedOperations(
-            none, none, none, none, EMPTY, EMPTY, none > 0, none > 0, EMPTY, none
+            none, none, none, none, _EMPTY, _EMPTY, none > 0, none > 0, _EMPTY, none
         )
     index_, group_, seq_, created_, completed_, p2p_, first_, lasted_, sig_ = (
         np.concatenate([part[k] for part in parts]) for k in range(9)
@@ -125,7 +116,7 @@ def compact(major: I64, minor: I64) -> I64:
     np.maximum.at(high, major, minor)
     # As floats: what a dump says may be as far apart as integers can be.
     apart = np.maximum(high.astype(np.float64) - low.astype(np.float64) + 1, 0)
-    if apart.sum() > SPARSE * len(minor):
+    if apart.sum() > _SPARSE * len(minor):
         order = np.lexsort((minor, major))
         fresh = (np.diff(major[order]) != 0) | (np.diff(minor[order]) != 0)
         dense = np.zeros(len(minor), np.int64)

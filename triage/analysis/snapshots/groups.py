@@ -13,8 +13,6 @@ from itertools import pairwise
 from triage.domain.arrays import I64
 from triage.domain.rank_digest import MISSING, P2P, RETIRED_BIT, S_FINISHED, RankDigest, Stream
 
-__all__ = ["Group", "Membership", "default_ranks", "numbered_within", "resolve_groups"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
@@ -45,7 +43,7 @@ class Membership:
     notes: list[str]
 
 
-class Builder:
+class _Builder:
     """Collects groups; one per (name, ranks)."""
 
     def __init__(self) -> None:
@@ -73,17 +71,17 @@ def resolve_groups(
     digests: Sequence[RankDigest], ranks: Sequence[int], told_world: int | None
 ) -> Membership:
     """Groups of all ranks; ``told_world`` is the world size that job.json names."""
-    builder = Builder()
+    builder = _Builder()
     within = numbered_within(digests)
-    listed = listed_groups(digests, builder, within)
-    world = default_world(builder.groups)
-    place_within(digests, ranks, listed, builder, within)
-    orphans = unlisted_streams(digests, ranks, listed)
+    listed = _listed_groups(digests, builder, within)
+    world = _default_world(builder.groups)
+    _place_within(digests, ranks, listed, builder, within)
+    orphans = _unlisted_streams(digests, ranks, listed)
     notes = []
     inferred: dict[tuple[str, str], int] = {}
     if orphans:
-        world_ranks = expected_ranks(world, told_world, ranks, orphans)
-        for (label, kind), members in infer_members(orphans, world_ranks).items():
+        world_ranks = _expected_ranks(world, told_world, ranks, orphans)
+        for (label, kind), members in _infer_members(orphans, world_ranks).items():
             inferred[label, kind] = builder.group(label, kind, members, inferred=True)
         if world is None:
             world = len(world_ranks)
@@ -91,9 +89,9 @@ def resolve_groups(
             "the dumps' group tables are empty: members were inferred from the names and ranks"
             " seen in entries"
         )
-    renewed = begun_anew(digests)
+    renewed = _begun_anew(digests)
     stream_groups = [
-        groups_of_streams(digest, rows, inferred, builder, renewed)
+        _groups_of_streams(digest, rows, inferred, builder, renewed)
         for digest, rows in zip(digests, listed, strict=True)
     ]
     if renewed:
@@ -126,15 +124,15 @@ def numbered_within(digests: Sequence[RankDigest]) -> frozenset[str]:
     )
 
 
-def place_within(
+def _place_within(
     digests: Sequence[RankDigest],
     ranks: Sequence[int],
     listed: Sequence[dict[str, int]],
-    builder: Builder,
+    builder: _Builder,
     within: frozenset[str],
 ) -> None:
     """Give groups that are listed by ranks within them the ranks of those who list them."""
-    orphans: Orphans = {}
+    orphans: _Orphans = {}
     for digest, rank in zip(digests, ranks, strict=True):
         for row in digest.groups:
             if row.desc in within and row.ranks:
@@ -143,10 +141,10 @@ def place_within(
                 orphans[row.name, row.desc] = (seen, max(size, len(row.ranks)))
     if not orphans:
         return
-    world = expected_ranks(default_world(builder.groups), None, ranks, orphans)
+    world = _expected_ranks(_default_world(builder.groups), None, ranks, orphans)
     found = {
         key: builder.group(*key, members, inferred=True)
-        for key, members in infer_members(orphans, world).items()
+        for key, members in _infer_members(orphans, world).items()
     }
     for digest, rows in zip(digests, listed, strict=True):
         for row in digest.groups:
@@ -162,12 +160,12 @@ def default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
     return None
 
 
-def listed_groups(
-    digests: Sequence[RankDigest], builder: Builder, within: frozenset[str]
+def _listed_groups(
+    digests: Sequence[RankDigest], builder: _Builder, within: frozenset[str]
 ) -> list[dict[str, int]]:
     """Per digest, the groups that its table lists: name -> group."""
     listed: list[dict[str, int]] = []
-    names = common_names(digests, within)
+    names = _common_names(digests, within)
     # Dumps of one job share the tuples of rank lists, so a row is looked up by
     # the identity of its tuple before 16,384 ranks are hashed again.
     seen: dict[tuple[str, int], int] = {}
@@ -187,7 +185,7 @@ def listed_groups(
     return listed
 
 
-def common_names(
+def _common_names(
     digests: Sequence[RankDigest], within: frozenset[str]
 ) -> dict[tuple[str, str, tuple[int, ...]], str]:
     """(name, kind, ranks) -> the name that a group is known by, where dumps call it differently.
@@ -213,39 +211,39 @@ def common_names(
             names[known[quick]][name] += 1
     found: dict[tuple[str, str, tuple[int, ...]], str] = {}
     for group, called in names.items():
-        if len(called) > 1 and group not in several and are_of_one_time(digests, group[0], called):
+        if len(called) > 1 and group not in several and _are_of_one_time(digests, group[0], called):
             common = min(called, key=lambda name: (-called[name], name))
             found |= {(name, *group): common for name in called if name != common}
     return found
 
 
-def are_of_one_time(digests: Sequence[RankDigest], desc: str, names: Collection[str]) -> bool:
+def _are_of_one_time(digests: Sequence[RankDigest], desc: str, names: Collection[str]) -> bool:
     """Whether what dumps record of groups of these names was issued in one stretch of time."""
     begun: dict[str, int] = {}
     ended: dict[str, int] = {}
     for digest in digests:
         for k, (name, kind) in enumerate(digest.stream_names):
-            created = created_in(digest, k) if name in names and kind == desc else ()
+            created = _created_in(digest, k) if name in names and kind == desc else ()
             if name is not None and len(created):
                 begun[name] = min(begun.get(name, int(min(created))), int(min(created)))
                 ended[name] = max(ended.get(name, int(max(created))), int(max(created)))
     return not begun or max(begun.values()) <= min(ended.values())
 
 
-def groups_of_streams(
+def _groups_of_streams(
     digest: RankDigest,
     listed: Mapping[str, int],
     inferred: Mapping[tuple[str, str], int],
-    builder: Builder,
+    builder: _Builder,
     renewed: Mapping[str, int],
 ) -> tuple[int, ...]:
     """The group of each stream of a dump; -1 where it cannot be told, or is over."""
     groups: list[int] = []
-    shared = names_of_several(digest)
-    over = set(streams_that_are_over(digest, renewed))
+    shared = _names_of_several(digest)
+    over = set(_streams_that_are_over(digest, renewed))
     for k, (name, desc) in enumerate(digest.stream_names):
-        key = stream_key(digest, k, name, desc)
-        index = nth_group(listed, int(digest.streams.pg_id[k])) if name == "" else -1
+        key = _stream_key(digest, k, name, desc)
+        index = _nth_group(listed, int(digest.streams.pg_id[k])) if name == "" else -1
         if index < 0:
             index = listed.get(key[0], inferred.get(key, -1))
         if name in shared and index >= 0 and desc != builder.groups[index].desc:
@@ -254,18 +252,18 @@ def groups_of_streams(
     rows = list(digest.streams)
     for k, index in enumerate(groups):
         # Two recorders of one group count apart; the one that tells no ends stands beside.
-        if index >= 0 and groups.count(index) > 1 and is_issued_alone(rows[k]):
+        if index >= 0 and groups.count(index) > 1 and _is_issued_alone(rows[k]):
             groups[k] = builder.twin(index, f"{builder.groups[index].desc} (as dispatched)")
     return tuple(groups)
 
 
-def is_issued_alone(stream: Stream) -> bool:
+def _is_issued_alone(stream: Stream) -> bool:
     """Whether of a stream's collectives nothing tells whether they ended."""
     known = stream.finished != MISSING or stream.pending != MISSING
     return stream.last != MISSING and not known
 
 
-def nth_group(listed: Mapping[str, int], pg_id: int) -> int:
+def _nth_group(listed: Mapping[str, int], pg_id: int) -> int:
     """The group with this place in the order in which a process made its groups; -1 where the
     names, which are counted up, do not tell the order.
     """
@@ -275,13 +273,13 @@ def nth_group(listed: Mapping[str, int], pg_id: int) -> int:
     return listed[sorted(names, key=int)[pg_id]]
 
 
-def streams_by_group(digest: RankDigest) -> dict[str, list[int]]:
+def _streams_by_group(digest: RankDigest) -> dict[str, list[int]]:
     """The streams of each named group, in the order in which their records begin: a group that was
     given up goes on under the name of the one that took its place.
     """
     found: dict[str, list[int]] = {}
     keys: dict[int, str] = {}
-    replaced = dict(given_up_and_renamed(digest))
+    replaced = dict(_given_up_and_renamed(digest))
     for k, (name, desc) in enumerate(digest.stream_names):
         if name:
             # A process has one default group at a time, whatever its name.
@@ -291,26 +289,26 @@ def streams_by_group(digest: RankDigest) -> dict[str, list[int]]:
     return found
 
 
-def begun_anew(digests: Sequence[RankDigest]) -> dict[str, int]:
+def _begun_anew(digests: Sequence[RankDigest]) -> dict[str, int]:
     """Groups that processes set up anew, and when the newest one began, ns."""
     began: dict[str, int] = {}
     for digest in digests:
-        for key, streams in streams_by_group(digest).items():
-            created = created_in(digest, streams[-1]) if len(streams) > 1 else ()
+        for key, streams in _streams_by_group(digest).items():
+            created = _created_in(digest, streams[-1]) if len(streams) > 1 else ()
             if len(created):
                 first = int(min(created))
                 began[key] = min(began.get(key, first), first)
     return began
 
 
-def created_in(digest: RankDigest, stream: int) -> I64:
+def _created_in(digest: RankDigest, stream: int) -> I64:
     """When the operations of a stream that are remembered were issued, ns."""
     past = digest.history.read()
     found: I64 = past.created[past.stream == stream]
     return found
 
 
-def given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[int, int]]:
+def _given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[int, int]]:
     """(stream, the one that it replaces) for groups of which the watchdog gave up a collective, and
     after which one of the same kind and members begins under another name, in which work ends.
     """
@@ -325,9 +323,9 @@ def given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[int, int]]:
     ends = digest.streams.values[:, S_FINISHED]
     for old in given_up:
         name, desc = digest.stream_names[old]
-        own = created_in(digest, old)
+        own = _created_in(digest, old)
         for new, (other, kind) in enumerate(digest.stream_names):
-            begun = created_in(digest, new)
+            begun = _created_in(digest, new)
             if not name or other in (None, name) or kind != desc or not len(begun) or not len(own):
                 continue
             alike = members.get(name) in (None, members.get(other or ""))
@@ -335,17 +333,17 @@ def given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[int, int]]:
                 yield new, old
 
 
-def streams_that_are_over(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:
+def _streams_that_are_over(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:
     """Streams of groups that were set up anew since, by this process or by its peers."""
-    for key, streams in streams_by_group(digest).items():
+    for key, streams in _streams_by_group(digest).items():
         yield from streams[:-1]
         if key in renewed and len(streams) == 1:
-            created = created_in(digest, streams[0])
+            created = _created_in(digest, streams[0])
             if len(created) and int(created.max()) < renewed[key]:
                 yield streams[0]
 
 
-def names_of_several(digest: RankDigest) -> set[str]:
+def _names_of_several(digest: RankDigest) -> set[str]:
     """Names that two groups of a rank share: their numbers are not one group's."""
     descs: dict[str, set[str]] = {}
     for name, desc in digest.stream_names:
@@ -354,7 +352,7 @@ def names_of_several(digest: RankDigest) -> set[str]:
     return {name for name, kinds in descs.items() if len(kinds) > 1}
 
 
-def stream_key(
+def _stream_key(
     digest: RankDigest, index: int, name: str | None, desc: str | None
 ) -> tuple[str, str]:
     """How a stream is called; formats before 2.0 have only the process-local id."""
@@ -364,26 +362,26 @@ def stream_key(
     return (str(pg_id) if pg_id != MISSING else "0"), ""
 
 
-def default_world(groups: Sequence[Group]) -> int | None:
+def _default_world(groups: Sequence[Group]) -> int | None:
     """Size of the default group; else None."""
     sizes = [len(group.ranks) for group in groups if group.desc == "default_pg"]
     sizes += [len(group.ranks) for group in groups if group.name == "0" and not sizes]
     return max(sizes, default=None)
 
 
-Orphans = dict[tuple[str, str], tuple[list[int], int]]
+_Orphans = dict[tuple[str, str], tuple[list[int], int]]
 
 
-def unlisted_streams(
+def _unlisted_streams(
     digests: Sequence[RankDigest], ranks: Sequence[int], listed: Sequence[dict[str, int]]
-) -> Orphans:
+) -> _Orphans:
     """Streams whose group no table describes: (name, desc) -> (ranks seen, size if measured)."""
-    orphans: Orphans = {}
+    orphans: _Orphans = {}
     for digest, rank, rows in zip(digests, ranks, listed, strict=True):
         for k, (name, desc) in enumerate(digest.stream_names):
-            key = stream_key(digest, k, name, desc)
+            key = _stream_key(digest, k, name, desc)
             if key[0] in rows or (
-                name == "" and nth_group(rows, int(digest.streams.pg_id[k])) >= 0
+                name == "" and _nth_group(rows, int(digest.streams.pg_id[k])) >= 0
             ):
                 continue
             # Without names, only the default group's id means the same everywhere.
@@ -395,8 +393,8 @@ def unlisted_streams(
     return orphans
 
 
-def expected_ranks(
-    world: int | None, told_world: int | None, ranks: Sequence[int], orphans: Orphans
+def _expected_ranks(
+    world: int | None, told_world: int | None, ranks: Sequence[int], orphans: _Orphans
 ) -> tuple[int, ...]:
     """The ranks of the job: as told, else as many as the measured groups need."""
     size = world or told_world or 0
@@ -415,8 +413,8 @@ def expected_ranks(
     return tuple(range(max(size, max(ranks) + 1)))
 
 
-def infer_members(
-    orphans: Orphans, world: tuple[int, ...]
+def _infer_members(
+    orphans: _Orphans, world: tuple[int, ...]
 ) -> dict[tuple[str, str], tuple[int, ...]]:
     """Complete the groups that are short of members with the ranks nobody saw."""
     by_desc: dict[str, list[tuple[str, str]]] = {}
@@ -429,19 +427,19 @@ def infer_members(
         width = max(max(len(orphans[key][0]), orphans[key][1]) for key in keys)
         if len(keys) == 1 and keys[0][1] in ("default_pg", "") and keys[0][0] in ("0", ""):
             width = len(world)
-        stride = common_stride([sorted(orphans[key][0]) for key in keys], width)
+        stride = _common_stride([sorted(orphans[key][0]) for key in keys], width)
         short = [key for key in keys if len(orphans[key][0]) < width]
         for key in keys:
             members = sorted(orphans[key][0])
             hole = width - len(members)
             if hole > 0:
-                fitting = absent if len(short) == 1 else fit(members, absent, width, stride)
+                fitting = absent if len(short) == 1 else _fit(members, absent, width, stride)
                 members = sorted({*members, *fitting[:hole]})
             members_of[key] = tuple(members)
     return members_of
 
 
-def common_stride(groups: Sequence[Sequence[int]], width: int) -> int | None:
+def _common_stride(groups: Sequence[Sequence[int]], width: int) -> int | None:
     """The step between neighbours of the groups that are whole, if they agree."""
     steps = {high - low for group in groups if len(group) == width for low, high in pairwise(group)}
     if not steps:
@@ -450,7 +448,9 @@ def common_stride(groups: Sequence[Sequence[int]], width: int) -> int | None:
     return steps.pop() if len(steps) == 1 else None
 
 
-def fit(members: Sequence[int], absent: Sequence[int], width: int, stride: int | None) -> list[int]:
+def _fit(
+    members: Sequence[int], absent: Sequence[int], width: int, stride: int | None
+) -> list[int]:
     """Absent ranks that continue the members' regular pattern."""
     if stride is None:
         return []

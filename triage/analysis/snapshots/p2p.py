@@ -13,8 +13,6 @@ from typing import Final
 from triage.analysis.snapshots.snapshot import Snapshot, Stuck
 from triage.domain.rank_digest import ANY_SOURCE
 
-__all__ = ["Channel", "channels"]
-
 
 @dataclass(frozen=True, slots=True)
 class Channel:
@@ -38,7 +36,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class _End:
     unit: int
     send: bool
     peer: int
@@ -47,12 +45,12 @@ class End:
 
 def channels(snapshot: Snapshot) -> list[Channel]:
     """Every end of the p2p blocks that ranks are stuck in."""
-    ends: dict[int, list[End]] = {}
+    ends: dict[int, list[_End]] = {}
     for index, stuck in enumerate(snapshot.stuck):
         rank = int(snapshot.ranks[index])
         if stuck is not None and stuck.p2p and rank not in snapshot.apart:
-            ends[rank] = list(ends_of(snapshot, index, stuck.group))
-    name_sources(snapshot, ends)
+            ends[rank] = list(_ends_of(snapshot, index, stuck.group))
+    _name_sources(snapshot, ends)
     pairs = []
     for rank in sorted(ends):  # a copy: peers are added on the way
         stuck = snapshot.stuck_of(rank)
@@ -63,18 +61,18 @@ def channels(snapshot: Snapshot) -> list[Channel]:
             if end.unit != stuck.row:
                 continue
             if end.peer == ANY_SOURCE:
-                pairs += may_send(snapshot, rank, stuck)
+                pairs += _may_send(snapshot, rank, stuck)
                 continue
             place = order[end.send, end.peer]
             order[end.send, end.peer] += 1
             theirs = ends.get(end.peer)
             if theirs is None:
-                theirs = ends[end.peer] = elsewhere(snapshot, end.peer, stuck.group)
-            pairs.append(match(snapshot, rank, stuck, end, place, theirs))
+                theirs = ends[end.peer] = _elsewhere(snapshot, end.peer, stuck.group)
+            pairs.append(_match(snapshot, rank, stuck, end, place, theirs))
     return pairs
 
 
-def name_sources(snapshot: Snapshot, ends: dict[int, list[End]]) -> None:
+def _name_sources(snapshot: Snapshot, ends: dict[int, list[_End]]) -> None:
     """Give receives from any source the rank that sends to them, where one stands in that."""
     senders: dict[tuple[int, int], list[int]] = {}
     for rank, own in ends.items():
@@ -90,7 +88,7 @@ def name_sources(snapshot: Snapshot, ends: dict[int, list[End]]) -> None:
                 own[place] = replace(end, peer=waiting.pop(0))
 
 
-def may_send(snapshot: Snapshot, rank: int, stuck: Stuck) -> list[Channel]:
+def _may_send(snapshot: Snapshot, rank: int, stuck: Stuck) -> list[Channel]:
     """A receive from any source, of which nobody stands in the send: any member may be it."""
     return [
         Channel(
@@ -104,19 +102,19 @@ def may_send(snapshot: Snapshot, rank: int, stuck: Stuck) -> list[Channel]:
             same_size=None,
             any_source=True,
         )
-        for peer in snapshot.groups[stuck.group].ranks[:MAX_SOURCES]
+        for peer in snapshot.groups[stuck.group].ranks[:_MAX_SOURCES]
         if peer != rank
     ]
 
 
-def elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[End]:
+def _elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[_End]:
     """Ends of a rank that is not stuck in p2p, but may have issued some behind."""
     if snapshot.digest_of(rank) is None:
         return []
-    return list(ends_of(snapshot, snapshot.index_of[rank], group))
+    return list(_ends_of(snapshot, snapshot.index_of[rank], group))
 
 
-def ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[End]:
+def _ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[_End]:
     """All unfinished ends of one rank in one group, in the order issued."""
     digest = snapshot.digests[index]
     group = snapshot.groups[number]
@@ -128,16 +126,16 @@ def ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[End]:
         own = group.global_rank(member.own)
         if peer is None or (own is not None and own != int(snapshot.ranks[index])):
             continue
-        yield End(member.unit, bool(member.send), peer, member.sig)
+        yield _End(member.unit, bool(member.send), peer, member.sig)
 
 
 # Of a group, so many may be whom a receive from any source waits for.
-MAX_SOURCES: Final = 64
+_MAX_SOURCES: Final = 64
 # A pair that sent so often in this order does not stand still for the order.
 STEADY_SEQ: Final = 16
 
 
-def crosses(snapshot: Snapshot, rank: int, peer: int, receive: End, theirs: list[End]) -> bool:
+def _crosses(snapshot: Snapshot, rank: int, peer: int, receive: _End, theirs: list[_End]) -> bool:
     """Whether two ranks send to each other at once, and each receives right behind that.
 
     ``batch_isend_irecv`` records it so, as transfers one behind the other that go together; and
@@ -155,8 +153,8 @@ def crosses(snapshot: Snapshot, rank: int, peer: int, receive: End, theirs: list
     return sends and int(pending.entry[receive.unit] - pending.entry[peer_stuck.row]) == 1
 
 
-def match(
-    snapshot: Snapshot, rank: int, stuck: Stuck, end: End, place: int, theirs: list[End]
+def _match(
+    snapshot: Snapshot, rank: int, stuck: Stuck, end: _End, place: int, theirs: list[_End]
 ) -> Channel:
     """The ``place``-th end of this direction against the peer's ends of the other direction."""
     other_side = [
@@ -166,7 +164,7 @@ def match(
     here = place < len(other_side)
     now = here and peer_stuck is not None and other_side[place].unit == peer_stuck.row
     if here and not now and end.send:
-        now = crosses(snapshot, rank, end.peer, other_side[place], theirs)
+        now = _crosses(snapshot, rank, end.peer, other_side[place], theirs)
     return Channel(
         rank=rank,
         peer=end.peer,

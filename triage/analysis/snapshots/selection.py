@@ -14,9 +14,7 @@ from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.parsers.flight_recorder.naming import shape_of
 
-__all__ = ["Selection", "select"]
-
-SHOWN = 6
+_SHOWN = 6
 
 
 @dataclass(slots=True)
@@ -32,23 +30,23 @@ class Selection:
 def select(digests: Sequence[RankDigest]) -> Selection:
     """Choose by content only, so that the order of the files does not matter."""
     result = Selection()
-    ours = same_job(digests, result)
+    ours = _same_job(digests, result)
     by_rank: dict[int, list[RankDigest]] = {}
     sets: dict[int, frozenset[int]] = {}
-    homeless: list[UnplacedDump] = []
+    homeless: list[_UnplacedDump] = []
     within = numbered_within(ours)
     for digest in ours:
-        rank = placed(digest, sets, within)
-        if isinstance(rank, UnplacedDump):
+        rank = _placed(digest, sets, within)
+        if isinstance(rank, _UnplacedDump):
             homeless.append(rank)
         else:
             by_rank.setdefault(rank, []).append(digest)
-    for worked_out, digests_of in work_out(homeless, by_rank, result).items():
+    for worked_out, digests_of in _work_out(homeless, by_rank, result).items():
         by_rank.setdefault(worked_out, []).extend(digests_of)
     sets_of = Counter(shape_of(digest.artifact) for digest in ours)
 
     def order(digest: RankDigest) -> tuple[int, tuple[int, int, int, int, str]]:
-        return sets_of[shape_of(digest.artifact)].bit_length(), preference(digest)
+        return sets_of[shape_of(digest.artifact)].bit_length(), _preference(digest)
 
     doubled: list[str] = []
     for rank in sorted(by_rank):
@@ -56,22 +54,22 @@ def select(digests: Sequence[RankDigest]) -> Selection:
         result.ranks.append(rank)
         result.digests.append(best)
         for other in others:
-            if same_dump(best, other):
+            if _same_dump(best, other):
                 continue
-            if not same_record(best, other):
+            if not _same_record(best, other):
                 why = f"a second dump of rank {rank}; {best.artifact} is used"
                 result.set_aside.append(Refused(other.artifact, why))
             doubled.append(f"rank {rank}: {best.artifact} used, {other.artifact} set aside")
     if doubled:
-        more = f"; and {len(doubled) - SHOWN} more" if len(doubled) > SHOWN else ""
+        more = f"; and {len(doubled) - _SHOWN} more" if len(doubled) > _SHOWN else ""
         result.notes.append(
             f"two dumps of one rank, of which the one of the larger set of files is used, else the"
-            f" later one: {'; '.join(doubled[:SHOWN])}{more}"
+            f" later one: {'; '.join(doubled[:_SHOWN])}{more}"
         )
     return result
 
 
-def preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
+def _preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
     """The later record wins, then the whole one, then the one with stacks, then the name."""
     return (
         digest.last_created_ns or 0,
@@ -82,7 +80,7 @@ def preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
     )
 
 
-def same_record(digest: RankDigest, other: RankDigest) -> bool:
+def _same_record(digest: RankDigest, other: RankDigest) -> bool:
     """Whether two dumps hold the same entries (a pickle and its JSON form)."""
     return (
         digest.num_entries == other.num_entries
@@ -91,10 +89,10 @@ def same_record(digest: RankDigest, other: RankDigest) -> bool:
     )
 
 
-def same_dump(digest: RankDigest, other: RankDigest) -> bool:
+def _same_dump(digest: RankDigest, other: RankDigest) -> bool:
     """Whether it is the same dump twice, as the digest of a node and then the dump itself."""
     return (
-        same_record(digest, other)
+        _same_record(digest, other)
         and digest.partial == other.partial
         and digest.counters == other.counters
         and digest.streams == other.streams
@@ -102,7 +100,7 @@ def same_dump(digest: RankDigest, other: RankDigest) -> bool:
     )
 
 
-def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:
+def _same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:
     """The dumps whose default group most dumps share; the later one on a tie."""
     # Dumps of one job share one tuple, so it is counted by identity first: hashing
     # 16,384 ranks once per dump would cost more than reading the dump.
@@ -140,7 +138,7 @@ def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDiges
     return kept
 
 
-def smallest_common(
+def _smallest_common(
     digest: RankDigest, sets: dict[int, frozenset[int]], within: frozenset[str]
 ) -> frozenset[int] | None:
     """The ranks that all groups of a dump have in common: the writer is one of them."""
@@ -161,7 +159,7 @@ def smallest_common(
 
 
 @dataclass(frozen=True, slots=True)
-class UnplacedDump:
+class _UnplacedDump:
     """A dump whose file name gives no rank that fits it; ``members`` are the ranks it can be."""
 
     digest: RankDigest
@@ -169,16 +167,16 @@ class UnplacedDump:
     why: str
 
 
-def placed(
+def _placed(
     digest: RankDigest, sets: dict[int, frozenset[int]], within: frozenset[str]
-) -> int | UnplacedDump:
+) -> int | _UnplacedDump:
     """The rank of a dump: its file name's, checked against the groups it lists; not against
     those of the kinds ``within``, whose lists count from 0 in each group.
     """
-    members = smallest_common(digest, sets, within)
+    members = _smallest_common(digest, sets, within)
     named = digest.rank if digest.rank >= 0 else None
     if named is None:
-        return UnplacedDump(digest, members, "no rank in its name")
+        return _UnplacedDump(digest, members, "no rank in its name")
     if members is None or named in members:
         return named
     world = default_ranks(digest)
@@ -186,11 +184,13 @@ def placed(
         why = f"its name says rank {named}, beyond the {len(world)} ranks of its job"
     else:
         why = f"its name says rank {named}, but that rank is in none of its smallest groups"
-    return UnplacedDump(digest, members, why)
+    return _UnplacedDump(digest, members, why)
 
 
-def work_out(
-    homeless: Sequence[UnplacedDump], by_rank: Mapping[int, Sequence[RankDigest]], result: Selection
+def _work_out(
+    homeless: Sequence[_UnplacedDump],
+    by_rank: Mapping[int, Sequence[RankDigest]],
+    result: Selection,
 ) -> dict[int, list[RankDigest]]:
     """The ranks of dumps that their groups tell, or that no other file leaves open.
 
@@ -223,9 +223,9 @@ def work_out(
                 " rename it so that the name ends in the rank",
             )
         )
-    result.notes += notes[:SHOWN]
-    if len(notes) > SHOWN:
+    result.notes += notes[:_SHOWN]
+    if len(notes) > _SHOWN:
         result.notes.append(
-            f"and {len(notes) - SHOWN} more dumps whose names give no rank that fits"
+            f"and {len(notes) - _SHOWN} more dumps whose names give no rank that fits"
         )
     return by_groups

@@ -22,9 +22,6 @@ from triage.domain.rank_digest import (
     RankDigest,
 )
 
-__all__ = ["NOTHING", "UNKNOWN", "Snapshot", "Stuck"]
-
-
 UNKNOWN: Final = -1
 NOTHING: Final = 1 << 62  # "no operation is pending"
 

@@ -16,32 +16,30 @@ from triage.analysis.snapshots.groups import default_ranks
 from triage.domain.rank_digest import RankDigest
 from triage.parsers.flight_recorder.naming import prefixes_of
 
-__all__ = ["place_text", "sets_by_world", "shares_ranks"]
-
 # A world left its dumps where at least so many of its ranks did, and this share of them.
-LEAST_DUMPS: Final = 2
-LEAST_SHARE: Final = 0.5
+_LEAST_DUMPS: Final = 2
+_LEAST_SHARE: Final = 0.5
 
 
 def sets_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
     """The dumps of each world; all of them as one where fewer than two left theirs."""
     worlds: list[list[RankDigest]] = []
     rest: list[RankDigest] = []
-    for members, dumps in by_default_group(digests).items():
-        for part in apart_by_name(dumps, len(members)) if members else [dumps]:
-            if members and is_most_of(part, len(members)):
+    for members, dumps in _by_default_group(digests).items():
+        for part in _apart_by_name(dumps, len(members)) if members else [dumps]:
+            if members and _is_most_of(part, len(members)):
                 worlds.append(part)
             else:
                 rest += part
     if len(worlds) < 2:
         return [list(digests)]
     for digest in rest:
-        beside = [world for world in worlds if in_one_folder(world, digest)]
+        beside = [world for world in worlds if _in_one_folder(world, digest)]
         max(beside or worlds, key=len).append(digest)
     return worlds
 
 
-def by_default_group(
+def _by_default_group(
     digests: Iterable[RankDigest],
 ) -> dict[tuple[int, ...], list[RankDigest]]:
     """The dumps by the members of their default group; nothing where they list none."""
@@ -58,18 +56,18 @@ def by_default_group(
     return found
 
 
-def is_most_of(dumps: Iterable[RankDigest], num_members: int) -> bool:
+def _is_most_of(dumps: Iterable[RankDigest], num_members: int) -> bool:
     """Whether dumps are of so many ranks of a world that they are no left-over files."""
     num_ranks = len({digest.rank for digest in dumps})
-    return num_ranks >= max(LEAST_DUMPS, LEAST_SHARE * num_members)
+    return num_ranks >= max(_LEAST_DUMPS, _LEAST_SHARE * num_members)
 
 
-def apart_by_name(dumps: list[RankDigest], num_members: int) -> list[list[RankDigest]]:
+def _apart_by_name(dumps: list[RankDigest], num_members: int) -> list[list[RankDigest]]:
     """The dumps of each process a rank: by the first part of their names that tells them apart.
 
     All together where no rank has dumps of two processes, or no part of the names tells.
     """
-    if not doubled(dumps):
+    if not _doubled(dumps):
         return [dumps]
     depth = max(len(prefixes_of(digest.artifact)) for digest in dumps)
     for level in range(depth):
@@ -77,23 +75,23 @@ def apart_by_name(dumps: list[RankDigest], num_members: int) -> list[list[RankDi
         for digest in dumps:
             names = prefixes_of(digest.artifact)
             parts[names[min(level, len(names) - 1)]].append(digest)
-        apart = all(is_most_of(part, num_members) for part in parts.values())
-        if len(parts) > 1 and apart and not any(map(doubled, parts.values())):
+        apart = all(_is_most_of(part, num_members) for part in parts.values())
+        if len(parts) > 1 and apart and not any(map(_doubled, parts.values())):
             return list(parts.values())
     return [dumps]
 
 
-def doubled(dumps: Iterable[RankDigest]) -> bool:
+def _doubled(dumps: Iterable[RankDigest]) -> bool:
     """Whether a rank has dumps of two processes."""
     first: dict[int, RankDigest] = {}
     for digest in dumps:
         other = first.setdefault(digest.rank, digest)
-        if other is not digest and not of_one_process(other, digest):
+        if other is not digest and not _of_one_process(other, digest):
             return True
     return False
 
 
-def of_one_process(digest: RankDigest, other: RankDigest) -> bool:
+def _of_one_process(digest: RankDigest, other: RankDigest) -> bool:
     """Whether two dumps hold an operation that was issued at the same nanosecond.
 
     A record that holds nothing may be anybody's.
@@ -102,7 +100,7 @@ def of_one_process(digest: RankDigest, other: RankDigest) -> bool:
     return not len(mine) or not len(theirs) or bool(np.isin(mine, theirs).any())
 
 
-def in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
+def _in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
     folder = digest.artifact.rpartition("/")[0]
     return any(one.artifact.rpartition("/")[0] == folder for one in world)
 

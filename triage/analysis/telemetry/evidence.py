@@ -36,16 +36,14 @@ from triage.parsers.telemetry.grid import Grid
 from triage.parsers.telemetry.metrics import Metric
 from triage.signatures.gpu.catalogue import xid
 
-__all__ = ["telemetry_evidence"]
-
 # The record is said to begin late where this many of its first operations are not.
-RECORD_NS: Final = 20_000_000_000
+_RECORD_NS: Final = 20_000_000_000
 # Steps are printed every few minutes, and a change of their pace is seen after some of them.
-TOGETHER_NS: Final = 300_000_000_000
+_TOGETHER_NS: Final = 300_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class LateRank:
+class _LateRank:
     """A rank that the flight recorder shows to make the others wait."""
 
     rank: int
@@ -72,19 +70,19 @@ def telemetry_evidence(
     places = TelemetryPlacement(
         placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
     )
-    panels = panels_of(gridded, end_of(case, stop, gridded), places, nodes)
+    panels = panels_of(gridded, _end_of(case, stop, gridded), places, nodes)
     places = places.ordered(panels)
-    late = late_ranks(case, claims, placement)
+    late = _late_ranks(case, claims, placement)
     convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
     signals = [
-        as_warning_beside(signal, convicted, placement)
-        for signal in joined_throttles(panels, places, late, topology.leaf_switch, slower)
+        _as_warning_beside(signal, convicted, placement)
+        for signal in _joined_throttles(panels, places, late, topology.leaf_switch, slower)
     ]
     signals += CounterGrowth().run(panels, places)
-    return [*(row_of(signal) for signal in signals), *last_xids(gridded, places, nodes)]
+    return [*(_row_of(signal) for signal in signals), *last_xids(gridded, places, nodes)]
 
 
-def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
+def _end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
     """Up to when telemetry is looked at: never behind the moment at which the job stood still."""
     if stop.known and stop.start_ns is not None:
         return stop.start_ns
@@ -100,9 +98,9 @@ def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int
     return max(file.grid.end_ns for file in files if file.grid is not None)
 
 
-def late_ranks(
+def _late_ranks(
     case: Case | None, claims: Sequence[Finding], placement: Placement
-) -> list[LateRank]:
+) -> list[_LateRank]:
     """The stragglers that dumps convict, with since when."""
     convicted = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
     late = measure(case.snapshot) if convicted and case is not None else None
@@ -113,16 +111,16 @@ def late_ranks(
             index = case.snapshot.index_of.get(rank) if case is not None else None
             if late is not None and index is not None and late.since_ns[index] >= 0:
                 since, begins = int(late.since_ns[index]), int(late.from_ns[index])
-                whole = since - begins <= RECORD_NS
+                whole = since - begins <= _RECORD_NS
                 text += f" since {clock_time(since)} UTC" + " or earlier" * whole
-            late_found.append(LateRank(rank, placement.node_of(rank), text))
+            late_found.append(_LateRank(rank, placement.node_of(rank), text))
     return late_found
 
 
-def joined_throttles(
+def _joined_throttles(
     panels: Panels,
     places: TelemetryPlacement,
-    late: Sequence[LateRank],
+    late: Sequence[_LateRank],
     leaf_switch: Mapping[str, str],
     slower: Change | None,
 ) -> Iterator[Signal]:
@@ -144,25 +142,25 @@ def joined_throttles(
             yield replace(one, text=text, firm=bool(held))
     rest = [one for one in slow_gpus if one.part.node not in hot]
     for signal in Throttle().run(panels, table, rest):
-        held_up = [one for one in late if same_place(signal, one)]
+        held_up = [one for one in late if _same_place(signal, one)]
         if held_up:
             text = f"{held_up[0].text}, and {signal.text}"
             yield replace(signal, text=text, firm=True)
-        elif slower is not None and not late and began_together(signal, slower):
+        elif slower is not None and not late and _began_together(signal, slower):
             yield replace(signal, text=f"{slower.text}, and {signal.text}", firm=True)
         else:
             yield signal
 
 
-def began_together(signal: Signal, slower: Change) -> bool:
+def _began_together(signal: Signal, slower: Change) -> bool:
     """Whether a device slows down since the job does: telemetry and the job's log are two."""
     since_ns = slower.since.at_ns
     if since_ns is None or slower.kind is not ChangeKind.SLOWER:
         return False
-    return abs(signal.since_ns - since_ns) <= TOGETHER_NS + signal.error_ns
+    return abs(signal.since_ns - since_ns) <= _TOGETHER_NS + signal.error_ns
 
 
-def as_warning_beside(signal: Signal, convicted: Collection[int], placement: Placement) -> Signal:
+def _as_warning_beside(signal: Signal, convicted: Collection[int], placement: Placement) -> Signal:
     """A GPU that throttles while others wait for another one: a warning, and no rival."""
     seat = signal.seat
     if signal.firm or seat is None or not convicted or seat.rank in convicted:
@@ -172,7 +170,7 @@ def as_warning_beside(signal: Signal, convicted: Collection[int], placement: Pla
     return replace(signal, severity="warn")
 
 
-def same_place(signal: Signal, late: LateRank) -> bool:
+def _same_place(signal: Signal, late: _LateRank) -> bool:
     """Whether what a signal says can be why a rank is late: of its GPU, or of its node."""
     seat = signal.seat
     if seat is None or seat.node != late.node:
@@ -180,7 +178,7 @@ def same_place(signal: Signal, late: LateRank) -> bool:
     return seat.gpu is None or seat.rank == late.rank
 
 
-def row_of(signal: Signal) -> Evidence:
+def _row_of(signal: Signal) -> Evidence:
     """A signal as a row; a rack is nobody's."""
     seat = signal.seat
     gpu = seat.gpu if seat is not None and seat.gpu and ":" in seat.gpu else None
@@ -215,7 +213,7 @@ def row_of(signal: Signal) -> Evidence:
 # The gauge keeps the number until the next Xid, so only a scrape in which it changes says when
 # the driver reported it. What the first scrape of a file holds may be of any day before.
 
-SIGNATURE: Final = "telemetry.last_xid"
+_SIGNATURE: Final = "telemetry.last_xid"
 
 
 def last_xids(
@@ -226,9 +224,9 @@ def last_xids(
     Also behind the stop: the gauge does not change because GPUs idle. It needs another source
     where nothing tells when it changed.
     """
-    for artifact, grid, part, values in xid_gauges(files, places, nodes):
+    for artifact, grid, part, values in _xid_gauges(files, places, nodes):
         seat = places.seat(part)
-        for column, code, is_first in changes(values):
+        for column, code, is_first in _changes(values):
             entry = xid(code)
             if entry is None:
                 continue
@@ -237,7 +235,7 @@ def last_xids(
             yield Evidence(
                 artifact=artifact,
                 line=None,
-                signature=SIGNATURE,
+                signature=_SIGNATURE,
                 kind=Kind.GPU,
                 role=entry.role,
                 text=f"the last Xid of GPU {part.gpu} is {code}, {entry.meaning}",
@@ -258,7 +256,7 @@ def last_xids(
             )
 
 
-def xid_gauges(
+def _xid_gauges(
     files: Sequence[TelemetryFile], places: TelemetryPlacement, nodes: Collection[str]
 ) -> Iterator[tuple[str, Grid, PanelPart, F32]]:
     """(artifact, grid, GPU, values by stretch) of each gauge of the last Xid."""
@@ -271,7 +269,7 @@ def xid_gauges(
                 yield file.artifact, file.grid, part, values
 
 
-def changes(values: F32) -> Iterator[tuple[int, int, bool]]:
+def _changes(values: F32) -> Iterator[tuple[int, int, bool]]:
     """(stretch, code, whether nothing was shown before) of each code unlike the one before."""
     before: int | None = None
     for column in np.flatnonzero(np.isfinite(values)).tolist():

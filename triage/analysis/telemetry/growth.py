@@ -16,19 +16,16 @@ from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import Metric
 
-__all__ = ["CounterGrowth"]
-
-
 # Growth that began earlier than this before the stop is of another trouble ...
-WITHIN_S: Final = 3600
+_WITHIN_S: Final = 3600
 # ... and before it, the counter has to have stood still for this long.
-QUIET_S: Final = 600
+_QUIET_S: Final = 600
 # More parts than this at once follow from something that they share.
-MOST_SHARE: Final = 0.25
+_MOST_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class _Meaning:
     """What growth of a counter means; ``least`` is how much of it is more than noise."""
 
     metric: Metric
@@ -42,32 +39,32 @@ class Meaning:
 
 
 WATCHED: Final = (
-    Meaning(Metric.ECC_DBE_TOTAL, "uncorrectable ECC errors", Kind.ECC, Category.GPU_HBM, 1,
+    _Meaning(Metric.ECC_DBE_TOTAL, "uncorrectable ECC errors", Kind.ECC, Category.GPU_HBM, 1,
             (Category.GPU_SRAM,), firm=True),
-    Meaning(Metric.REMAPPED_ROWS_FAILURE, "failures to remap a row", Kind.ECC, Category.GPU_HBM, 1,
+    _Meaning(Metric.REMAPPED_ROWS_FAILURE, "failures to remap a row", Kind.ECC, Category.GPU_HBM, 1,
             firm=True),
-    Meaning(Metric.REMAPPED_ROWS_UNCORRECTABLE, "rows remapped for uncorrectable errors", Kind.ECC,
+    _Meaning(Metric.REMAPPED_ROWS_UNCORRECTABLE, "rows remapped for uncorrectable errors", Kind.ECC,
             Category.GPU_HBM, 1),
-    Meaning(Metric.REMAPPED_ROWS_PENDING, "rows that wait to be remapped", Kind.ECC,
+    _Meaning(Metric.REMAPPED_ROWS_PENDING, "rows that wait to be remapped", Kind.ECC,
             Category.GPU_HBM, 1),
-    Meaning(Metric.REMAPPED_ROWS_CORRECTABLE, "rows remapped for corrected errors", Kind.ECC,
+    _Meaning(Metric.REMAPPED_ROWS_CORRECTABLE, "rows remapped for corrected errors", Kind.ECC,
             Category.GPU_HBM, 1, severity="corrected"),
-    Meaning(Metric.ECC_SBE_TOTAL, "corrected ECC errors", Kind.ECC, Category.GPU_HBM, 10,
+    _Meaning(Metric.ECC_SBE_TOTAL, "corrected ECC errors", Kind.ECC, Category.GPU_HBM, 10,
             (Category.GPU_SRAM,), severity="corrected"),
-    Meaning(Metric.NVLINK_ERRORS_RECOVERY, "NVLink recoveries", Kind.LINK, Category.NVLINK, 1),
-    Meaning(Metric.NVLINK_ERRORS_REPLAY, "NVLink replays", Kind.LINK, Category.NVLINK, 100,
+    _Meaning(Metric.NVLINK_ERRORS_RECOVERY, "NVLink recoveries", Kind.LINK, Category.NVLINK, 1),
+    _Meaning(Metric.NVLINK_ERRORS_REPLAY, "NVLink replays", Kind.LINK, Category.NVLINK, 100,
             severity="corrected"),
-    Meaning(Metric.NVLINK_ERRORS_CRC, "NVLink CRC errors", Kind.LINK, Category.NVLINK, 100,
+    _Meaning(Metric.NVLINK_ERRORS_CRC, "NVLink CRC errors", Kind.LINK, Category.NVLINK, 100,
             severity="corrected"),
-    Meaning(Metric.IB_LINK_DOWNED, "times that a link went down", Kind.LINK, Category.NETWORK, 1,
+    _Meaning(Metric.IB_LINK_DOWNED, "times that a link went down", Kind.LINK, Category.NETWORK, 1,
             (Category.NIC,)),
-    Meaning(Metric.IB_LINK_ERROR_RECOVERY, "link recoveries", Kind.LINK, Category.NETWORK, 1,
+    _Meaning(Metric.IB_LINK_ERROR_RECOVERY, "link recoveries", Kind.LINK, Category.NETWORK, 1,
             (Category.NIC,)),
-    Meaning(Metric.IB_LOCAL_LINK_INTEGRITY, "link integrity errors", Kind.LINK, Category.NETWORK,
+    _Meaning(Metric.IB_LOCAL_LINK_INTEGRITY, "link integrity errors", Kind.LINK, Category.NETWORK,
             10, (Category.NIC,)),
-    Meaning(Metric.IB_SYMBOL_ERROR, "symbol errors", Kind.LINK, Category.NETWORK, 100,
+    _Meaning(Metric.IB_SYMBOL_ERROR, "symbol errors", Kind.LINK, Category.NETWORK, 100,
             (Category.NIC,), severity="warn"),
-    Meaning(Metric.IB_PORT_RCV_ERRORS, "packets received with errors", Kind.LINK, Category.NETWORK,
+    _Meaning(Metric.IB_PORT_RCV_ERRORS, "packets received with errors", Kind.LINK, Category.NETWORK,
             100, (Category.NIC,), severity="warn"),
 )  # fmt: skip
 
@@ -90,18 +87,18 @@ class CounterGrowth:
             growing = [
                 grown
                 for row in range(len(panel.parts))
-                if (grown := growth(panel, row, watched)) is not None
+                if (grown := _growth(panel, row, watched)) is not None
             ]
-            if len(growing) > max(1, MOST_SHARE * len(panel.parts)):
+            if len(growing) > max(1, _MOST_SHARE * len(panel.parts)):
                 continue
             for grown in growing:
                 part = panel.parts[grown.row]
                 artifact = panels.artifact(watched.metric, part)
-                yield signal_of(watched, panel, grown, places.seat(part), artifact)
+                yield _signal_of(watched, panel, grown, places.seat(part), artifact)
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class _Growth:
     """That the counter of one row of a panel grows from stretch ``first`` to ``last``, and its
     values before and after.
     """
@@ -113,7 +110,7 @@ class Growth:
     high: float
 
 
-def growth(panel: Panel, row: int, watched: Meaning) -> Growth | None:
+def _growth(panel: Panel, row: int, watched: _Meaning) -> _Growth | None:
     """The growth of a row's counter; None where there is none, or where it is no news."""
     # What breaks a GPU shows in the first scrape behind the stop that it makes.
     late = panel.late[row : row + 1] if watched.firm else np.empty(0, np.float32)
@@ -121,25 +118,27 @@ def growth(panel: Panel, row: int, watched: Meaning) -> Growth | None:
     columns = np.flatnonzero(~np.isnan(value))
     resets = np.flatnonzero(np.diff(value[columns]) < 0)
     columns = columns[resets[-1] + 1 :] if len(resets) else columns
-    if len(columns) < MIN_KNOWN:
+    if len(columns) < _MIN_KNOWN:
         return None
     grows = columns[1:][np.diff(value[columns]) > 0]
     if not len(grows):
         return None
-    recent = len(panel.value[row]) - WITHIN_S * SECOND // panel.width_ns
-    quiet = max(1, QUIET_S * SECOND // panel.width_ns)
+    recent = len(panel.value[row]) - _WITHIN_S * SECOND // panel.width_ns
+    quiet = max(1, _QUIET_S * SECOND // panel.width_ns)
     first, last = int(grows[0]), int(grows[-1])
     low, high = float(value[columns[0]]), float(value[columns[-1]])
     if first < recent or first - int(columns[0]) < quiet or high - low < watched.least:
         return None
-    return Growth(row, first, last, low, high)
+    return _Growth(row, first, last, low, high)
 
 
 # A scrape before, one of standing still, and one that shows it.
-MIN_KNOWN: Final = 3
+_MIN_KNOWN: Final = 3
 
 
-def signal_of(watched: Meaning, panel: Panel, grown: Growth, seat: Seat, artifact: str) -> Signal:
+def _signal_of(
+    watched: _Meaning, panel: Panel, grown: _Growth, seat: Seat, artifact: str
+) -> Signal:
     part = panel.parts[grown.row]
     since = panel.at_ns(grown.first)
     where = " ".join(word for word in (f"GPU {seat.gpu}" if seat.gpu else "", part.part) if word)

@@ -16,19 +16,16 @@ from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import Metric
 
-__all__ = ["InletRise"]
-
-
 # Rooms breathe by two or three degrees over a day, all racks alike.
-MIN_RISE_C: Final = 4.0
+_MIN_RISE_C: Final = 4.0
 # Air at this temperature cools, however much it was before.
-WARM_C: Final = 27.0
-MIN_NODES: Final = 2
-MIN_RACKS: Final = 2
+_WARM_C: Final = 27.0
+_MIN_NODES: Final = 2
+_MIN_RACKS: Final = 2
 # Most nodes of a rack: one sensor, or one blocked front, is no rack.
-MIN_SHARE: Final = 0.6
-NOW_S: Final = 600
-MIN_TOLD_S: Final = 1800
+_MIN_SHARE: Final = 0.6
+_NOW_S: Final = 600
+_MIN_TOLD_S: Final = 1800
 
 
 class InletRise:
@@ -48,27 +45,27 @@ class InletRise:
         panel = panels.get(Metric.INLET_TEMP_C)
         if panel is None:
             return
-        racks = by_rack(panel, {**leaf_switch, **panels.racks})
-        recent = max(1, NOW_S * SECOND // panel.width_ns)
-        rises = {rack: rise_of(panel.value[rows], recent, panel) for rack, rows in racks.items()}
+        racks = _by_rack(panel, {**leaf_switch, **panels.racks})
+        recent = max(1, _NOW_S * SECOND // panel.width_ns)
+        rises = {rack: _rise_of(panel.value[rows], recent, panel) for rack, rows in racks.items()}
         for rack, rows in sorted(racks.items()):
             others = [rise for one, rise in rises.items() if one != rack and not np.isnan(rise)]
-            if not others or np.isnan(rises[rack]) or len(rows) < MIN_NODES:
+            if not others or np.isnan(rises[rack]) or len(rows) < _MIN_NODES:
                 continue
             value = panel.value[rows]
-            each = np.array([rise_of(value[k : k + 1], recent, panel) for k in range(len(rows))])
+            each = np.array([_rise_of(value[k : k + 1], recent, panel) for k in range(len(rows))])
             usual = float(np.median(others))
             now = float(np.nanmedian(value[:, -recent:]))
-            if rises[rack] - usual < MIN_RISE_C or now < WARM_C:
+            if rises[rack] - usual < _MIN_RISE_C or now < _WARM_C:
                 continue
-            if np.mean(each - usual >= MIN_RISE_C / 2) >= MIN_SHARE:
+            if np.mean(each - usual >= _MIN_RISE_C / 2) >= _MIN_SHARE:
                 yield self.signal(panels, panel, rack, rows, rises[rack], now)
 
     def signal(
         self, panels: Panels, panel: Panel, rack: str, rows: list[int], rise: float, now: float
     ) -> Signal:
         """The claim in words."""
-        warm = np.flatnonzero(middle_of(panel.value[rows]) < now - rise / 2)
+        warm = np.flatnonzero(_middle_of(panel.value[rows]) < now - rise / 2)
         since = panel.at_ns(int(warm[-1]) + 1 if len(warm) else 0)
         parts: list[PanelPart] = [panel.parts[row] for row in rows]
         return Signal(
@@ -90,16 +87,16 @@ class InletRise:
         )
 
 
-def by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
+def _by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
     """Rack -> rows of its nodes; nothing where there are fewer than two racks."""
     rows_of: dict[str, list[int]] = defaultdict(list)
     for row, part in enumerate(panel.parts):
         if part.node in racks and not np.isnan(panel.value[row]).all():
             rows_of[racks[part.node]].append(row)
-    return dict(rows_of) if len(rows_of) >= MIN_RACKS else {}
+    return dict(rows_of) if len(rows_of) >= _MIN_RACKS else {}
 
 
-def middle_of(value: F32) -> F32:
+def _middle_of(value: F32) -> F32:
     """The median over nodes of each stretch; NaN where nobody said anything."""
     middle = np.full(value.shape[1], np.nan, np.float32)
     told = np.asarray((~np.isnan(value)).any(axis=0))
@@ -107,11 +104,11 @@ def middle_of(value: F32) -> F32:
     return middle
 
 
-def rise_of(value: F32, recent: int, panel: Panel) -> float:
+def _rise_of(value: F32, recent: int, panel: Panel) -> float:
     """How much warmer it is now than at the coolest time before, C; NaN on too little data."""
-    middle = middle_of(value)
+    middle = _middle_of(value)
     told = ~np.isnan(middle)
-    if told.sum() * panel.width_ns < MIN_TOLD_S * SECOND or not told[-recent:].any():
+    if told.sum() * panel.width_ns < _MIN_TOLD_S * SECOND or not told[-recent:].any():
         return float("nan")
     before = middle[:-recent][told[:-recent]]
     return float(np.nanmedian(middle[-recent:]) - np.quantile(before, 0.1))

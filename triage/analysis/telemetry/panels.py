@@ -17,27 +17,13 @@ from triage.parsers.telemetry.grid import Grid, coarser
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = [
-    "LOOK_S",
-    "SECOND",
-    "Panel",
-    "PanelPart",
-    "Panels",
-    "Seat",
-    "TelemetryPlacement",
-    "filled",
-    "panels_of",
-    "part_of",
-    "window",
-]
-
 SECOND: Final = 1_000_000_000
 # How long before the stop is looked at.
 LOOK_S: Final = 6 * 3600
 # A gauge that is scraped more seldom than this has gaps.
-MOST_GAP_S: Final = 150
+_MOST_GAP_S: Final = 150
 # Counters that say what broke, in the first scrape after it.
-SCRAPE_S: Final = 120
+_SCRAPE_S: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +172,9 @@ def panels_of(
                 racks.setdefault(part.node, key.rack)
             place = (key.metric, part)
             artifacts.setdefault(place, artifact)
-            rows[place] = joined(rows.get(place), fitted[index], late[index], key.metric)
+            rows[place] = _joined(rows.get(place), fitted[index], late[index], key.metric)
     by_metric = {
-        metric: panel(metric, rows, start_ns, width) for metric in {metric for metric, _ in rows}
+        metric: _panel(metric, rows, start_ns, width) for metric in {metric for metric, _ in rows}
     }
     return Panels(by_metric, racks, artifacts, end_ns)
 
@@ -214,12 +200,12 @@ def window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
         cells[:, begin + shift : stop + shift] = grid.value[:, begin:stop]
     late = np.full(rows, np.nan, np.float32)
     behind = max(stop, 0)
-    for column in range(behind, min(have, behind + 1 + SCRAPE_S * SECOND // grid.width_ns)):
+    for column in range(behind, min(have, behind + 1 + _SCRAPE_S * SECOND // grid.width_ns)):
         late = np.where(np.isnan(grid.value[:, column]), late, grid.value[:, column])
     return cells, late
 
 
-def joined(
+def _joined(
     known: tuple[F32, np.float32] | None, row: F32, late: np.float32, metric: Metric
 ) -> tuple[F32, np.float32]:
     """One series out of what two files say of it."""
@@ -231,7 +217,7 @@ def joined(
     return np.where(np.isnan(before), row, before), before_late
 
 
-def panel(
+def _panel(
     metric: Metric,
     rows: dict[tuple[Metric, PanelPart], tuple[F32, np.float32]],
     start_ns: int,
@@ -243,7 +229,7 @@ def panel(
     if metric in COUNTERS:
         value = filled(value, value.shape[1])
     else:
-        value = filled(value, MOST_GAP_S * SECOND // width_ns)
+        value = filled(value, _MOST_GAP_S * SECOND // width_ns)
         late[:] = np.nan
     return Panel(parts, value, late, start_ns, width_ns)
 

@@ -6,8 +6,6 @@ from triage.analysis.telemetry.panels import Seat
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 
-__all__ = ["Signal", "clock_time"]
-
 
 @dataclass(frozen=True, slots=True)
 class Signal:

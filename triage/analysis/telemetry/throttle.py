@@ -18,20 +18,6 @@ from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import BRAKE, HW_SLOWDOWN, IDLE, THERMAL, Metric
 
-__all__ = [
-    "HOTTER_C",
-    "HOT_C",
-    "MIN_GPUS",
-    "MOST_SHARE",
-    "SLOW",
-    "SLOWED",
-    "ClockTable",
-    "Throttle",
-    "ThrottlingGpu",
-    "throttling",
-]
-
-
 # Fewer GPUs than this at one time are no peers to compare with.
 MIN_GPUS: Final = 5
 # A GPU that says that it slows down runs this far below its peers, else it slowed nobody down ...
@@ -41,18 +27,18 @@ SLOW: Final = 0.9
 HOT_C: Final = 80.0
 HOTTER_C: Final = 8.0
 # Peers below this part of their usual clocks have nothing to do.
-BUSY: Final = 0.6
+_BUSY: Final = 0.6
 # Slowing down is told from a blip by two stretches, and by half of those since it began.
-MIN_STRETCHES: Final = 2
-MIN_SHARE: Final = 0.5
+_MIN_STRETCHES: Final = 2
+_MIN_SHARE: Final = 0.5
 # It still goes on where it was seen so shortly before the last word; pauses as long end it.
-PAUSE_S: Final = 240
+_PAUSE_S: Final = 240
 # Telemetry that ends earlier than this before the stop says nothing of it.
-LAST_WORD_S: Final = 900
+_LAST_WORD_S: Final = 900
 # More of the job's GPUs at once than this have their reason outside of them.
 MOST_SHARE: Final = 0.25
 # Three GPUs of a node, and half of them, share what cools or feeds the node.
-NODE_GPUS: Final = 3
+_NODE_GPUS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +69,7 @@ class Throttle:
         self, panels: Panels, table: "ClockTable", throttling_gpus: Sequence["ThrottlingGpu"]
     ) -> Iterator[Signal]:
         """``throttling_gpus`` are those of ``table`` that :func:`throttling` gave."""
-        if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and more_than_one_node(
+        if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and _more_than_one_node(
             throttling_gpus
         ):
             return
@@ -92,10 +78,10 @@ class Throttle:
             by_node[gpu.part.node, gpu.brake].append(gpu)
         for (node, _), together in sorted(by_node.items()):
             on_node = sum(part.node == node for part in table.parts)
-            if len(together) >= max(NODE_GPUS, on_node / 2):
-                yield of_node(table, panels, together)
+            if len(together) >= max(_NODE_GPUS, on_node / 2):
+                yield _of_node(table, panels, together)
             else:
-                yield from (of_gpu(table, panels, one) for one in together)
+                yield from (_of_gpu(table, panels, one) for one in together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +124,8 @@ class ClockTable:
             np.nan_to_num(reasons).astype(np.int64),
             told,
             temp,
-            busy(median_of(clock)),
-            median_of(temp),
+            _busy(_median_of(clock)),
+            _median_of(temp),
             some.start_ns,
             some.width_ns,
         )
@@ -156,10 +142,10 @@ def throttling(
     table = ClockTable.of(panels)
     if table is None:
         return None
-    return table, [one for row in range(len(table.parts)) for one in slowed(table, row, places)]
+    return table, [one for row in range(len(table.parts)) for one in _slowed(table, row, places)]
 
 
-def median_of(value: F32) -> F32:
+def _median_of(value: F32) -> F32:
     """The median over GPUs of each stretch; NaN where fewer than five are known."""
     found = np.full(value.shape[1], np.nan, np.float32)
     enough = (~np.isnan(value)).sum(axis=0) >= MIN_GPUS
@@ -168,14 +154,14 @@ def median_of(value: F32) -> F32:
     return found
 
 
-def busy(usual: F32) -> F32:
+def _busy(usual: F32) -> F32:
     """``usual`` without the stretches in which all GPUs idle."""
     if np.isnan(usual).all():
         return usual
-    return np.where(usual >= BUSY * np.nanmax(usual), usual, np.float32(np.nan))
+    return np.where(usual >= _BUSY * np.nanmax(usual), usual, np.float32(np.nan))
 
 
-def slowed(table: ClockTable, row: int, places: TelemetryPlacement) -> Iterator[ThrottlingGpu]:
+def _slowed(table: ClockTable, row: int, places: TelemetryPlacement) -> Iterator[ThrottlingGpu]:
     """The GPU of ``row``, if it slows down up to the end."""
     with np.errstate(invalid="ignore"):
         ratio = table.clock[row] / table.usual
@@ -190,20 +176,20 @@ def slowed(table: ClockTable, row: int, places: TelemetryPlacement) -> Iterator[
         heat |= ~told & (ratio < SLOW) & hot
     known = told | ~np.isnan(ratio)
     for active, is_brake in ((brake, True), (heat, False)):
-        run = last_run(active, known, table.width_ns)
+        run = _last_run(active, known, table.width_ns)
         if run is not None:
             part = table.parts[row]
             yield ThrottlingGpu(part, places.seat(part), is_brake, *run, row)
             return
 
 
-def last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | None:
+def _last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | None:
     """(first, last) stretch of what is still going on at the last word; None where nothing is."""
-    pause = max(1, PAUSE_S * SECOND // width_ns)
+    pause = max(1, _PAUSE_S * SECOND // width_ns)
     told_at = np.flatnonzero(known)
     on = np.flatnonzero(active)
-    if len(on) < MIN_STRETCHES or len(active) - told_at[-1] > max(
-        1, LAST_WORD_S * SECOND // width_ns
+    if len(on) < _MIN_STRETCHES or len(active) - told_at[-1] > max(
+        1, _LAST_WORD_S * SECOND // width_ns
     ):
         return None
     if told_at[-1] - on[-1] >= pause:
@@ -211,30 +197,30 @@ def last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | No
     breaks = np.flatnonzero(np.diff(on) > pause)
     run = on[breaks[-1] + 1 :] if len(breaks) else on
     first, last = int(run[0]), int(run[-1])
-    if len(run) < MIN_STRETCHES or len(run) < MIN_SHARE * known[first : last + 1].sum():
+    if len(run) < _MIN_STRETCHES or len(run) < _MIN_SHARE * known[first : last + 1].sum():
         return None
     return first, last
 
 
-def more_than_one_node(throttling_gpus: Sequence[ThrottlingGpu]) -> bool:
+def _more_than_one_node(throttling_gpus: Sequence[ThrottlingGpu]) -> bool:
     return len({gpu.part.node for gpu in throttling_gpus}) > 1
 
 
-def of_gpu(table: ClockTable, panels: Panels, gpu: ThrottlingGpu) -> Signal:
+def _of_gpu(table: ClockTable, panels: Panels, gpu: ThrottlingGpu) -> Signal:
     rank = "" if gpu.seat.rank is None else f" (rank {gpu.seat.rank})"
     heat = (Category.GPU_THERMAL, Category.CHASSIS, Category.POWER)
-    return signal_of(table, panels, [gpu], gpu.seat, f"GPU {gpu.seat.gpu}{rank} throttles", heat)
+    return _signal_of(table, panels, [gpu], gpu.seat, f"GPU {gpu.seat.gpu}{rank} throttles", heat)
 
 
-def of_node(table: ClockTable, panels: Panels, together: Sequence[ThrottlingGpu]) -> Signal:
+def _of_node(table: ClockTable, panels: Panels, together: Sequence[ThrottlingGpu]) -> Signal:
     """Half of a node's GPUs: what they share is at fault."""
     seat = Seat(together[0].part.node)
     heat = (Category.CHASSIS, Category.GPU_THERMAL)
     who = f"{len(together)} GPUs of the node throttle"
-    return signal_of(table, panels, together, seat, who, heat)
+    return _signal_of(table, panels, together, seat, who, heat)
 
 
-def signal_of(
+def _signal_of(
     table: ClockTable,
     panels: Panels,
     gpus: Sequence[ThrottlingGpu],
@@ -258,12 +244,12 @@ def signal_of(
         since_ns=since,
         until_ns=table.at_ns(max(gpu.last for gpu in gpus) + 1),
         error_ns=table.width_ns,
-        text=f"{who} {why} since {clock_time(since)} UTC{measured(table, first)}",
-        artifact=artifact_of(panels, first.part),
+        text=f"{who} {why} since {clock_time(since)} UTC{_measured(table, first)}",
+        artifact=_artifact_of(panels, first.part),
     )
 
 
-def measured(table: ClockTable, gpu: ThrottlingGpu) -> str:
+def _measured(table: ClockTable, gpu: ThrottlingGpu) -> str:
     """``: 1035 MHz against 1755 MHz of its peers, 91 C against 63 C``; of the time since."""
     time = slice(gpu.first, gpu.last + 1)
     parts = []
@@ -278,7 +264,7 @@ def measured(table: ClockTable, gpu: ThrottlingGpu) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def artifact_of(panels: Panels, part: PanelPart) -> str:
+def _artifact_of(panels: Panels, part: PanelPart) -> str:
     metrics = (Metric.THROTTLE_REASONS, Metric.SM_CLOCK_MHZ)
     with_file = [metric for metric in metrics if (metric, part) in panels.artifacts]
     return panels.artifact(with_file[0] if with_file else metrics[0], part)

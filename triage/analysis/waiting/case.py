@@ -10,10 +10,8 @@ from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace, progr
 from triage.domain.rank_digest import OpDescription
 from triage.domain.report import Because
 
-__all__ = ["Case", "build_case", "ranks_wait", "timestamp"]
-
 # Missing ranks that one place may be looked at for, each as the end of its waits.
-MAX_BEYOND = 64
+_MAX_BEYOND = 64
 
 
 def timestamp(ns: int | None) -> datetime | None:
@@ -28,7 +26,7 @@ def ranks_wait(count: int) -> str:
     return f"{count} rank waits" if count == 1 else f"{count} ranks wait"
 
 
-def bits_of(number: int) -> list[int]:
+def _bits_of(number: int) -> list[int]:
     """The places of the ones in a number, ascending."""
     return [place for place in range(number.bit_length()) if number >> place & 1]
 
@@ -79,14 +77,14 @@ class Case:
             }
             # A circle holds itself, whatever else its ranks wait for on the way.
             if len(members) > 1:
-                ends = bits_of(self.graph.reach[number])
+                ends = _bits_of(self.graph.reach[number])
                 if all(gone[end] for end in ends):
-                    for end in ends[: None if len(ends) <= MAX_BEYOND else 1]:
+                    for end in ends[: None if len(ends) <= _MAX_BEYOND else 1]:
                         yield end, places
                 continue
             if all(self.graph.places[target].kind in sinks for target in beyond):
                 # Where most files are missing, one of them stands for all.
-                for target in sorted(beyond)[: None if len(beyond) <= MAX_BEYOND else 1]:
+                for target in sorted(beyond)[: None if len(beyond) <= _MAX_BEYOND else 1]:
                     yield end_of[self.graph.component_of[target]], places
 
     def silent_at(self, end: int) -> list[int]:

@@ -22,21 +22,19 @@ from triage.domain.rank_digest import (
     Unit,
 )
 
-__all__ = ["DumpMoment", "counters_lag", "dump_moment", "retired_unfinished"]
-
 # A wait shorter than this is no hang, whatever the ring says ...
-MIN_STUCK_NS: Final = 1_000_000_000
+_MIN_STUCK_NS: Final = 1_000_000_000
 # ... nor is one that is shorter than so many of the job's pauses ...
-PAUSES: Final = 2
+_PAUSES: Final = 2
 # ... of which one that was made once excuses no more than this ...
-MAX_EXCUSED_NS: Final = 30_000_000_000
+_MAX_EXCUSED_NS: Final = 30_000_000_000
 # ... and all of them no more than this part of what its own timeout gives the operation.
-SHARE_OF_TIMEOUT: Final = 2
+_SHARE_OF_TIMEOUT: Final = 2
 # Issued longer ago than this, an operation that the watchdog has not retired tells of a
 # watchdog that is stuck; a host runs ahead by less.
-MAX_AHEAD_NS: Final = 30_000_000_000
+_MAX_AHEAD_NS: Final = 30_000_000_000
 # What a rank finishes beside an operation that is older than this is another thread's.
-MAX_BESIDE_NS: Final = 60_000_000_000
+_MAX_BESIDE_NS: Final = 60_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +59,10 @@ class DumpMoment:
 
         A part of the timeout is too long in any case, unless pauses as long as that recur.
         """
-        limit = max(MIN_STUCK_NS, PAUSES * pause_ns)
+        limit = max(_MIN_STUCK_NS, _PAUSES * pause_ns)
         if self.timeout_ns:
-            most = max(self.timeout_ns // SHARE_OF_TIMEOUT, min(pause_ns, self.timeout_ns))
-            limit = min(limit, max(most, MIN_STUCK_NS))
+            most = max(self.timeout_ns // _SHARE_OF_TIMEOUT, min(pause_ns, self.timeout_ns))
+            limit = min(limit, max(most, _MIN_STUCK_NS))
         return self.quiet_ns >= limit
 
 
@@ -85,7 +83,7 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     done = (past.flags & (FINISHED | RETIRED_BIT)) == FINISHED | RETIRED_BIT
     done &= past.wait_us >= 0
     ends = past.created[done] + past.wait_us[done].astype(np.int64) * 1000
-    pause = usual_pause(past, np.flatnonzero(done), ends, oldest)
+    pause = _usual_pause(past, np.flatnonzero(done), ends, oldest)
     pulled = started
     if oldest is not None and started != MISSING:
         # An earlier dump dates the start of what it finds; this one is younger than all it holds.
@@ -93,7 +91,7 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     if noticed:
         issued = past.created[fresh]
         seen = int((issued + past.wait_us[fresh].astype(np.int64) * 1000).max())
-        noticed = seen - int(issued.max()) < max(MAX_AHEAD_NS, PAUSES * pause)
+        noticed = seen - int(issued.max()) < max(_MAX_AHEAD_NS, _PAUSES * pause)
         pulled = seen if started == MISSING else pulled
     if started == MISSING and not noticed:
         return None
@@ -105,15 +103,15 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     )
     last = int(ends.max(initial=0))
     quiet = 0 if noticed else pulled - max(oldest.created, last)
-    if not done.any() and quiet < MAX_AHEAD_NS:
+    if not done.any() and quiet < _MAX_AHEAD_NS:
         # What ended before is left out: it may have been issued long before it could begin.
         quiet = 0
-    if beside >= max(MAX_BESIDE_NS, 10 * pause):
+    if beside >= max(_MAX_BESIDE_NS, 10 * pause):
         return DumpMoment(rank, pulled, beside, pause, oldest.timeout_ns, ended=False)
     return DumpMoment(rank, pulled, quiet, pause, oldest.timeout_ns, ended=noticed)
 
 
-def usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int:
+def _usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int:
     """The longest pause that a rank makes again and again: one that was made twice, or the one
     before the only earlier operation like that which it waits in; else a short one.
 
@@ -123,7 +121,7 @@ def usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int:
         return 0
     order = np.argsort(ends, kind="stable")
     pauses = np.diff(ends[order])
-    usual = min(int(pauses.max()), MAX_EXCUSED_NS // PAUSES)
+    usual = min(int(pauses.max()), _MAX_EXCUSED_NS // _PAUSES)
     if len(pauses) > 1:
         usual = max(usual, int(np.partition(pauses, -2)[-2]))
     if waits_in is not None:

@@ -28,15 +28,8 @@ from triage.analysis.snapshots.finished import (
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
 
-__all__ = [
-    "Lateness",
-    "measure",
-    "measure_from",
-]
-
-
 # Fewer steps than this decide nothing.
-MIN_STEPS: Final = 3
+_MIN_STEPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +51,14 @@ class Lateness:
 
 
 # Several ask for that of one snapshot: two detectors, and what is told of each rank.
-MEASURED: WeakKeyDictionary[Snapshot, Lateness | None] = WeakKeyDictionary()
+_MEASURED: WeakKeyDictionary[Snapshot, Lateness | None] = WeakKeyDictionary()
 
 
 def measure(snapshot: Snapshot) -> Lateness | None:
     """Lateness over the newest finished collectives; None on too little data."""
-    if snapshot not in MEASURED:
-        MEASURED[snapshot] = measure_from(snapshot, None)
-    return MEASURED[snapshot]
+    if snapshot not in _MEASURED:
+        _MEASURED[snapshot] = measure_from(snapshot, None)
+    return _MEASURED[snapshot]
 
 
 def measure_from(snapshot: Snapshot, told_from: float | None) -> Lateness | None:
@@ -78,18 +71,18 @@ def measure_from(snapshot: Snapshot, told_from: float | None) -> Lateness | None
     if count < 2 or len(rows.digest) < 40:
         return None
     created = rows.created - rows.created.min()
-    place = places(rows)
+    place = _places(rows)
     offsets = clock_offsets(snapshot, rows, created, snapshot.node_of, told_from)
     created = created - offsets[rows.digest]
     key = members_together(rows)
-    latest, second, size = last_two(key, created)
+    latest, second, size = _last_two(key, created)
     ended = rows.completed - rows.created.min() - offsets[rows.digest]
     freed = freed_by_peers(rows, created, ended)
-    excess = own_excess(rows, created, latest, freed, place)
+    excess = _own_excess(rows, created, latest, freed, place)
     others = np.where(created >= latest, second, latest)
     waited = np.where((size > 1) & ~rows.p2p, created - others, 0.0)
-    delay = np.clip(np.minimum(carried(rows, excess), waited), 0.0, None)
-    steps = count_steps(rows)
+    delay = np.clip(np.minimum(_carried(rows, excess), waited), 0.0, None)
+    steps = _count_steps(rows)
     total = np.bincount(rows.digest, delay, count)
     matched = np.bincount(rows.digest[(size > 1) & ~rows.p2p], minlength=count)
     noticeable = delay > 0.3 * total[rows.digest] / max(steps, 1)
@@ -100,13 +93,13 @@ def measure_from(snapshot: Snapshot, told_from: float | None) -> Lateness | None
         held_share=np.minimum(held / max(steps, 1), 1.0),
         offset_ms=offsets / 1e6,
         num_steps=steps,
-        step_ms=span_ms(rows, created, count) / max(steps, 1),
-        since_ns=first_of_digest(rows, noticeable & (delay > 0), count),
-        from_ns=first_of_digest(rows, np.ones(len(delay), np.bool_), count),
+        step_ms=_span_ms(rows, created, count) / max(steps, 1),
+        since_ns=_first_of_digest(rows, noticeable & (delay > 0), count),
+        from_ns=_first_of_digest(rows, np.ones(len(delay), np.bool_), count),
     )
 
 
-def span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
+def _span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
     """How long a stretch the rows of a rank span, in the middle of the ranks."""
     first, last = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(first, rows.digest, created)
@@ -114,7 +107,7 @@ def span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
     return float(np.median((last - first)[np.isfinite(first)])) / 1e6
 
 
-def first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:
+def _first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:
     """When the first wanted row of each digest was issued, by its own clock; -1 for none."""
     found = np.full(count, -1, np.int64)
     digest = rows.digest[wanted][::-1]
@@ -122,7 +115,7 @@ def first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:
     return found
 
 
-def places(rows: FinishedOperations) -> I64:
+def _places(rows: FinishedOperations) -> I64:
     """Where in the program a row stands, over all ranks: kind of group and number; for
     send/recv, whose numbers are local, the operation before it.
     """
@@ -155,7 +148,7 @@ def freed_by_peers(rows: FinishedOperations, created: F64, ended: F64) -> F64:
     return freed
 
 
-def own_excess(rows: FinishedOperations, created: F64, latest: F64, freed: F64, place: I64) -> F64:
+def _own_excess(rows: FinishedOperations, created: F64, latest: F64, freed: F64, place: I64) -> F64:
     """How much longer than usual at its place a rank took by itself before each row, ns."""
     gap = np.full(len(created), np.nan)
     behind = ~rows.first
@@ -167,7 +160,7 @@ def own_excess(rows: FinishedOperations, created: F64, latest: F64, freed: F64, 
     return np.nan_to_num(gap - group_median(place, gap), nan=0.0)
 
 
-def carried(rows: FinishedOperations, excess: F64) -> F64:
+def _carried(rows: FinishedOperations, excess: F64) -> F64:
     """The excess at each collective, with what gathered at the send/recv right before it."""
     own = np.clip(excess, 0.0, None)
     total = np.cumsum(own)
@@ -179,7 +172,7 @@ def carried(rows: FinishedOperations, excess: F64) -> F64:
     return total - np.where(start >= 0, total[start], 0.0)
 
 
-def last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
+def _last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
     """For every row: the latest and second latest member of its collective, and how many."""
     order = np.lexsort((created, key))
     counts = np.bincount(key)
@@ -189,14 +182,14 @@ def last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
     return latest[key], second[key], counts[key]
 
 
-def count_steps(rows: FinishedOperations) -> int:
+def _count_steps(rows: FinishedOperations) -> int:
     """Steps that a rank's record spans: operations of its rarest kind of group that recurs."""
     kinds = int(rows.desc.max()) + 1
     collective = ~rows.p2p
     counts = np.bincount(rows.digest[collective] * kinds + rows.desc[collective])
     table = np.zeros((int(rows.digest.max()) + 1) * kinds, np.int64)
     table[: len(counts)] = counts
-    fewest = np.where(table.reshape(-1, kinds) >= MIN_STEPS, table.reshape(-1, kinds), 1 << 40)
+    fewest = np.where(table.reshape(-1, kinds) >= _MIN_STEPS, table.reshape(-1, kinds), 1 << 40)
     lowest = fewest.min(axis=1)
     lowest = lowest[lowest < 1 << 40]
     return int(np.median(lowest)) if len(lowest) else 0

@@ -30,18 +30,16 @@ from triage.analysis.waiting.running_ends import (
 )
 from triage.analysis.waiting.waits import WaitGraph, WaitPlace
 
-__all__ = ["Live", "live_picture", "ranks_text"]
-
 # From here on the dumps prove that the job moved ...
-PROVED: Final = 0.9
+_PROVED: Final = 0.9
 # ... and from here on that is much likelier than a stop.
-LIKELY: Final = 0.7
-STOPPED: Final = 0.1
+_LIKELY: Final = 0.7
+_STOPPED: Final = 0.1
 # Dumps of ranks that are further apart than this are of several attempts.
-MAX_PULLING_NS: Final = 180_000_000_000
+_MAX_PULLING_NS: Final = 180_000_000_000
 # Fewer ranks than this, which wait for nobody, may wait in what is not recorded, or stopped too.
-FREE_SHARE: Final = 0.2
-FREE_LEAST: Final = 2
+_FREE_SHARE: Final = 0.2
+_FREE_LEAST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +58,22 @@ class Live:
     @property
     def proved(self) -> bool:
         """Whether the job moved, whatever else is said of it."""
-        return self.belief >= PROVED
+        return self.belief >= _PROVED
 
     @property
     def likely(self) -> bool:
         """Whether what is unfinished is to be taken as in flight, not as stuck."""
-        return self.belief >= LIKELY
+        return self.belief >= _LIKELY
 
     @property
     def stopped(self) -> bool:
         """Whether ranks are known to have waited for much longer than they ever do."""
-        return self.belief <= STOPPED
+        return self.belief <= _STOPPED
 
 
 def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     """Judge the dumps; ``moving``: many of them contradict each other."""
-    if stop := given_up(snapshot):
+    if stop := _given_up(snapshot):
         return stop
     ends = ends_of(snapshot, graph)
     # What stands there is stuck, and no operation in flight.
@@ -85,11 +83,11 @@ def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
         return Live(0.02, (f"peers had finished more than {ranks_text(left)} long before",))
     ends = replace(ends, partial=[place for place in ends.partial if place not in behind])
     signs = [
-        *dated(snapshot),
-        *contradicting(snapshot, moving=moving),
-        *before_it_began(snapshot, ends),
-        *in_shape(snapshot, ends),
-        *free_ranks(snapshot, graph),
+        *_dated(snapshot),
+        *_contradicting(snapshot, moving=moving),
+        *_before_it_began(snapshot, ends),
+        *_in_shape(snapshot, ends),
+        *_free_ranks(snapshot, graph),
     ]
     if not signs:
         return Live()
@@ -100,7 +98,7 @@ def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     return Live(signs[0].belief, reasons, by_age=all(sign.by_age for sign in signs))
 
 
-def given_up(snapshot: Snapshot) -> Live | None:
+def _given_up(snapshot: Snapshot) -> Live | None:
     """What the watchdog has retired unfinished it gave up: the job had stopped, or ended so."""
     ranks = [
         int(rank)
@@ -112,7 +110,7 @@ def given_up(snapshot: Snapshot) -> Live | None:
     return Live(0.0, (f"the watchdog of {ranks_text(ranks)} had given up what is unfinished",))
 
 
-def dated(snapshot: Snapshot) -> Iterator[Live]:
+def _dated(snapshot: Snapshot) -> Iterator[Live]:
     """What the dumps say whose moment is known."""
     pulls = []
     behind = []
@@ -152,7 +150,7 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
         )
 
 
-def contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
+def _contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
     """Ranks that were dumped one after the other while the job went on.
 
     One whose record ends long before or behind its peers' is of another attempt.
@@ -167,7 +165,7 @@ def contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
     if not snapshot.apart or not others:
         return
     middle = int(np.median(others))
-    if all(abs(ends.get(rank, middle) - middle) <= MAX_PULLING_NS for rank in snapshot.apart):
+    if all(abs(ends.get(rank, middle) - middle) <= _MAX_PULLING_NS for rank in snapshot.apart):
         reason = (
             f"{ranks_text(snapshot.apart)} contradict their peers: the dumps were taken one after"
             " the other while the job went on"
@@ -175,7 +173,7 @@ def contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
         yield Live(0.95 if moving else 0.8, (reason,))
 
 
-def before_it_began(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
+def _before_it_began(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     """Ranks that were dumped earlier than their peers: their part was still to come in what these
     had finished, which timing tells; or they lie far behind, and no stop leaves them there.
     """
@@ -186,15 +184,15 @@ def before_it_began(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
         yield Live(0.85, (f"peers had finished several operations more than {ranks_text(left)}",))
 
 
-def in_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
+def _in_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     """Whether the waits end in several places that have nothing to do with each other."""
     running = [*ends.entered, *ends.partial]
     count = len(running) + len(ends.idle)
     if not running or count < 2:
         return
-    where = [homes(snapshot, place) for place in (*running, *ends.idle)]
+    where = [_homes(snapshot, place) for place in (*running, *ends.idle)]
     # One node may have a part in all of them: its link or its power holds them up.
-    if frozenset.intersection(*where) and all(leaves(snapshot, place) for place in running):
+    if frozenset.intersection(*where) and all(_leaves(snapshot, place) for place in running):
         return
     yield Live(
         0.85,
@@ -205,19 +203,19 @@ def in_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     )
 
 
-def homes(snapshot: Snapshot, place: WaitPlace) -> frozenset[str]:
+def _homes(snapshot: Snapshot, place: WaitPlace) -> frozenset[str]:
     """The nodes whose failure can hold up a place: those of who has not finished it."""
     return frozenset(home(snapshot, rank) for rank in place.waiting)
 
 
-def leaves(snapshot: Snapshot, place: WaitPlace) -> bool:
+def _leaves(snapshot: Snapshot, place: WaitPlace) -> bool:
     """Whether the group of a place has members on several nodes."""
     ranks = snapshot.groups[place.group].ranks
     first = home(snapshot, ranks[0])
     return any(home(snapshot, rank) != first for rank in ranks)
 
 
-def free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
+def _free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
     """Ranks that have finished all they issued, and for whom nobody waits: no part of a stop."""
     waited = {
         rank
@@ -235,7 +233,7 @@ def free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
         and int(rank) not in waited
         and int(rank) not in snapshot.apart
     ]
-    if graph.ends and len(free) >= max(FREE_LEAST, FREE_SHARE * len(snapshot.digests)):
+    if graph.ends and len(free) >= max(_FREE_LEAST, _FREE_SHARE * len(snapshot.digests)):
         yield Live(
             0.75,
             (f"{ranks_text(free)} had finished everything, and nobody waits for them",),

@@ -13,20 +13,18 @@ from triage.domain.category import Role
 from triage.domain.finding import Finding
 from triage.domain.report import CollectiveAtFrontier, RankState, WaitEdge, WaitNode, Waits
 
-__all__ = ["collectives_at_frontier", "condense", "rank_states"]
-
-MAX_BOXES = 36
-MAX_SINGLE_CULPRITS = 12
-MAX_ROWS = 64
+_MAX_BOXES = 36
+_MAX_SINGLE_CULPRITS = 12
+_MAX_ROWS = 64
 
 
-def box_key(case: Case, place: WaitPlace, roles: Mapping[int, str]) -> str:
+def _box_key(case: Case, place: WaitPlace, roles: Mapping[int, str]) -> str:
     if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
         desc = case.snapshot.groups[place.group].desc
         seq = place.seq if place.kind is PlaceKind.COLLECTIVE else "p2p"
         return f"{desc}/{seq}"
     rank = place.waiting[0]
-    if len(roles) > MAX_SINGLE_CULPRITS:
+    if len(roles) > _MAX_SINGLE_CULPRITS:
         return roles.get(rank, str(place.kind))
     return f"rank {rank}"
 
@@ -35,11 +33,11 @@ def condense(case: Case, claims: Sequence[Finding]) -> Waits:
     """Boxes and arrows; the ends first, then by how many ranks a box holds."""
     if case.in_flight:
         return Waits()
-    roles = roles_of(claims)
+    roles = _roles_of(claims)
     members: dict[str, list[WaitPlace]] = {}
     keys = []
     for place in case.graph.places:
-        key = box_key(case, place, roles)
+        key = _box_key(case, place, roles)
         keys.append(key)
         members.setdefault(key, []).append(place)
     arrows: dict[tuple[str, str], int] = {}
@@ -48,7 +46,7 @@ def condense(case: Case, claims: Sequence[Finding]) -> Waits:
         for key in {keys[target] for target in targets} - {keys[source]}:
             pair = (keys[source], key)
             arrows[pair] = arrows.get(pair, 0) + len(case.graph.places[source].waiting)
-    boxes = {key: box(case, key, places, roles) for key, places in members.items()}
+    boxes = {key: _box(case, key, places, roles) for key, places in members.items()}
     for place, key in zip(case.graph.places, keys, strict=True):
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
             for rank in [r for r in place.waiting if roles.get(r) == "culprit"][:4]:
@@ -61,21 +59,21 @@ def condense(case: Case, claims: Sequence[Finding]) -> Waits:
                 )
                 if len(place.waiting) > 1:
                     arrows[key, inner] = len(place.waiting) - 1
-    shown = sorted(boxes.values(), key=lambda one: (rank_of_kind(one), -len(one.ranks), one.key))
-    kept = {one.key for one in shown[:MAX_BOXES]}
+    shown = sorted(boxes.values(), key=lambda one: (_rank_of_kind(one), -len(one.ranks), one.key))
+    kept = {one.key for one in shown[:_MAX_BOXES]}
     edges = tuple(
         WaitEdge(source, target, count)
         for (source, target), count in sorted(arrows.items())
         if source in kept and target in kept
     )
-    return Waits(tuple(shown[:MAX_BOXES]), edges, max(0, len(shown) - MAX_BOXES))
+    return Waits(tuple(shown[:_MAX_BOXES]), edges, max(0, len(shown) - _MAX_BOXES))
 
 
-def rank_of_kind(node: WaitNode) -> int:
+def _rank_of_kind(node: WaitNode) -> int:
     return 1 if node.kind == "collective" else 0
 
 
-def box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, str]) -> WaitNode:
+def _box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, str]) -> WaitNode:
     ranks = tuple(sorted(rank for place in places for rank in place.waiting))
     first = places[0]
     if first.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
@@ -84,7 +82,7 @@ def box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, s
         )
         seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
         op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
-        detail = f"{numbered(len(ranks), 'rank')}, {numbered(len(places), 'group')}"
+        detail = f"{_numbered(len(ranks), 'rank')}, {_numbered(len(places), 'group')}"
         return WaitNode(key, "collective", f"{desc} {op}{seq}", detail, ranks)
     role = roles.get(ranks[0], "no_dump" if first.kind is PlaceKind.NO_DUMP else "possible")
     detail = {
@@ -96,11 +94,11 @@ def box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, s
     return WaitNode(key, role, label, detail, ranks)
 
 
-def numbered(number: int, noun: str) -> str:
+def _numbered(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def roles_of(claims: Iterable[Finding]) -> dict[int, str]:
+def _roles_of(claims: Iterable[Finding]) -> dict[int, str]:
     """How each named rank is drawn; a conviction wins."""
     roles: dict[int, str] = {}
     for finding in claims:
@@ -112,7 +110,7 @@ def roles_of(claims: Iterable[Finding]) -> dict[int, str]:
 
 def rank_states(case: Case, claims: Sequence[Finding]) -> tuple[RankState, ...]:
     """One row per expected rank."""
-    roles = roles_of(claims)
+    roles = _roles_of(claims)
     late = {rank: f.late_ms for f in claims if f.late_ms is not None for rank in f.ranks}
     states = []
     ops: dict[int, str] = {}
@@ -154,7 +152,7 @@ def collectives_at_frontier(
     """The operations in question: those that name a suspect first, the largest next."""
     if case.in_flight:
         return ()
-    accused = roles_of(claims)
+    accused = _roles_of(claims)
     disagreeing = {rank for finding in claims if finding.ranks_disagree for rank in finding.ranks}
     rows = []
     for place in case.graph.places:
@@ -167,11 +165,11 @@ def collectives_at_frontier(
         size = len(place.waiting)
         first = place.waiting[:1]
         order = (not names_a_suspect, -size, group.desc, group.name, place.seq, first)
-        rows.append((order, frontier_row(case, place, missing, mismatched)))
-    return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0])[:MAX_ROWS])
+        rows.append((order, _frontier_row(case, place, missing, mismatched)))
+    return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0])[:_MAX_ROWS])
 
 
-def frontier_row(
+def _frontier_row(
     case: Case, place: WaitPlace, missing: Iterable[int], mismatched: Iterable[int]
 ) -> CollectiveAtFrontier:
     group = case.snapshot.groups[place.group]
@@ -179,14 +177,14 @@ def frontier_row(
         pg=group.name,
         desc=group.desc,
         seq_id=place.seq,
-        op=case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else p2p_name(case, place),
+        op=case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else _p2p_name(case, place),
         waiting=tuple(sorted(place.waiting)),
         missing=tuple(missing),
         mismatched=tuple(mismatched),
     )
 
 
-def p2p_name(case: Case, place: WaitPlace) -> str:
+def _p2p_name(case: Case, place: WaitPlace) -> str:
     for rank in place.waiting[:4]:
         digest = case.snapshot.digest_of(rank)
         stuck = case.snapshot.stuck_of(rank)

@@ -26,26 +26,14 @@ from triage.domain.rank_digest import (
     RankDigest,
 )
 
-__all__ = [
-    "EndsInFlight",
-    "ends_of",
-    "far_behind",
-    "home",
-    "is_rooted",
-    "left_behind",
-    "not_begun",
-    "stands_since",
-    "timed",
-]
-
 # A device that stopped may leave this many finished operations unreported.
-UNREPORTED: Final = 2
+_UNREPORTED: Final = 2
 # In a stop, members stand in so few places that others of their group have got through.
-MAX_PLACES: Final = 2
+_MAX_PLACES: Final = 2
 # Clocks of nodes are nearer to each other, and all members of a collective end sooner than so.
-LONG_AGO_NS: Final = 1_000_000_000
+_LONG_AGO_NS: Final = 1_000_000_000
 # As many ranks as a node commonly has, where no map is known.
-NODE_RANKS: Final = 8
+_NODE_RANKS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +53,7 @@ def ends_of(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
     for number in graph.ends:
         members = graph.components[number]
         place = graph.places[members[0]]
-        if len(members) > 1 or not all(whole(snapshot, rank) for rank in place.waiting):
+        if len(members) > 1 or not all(_whole(snapshot, rank) for rank in place.waiting):
             continue
         if place.kind is PlaceKind.IDLE:
             ends.idle.append(place)
@@ -76,7 +64,7 @@ def ends_of(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
     return ends
 
 
-def whole(snapshot: Snapshot, rank: int) -> bool:
+def _whole(snapshot: Snapshot, rank: int) -> bool:
     """Whether a rank's record is there, and whole."""
     digest = snapshot.digest_of(rank)
     return digest is not None and digest.partial is None
@@ -93,7 +81,7 @@ def far_behind(snapshot: Snapshot, place: WaitPlace) -> list[int]:
     if not is_rooted(snapshot, place):
         pending = snapshot.pending[rows]
         done = max(done, int(pending[pending != NOTHING].max(initial=0)) - 1)
-    return place.waiting if done >= place.seq + UNREPORTED else []
+    return place.waiting if done >= place.seq + _UNREPORTED else []
 
 
 def is_rooted(snapshot: Snapshot, place: WaitPlace) -> bool:
@@ -114,7 +102,7 @@ def timed(digest: RankDigest) -> bool:
 def home(snapshot: Snapshot, rank: int) -> str:
     """The node of a rank, else its block of as many ranks as a node commonly has."""
     node = snapshot.node_of(rank)
-    return node if node is not None else f"block {rank // NODE_RANKS}"
+    return node if node is not None else f"block {rank // _NODE_RANKS}"
 
 
 def left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -> list[WaitPlace]:
@@ -134,23 +122,23 @@ def left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -> lis
         for place in graph.places
         if place.kind is PlaceKind.COLLECTIVE and place.through
     )
-    if max(len(steps), *(places[place.group] for place in behind)) > MAX_PLACES:
+    if max(len(steps), *(places[place.group] for place in behind)) > _MAX_PLACES:
         return []
     ranks = {rank for place in behind for rank in place.waiting}
-    if 2 * len(ranks) >= len(snapshot.digests) or is_whole_node(snapshot, ranks):
+    if 2 * len(ranks) >= len(snapshot.digests) or _is_whole_node(snapshot, ranks):
         return []
-    still = all(stands_still(snapshot, rank) for rank in ranks)
+    still = all(_stands_still(snapshot, rank) for rank in ranks)
     return behind if still or all(stands_since(snapshot, place) for place in behind) else []
 
 
-def is_whole_node(snapshot: Snapshot, ranks: Set[int]) -> bool:
+def _is_whole_node(snapshot: Snapshot, ranks: Set[int]) -> bool:
     """Whether several ranks are all that their nodes have in the job."""
     nodes = {home(snapshot, rank) for rank in ranks}
     there = {rank for rank in snapshot.world if home(snapshot, rank) in nodes}
     return len(there) > len(nodes) and there <= ranks
 
 
-def stands_still(snapshot: Snapshot, rank: int) -> bool:
+def _stands_still(snapshot: Snapshot, rank: int) -> bool:
     """Whether a rank's own entries show what it waits in, and no sign that it moved when it was
     dumped.
     """
@@ -176,19 +164,19 @@ def stands_since(snapshot: Snapshot, place: WaitPlace) -> bool:
     ended = [
         ns
         for rank in place.through
-        for ns in [end_of(snapshot, rank, place.group, place.seq + UNREPORTED)]
+        for ns in [_end_of(snapshot, rank, place.group, place.seq + _UNREPORTED)]
         if ns is not None
     ]
     if not ended:
         return False
     for rank in place.waiting:
         pull = dump_moment(snapshot.digests[snapshot.index_of[rank]], rank, waits=True)
-        if pull is None or pull.ended or pull.pulled_ns - min(ended) < LONG_AGO_NS:
+        if pull is None or pull.ended or pull.pulled_ns - min(ended) < _LONG_AGO_NS:
             return False
     return True
 
 
-def end_of(snapshot: Snapshot, rank: int, group: int, seq: int) -> int | None:
+def _end_of(snapshot: Snapshot, rank: int, group: int, seq: int) -> int | None:
     """When the end of a collective was noticed on one rank."""
     index = snapshot.index_of[rank]
     past = snapshot.digests[index].history.read()

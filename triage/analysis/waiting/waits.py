@@ -18,8 +18,6 @@ from triage.analysis.snapshots.p2p import Channel, channels
 from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot
 from triage.domain.rank_digest import MISSING
 
-__all__ = ["PlaceKind", "WaitGraph", "WaitPlace", "progress", "wait_graph"]
-
 
 class PlaceKind(StrEnum):
     """What a node of the graph is."""
@@ -102,11 +100,11 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     places: list[WaitPlace] = []
     place_of: dict[int, int] = {}
     pairs = channels(snapshot)
-    blocks = p2p_places(snapshot, pairs, places, place_of)
-    collective_places(snapshot, places, place_of)
-    edges = edges_between(snapshot, places, place_of, pairs, blocks)
-    component_of, components = strong_components(edges)
-    ends, reach = ends_and_reach(edges, component_of, components)
+    blocks = _p2p_places(snapshot, pairs, places, place_of)
+    _collective_places(snapshot, places, place_of)
+    edges = _edges_between(snapshot, places, place_of, pairs, blocks)
+    component_of, components = _strong_components(edges)
+    ends, reach = _ends_and_reach(edges, component_of, components)
     waited_by: list[list[int]] = [[] for _ in places]
     for source, targets in enumerate(edges):
         for place_index in targets:
@@ -116,7 +114,7 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     )
 
 
-def collective_places(
+def _collective_places(
     snapshot: Snapshot, places: list[WaitPlace], place_of: dict[int, int]
 ) -> None:
     """Add a place for each collective in which a rank is stuck."""
@@ -127,15 +125,15 @@ def collective_places(
             continue
         key = (stuck.group, stuck.seq)
         if key not in collectives:
-            collectives[key] = add(places, PlaceKind.COLLECTIVE, *key)
+            collectives[key] = _add(places, PlaceKind.COLLECTIVE, *key)
         place = places[collectives[key]]
         place.waiting.append(rank)
         place_of[rank] = place.index
     for number in collectives.values():
-        sort_members(snapshot, places[number])
+        _sort_members(snapshot, places[number])
 
 
-def edges_between(
+def _edges_between(
     snapshot: Snapshot,
     places: list[WaitPlace],
     place_of: dict[int, int],
@@ -152,7 +150,7 @@ def edges_between(
         if rank in place_of:
             return place_of[rank]
         if rank not in sinks:
-            sinks[rank] = add(places, sink_kind(snapshot, rank), -1, 0)
+            sinks[rank] = _add(places, _sink_kind(snapshot, rank), -1, 0)
             places[sinks[rank]].waiting.append(rank)
             edges.append({})
         return sinks[rank]
@@ -175,18 +173,18 @@ def edges_between(
     return edges
 
 
-def add(places: list[WaitPlace], kind: PlaceKind, group: int, seq: int) -> int:
+def _add(places: list[WaitPlace], kind: PlaceKind, group: int, seq: int) -> int:
     places.append(WaitPlace(len(places), kind, group, seq))
     return len(places) - 1
 
 
-def sink_kind(snapshot: Snapshot, rank: int) -> PlaceKind:
+def _sink_kind(snapshot: Snapshot, rank: int) -> PlaceKind:
     if rank in snapshot.apart:
         return PlaceKind.APART
     return PlaceKind.IDLE if rank in snapshot.index_of else PlaceKind.NO_DUMP
 
 
-def sort_members(snapshot: Snapshot, place: WaitPlace) -> None:
+def _sort_members(snapshot: Snapshot, place: WaitPlace) -> None:
     """Where each member of a collective's group stands towards it."""
     rows = snapshot.rows(place.group)
     ranks = snapshot.member_rank[rows]
@@ -210,7 +208,7 @@ def sort_members(snapshot: Snapshot, place: WaitPlace) -> None:
     place.unknown = np.sort(ranks[unknown]).tolist()
 
 
-def p2p_places(
+def _p2p_places(
     snapshot: Snapshot, pairs: Iterable[Channel], places: list[WaitPlace], place_of: dict[int, int]
 ) -> dict[int, int]:
     """Blocks whose ends match are one place: they finish together or not at all."""
@@ -236,13 +234,13 @@ def p2p_places(
         if top not in by_root:
             stuck = snapshot.stuck_of(top)
             group, seq = (stuck.group, stuck.seq) if stuck else (-1, 0)
-            by_root[top] = add(places, PlaceKind.P2P, group, seq)
+            by_root[top] = _add(places, PlaceKind.P2P, group, seq)
         places[by_root[top]].waiting.append(rank)
         place_of[rank] = by_root[top]
     return place_of
 
 
-def strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], list[list[int]]]:
+def _strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], list[list[int]]]:
     """Tarjan's strongly connected components without recursion; ends come first."""
     number = [-1] * len(edges)
     low = [0] * len(edges)
@@ -284,7 +282,7 @@ def strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], lis
     return component_of, components
 
 
-def ends_and_reach(
+def _ends_and_reach(
     edges: list[dict[int, list[int]]], component_of: list[int], components: list[list[int]]
 ) -> tuple[list[int], list[int]]:
     """Components without a way out, and per component the set of ends it leads to (bits)."""

@@ -15,39 +15,37 @@ from triage.domain.category import ANY_CAUSE, SOFTWARE, Category, Role, VerdictK
 from triage.domain.finding import Finding
 from triage.domain.report import Because, CollectiveAtFrontier
 
-__all__ = ["NEVER_CAME", "OTHER_OPERATION", "claims_of_watchdogs", "collectives_of_watchdogs"]
-
 OTHER_OPERATION: Final = "watchdogs.mismatch"
 NEVER_CAME: Final = "watchdogs.never_came"
 
 # A majority at one number of one group; what rests on counters, or on a group that no line names:
 # another group, of which nobody speaks, may hold a rank up; and where either of two may be wrong.
-MAJORITY: Final = 0.85
-BY_COUNTERS: Final = 0.7
-TIE: Final = 0.45
+_MAJORITY: Final = 0.85
+_BY_COUNTERS: Final = 0.7
+_TIE: Final = 0.45
 # More ranks than this did not stop each for itself.
-MAX_CULPRITS: Final = 16
-MAX_REASONS: Final = 4
+_MAX_CULPRITS: Final = 16
+_MAX_REASONS: Final = 4
 # Of so many members one alone is odd.
-LEAST_PEERS: Final = 4
+_LEAST_PEERS: Final = 4
 # Only the first of the ranks says where it is; members finish some of these early by right.
-ROOTED: Final = frozenset(
+_ROOTED: Final = frozenset(
     {"BROADCAST", "_BROADCAST_OOP", "REDUCE", "_REDUCE_OOP", "GATHER", "SCATTER"}
 )
-EXPLAINS: Final = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
+_EXPLAINS: Final = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
 
 
 def claims_of_watchdogs(groups: Sequence[GroupPositions]) -> list[Finding]:
     """The claims of the groups whose members contradict each other, the strongest first."""
     stuck = {rank for group in groups for rank, one in group.of.items() if one.waits is not None}
-    odd = [claim for group in groups for claim in other_operations(group)]
-    found = odd or [claim for group in groups for claim in went_on(group)]
-    found = found or [claim for group in groups for claim in never_came(group, stuck)]
-    found = found or [claim for group in groups for claim in behind_alone(group)]
+    odd = [claim for group in groups for claim in _other_operations(group)]
+    found = odd or [claim for group in groups for claim in _went_on(group)]
+    found = found or [claim for group in groups for claim in _never_came(group, stuck)]
+    found = found or [claim for group in groups for claim in _behind_alone(group)]
     return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks))
 
 
-def other_operations(group: GroupPositions) -> Iterator[Finding]:
+def _other_operations(group: GroupPositions) -> Iterator[Finding]:
     """The first number at which members wait for different operations, or different sizes."""
     at: dict[int, dict[int, GroupPosition]] = defaultdict(dict)
     for rank, one in group.of.items():
@@ -59,11 +57,11 @@ def other_operations(group: GroupPositions) -> Iterator[Finding]:
             ("size", {rank: one.size for rank, one in at[number].items() if one.size is not None}),
         ):
             if len(set(keys.values())) > 1:
-                yield mismatch(group, number, part, at[number], keys)
+                yield _mismatch(group, number, part, at[number], keys)
                 return
 
 
-def mismatch(
+def _mismatch(
     group: GroupPositions,
     number: int,
     part: str,
@@ -74,67 +72,69 @@ def mismatch(
     (usual, most), *_ = Counter(keys.values()).most_common()
     decided = 2 * most > len(keys)
     odd = [rank for rank, key in sorted(keys.items()) if key != usual or not decided]
-    where = f"{name_of(group)} at sequence number {number}"
+    where = f"{_name_of(group)} at sequence number {number}"
     peers = [positions[rank] for rank, key in keys.items() if key == usual]
     summary = (
         f"called a collective of {where} with another {part} than its peers"
         if decided
         else f"disagree on the {part} in {where}, and nothing tells which of them is wrong"
     )
-    others = f", {most} of {len(keys)} in {words(peers[0])}" if decided else ""
+    others = f", {most} of {len(keys)} in {_words(peers[0])}" if decided else ""
     reasons = [
-        because(OTHER_OPERATION, positions[rank], f"it waits in {words(positions[rank])}{others}")
+        _because(OTHER_OPERATION, positions[rank], f"it waits in {_words(positions[rank])}{others}")
         for rank in odd
     ]
     if decided:
-        reasons.insert(1, because(OTHER_OPERATION, peers[0], f"a peer waits in {words(peers[0])}"))
-    strength = MAJORITY if group.numbers_agree else BY_COUNTERS
-    return disagreement(group, odd, summary, reasons, strength if decided else TIE)
+        reasons.insert(
+            1, _because(OTHER_OPERATION, peers[0], f"a peer waits in {_words(peers[0])}")
+        )
+    strength = _MAJORITY if group.numbers_agree else _BY_COUNTERS
+    return _disagreement(group, odd, summary, reasons, strength if decided else _TIE)
 
 
-def went_on(group: GroupPositions) -> Iterator[Finding]:
+def _went_on(group: GroupPositions) -> Iterator[Finding]:
     """Members that wait for a number which others have finished: they finished something else."""
     waiting = {rank: one for rank, one in group.of.items() if one.waits is not None}
     if not waiting or not group.numbers_agree:
         return
     first = min(one.waits or 0 for one in waiting.values())
     behind = {rank: one for rank, one in waiting.items() if one.waits == first}
-    ahead = {rank: one for rank, one in group.of.items() if finished(one) >= first}
+    ahead = {rank: one for rank, one in group.of.items() if _finished(one) >= first}
     if not ahead:
         return
     at = next(iter(behind.values()))
-    beyond = max(finished(one) for one in ahead.values())
+    beyond = max(_finished(one) for one in ahead.values())
     # One operation ahead, a device that does not get through it looks the same.
-    certain = beyond > first and not any(one.op in ROOTED for one in behind.values())
+    certain = beyond > first and not any(one.op in _ROOTED for one in behind.values())
     if not certain and all(one.op is None for one in behind.values()):
         return  # a counter of finished operations is a moment older than what was finished
     odd, others = sorted((behind, ahead), key=len)
     decided = certain and len(odd) < len(others)
     ranks = sorted(odd) if decided or len(odd) < len(others) else sorted({*behind, *ahead})
     summary = (
-        f"waits for number {first} of {name_of(group)}, which its peers have finished"
+        f"waits for number {first} of {_name_of(group)}, which its peers have finished"
         if ranks == sorted(behind)
-        else f"went on past number {first} of {name_of(group)}, for which its peers still wait"
+        else f"went on past number {first} of {_name_of(group)}, for which its peers still wait"
         if ranks == sorted(ahead)
-        else f"wait for different numbers of {name_of(group)}: what one of them still waits for,"
+        else f"wait for different numbers of {_name_of(group)}: what one of them still waits for,"
         " the other has finished"
     )
     reasons = [
-        because(OTHER_OPERATION, at, f"it waits in {words(at)} (number {first})"),
+        _because(OTHER_OPERATION, at, f"it waits in {_words(at)} (number {first})"),
         *(
-            because(OTHER_OPERATION, one, f"it has finished number {finished(one)} already")
+            _because(OTHER_OPERATION, one, f"it has finished number {_finished(one)} already")
             for one in ahead.values()
         ),
     ]
-    yield disagreement(group, ranks, summary, reasons, BY_COUNTERS if decided else TIE)
+    yield _disagreement(group, ranks, summary, reasons, _BY_COUNTERS if decided else _TIE)
 
 
-def finished(one: GroupPosition) -> int:
+def _finished(one: GroupPosition) -> int:
     """Up to which number a rank has finished its operations."""
     return max(one.completed or 0, (one.waits or 1) - 1)
 
 
-def never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
+def _never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
     """Members that say that they have not issued what others wait for, and wait for nothing."""
     waiting = [one for one in group.of.values() if one.waits is not None]
     if not waiting or not group.numbers_agree:
@@ -148,12 +148,12 @@ def never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
     ]
     if len(late) > len(waiting):
         # Most do not know of that operation: who waits for it went another way.
-        summary = f"waits for number {number} of {name_of(group)}, which most peers never issued"
-        reasons = [because(OTHER_OPERATION, one, f"it waits in {words(one)}") for one in waiting]
+        summary = f"waits for number {number} of {_name_of(group)}, which most peers never issued"
+        reasons = [_because(OTHER_OPERATION, one, f"it waits in {_words(one)}") for one in waiting]
         ranks = sorted(one.rank for one in waiting)
-        yield disagreement(group, ranks, summary, reasons, TIE)
+        yield _disagreement(group, ranks, summary, reasons, _TIE)
         return
-    convicted = len(late) < len(waiting) and len(late) <= MAX_CULPRITS
+    convicted = len(late) < len(waiting) and len(late) <= _MAX_CULPRITS
     for one in late:
         yield Finding(
             detector=NEVER_CAME,
@@ -161,28 +161,28 @@ def never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
             kind=VerdictKind.HANG,
             category=Category.HOST_STALL,
             ranks=(one.rank,),
-            strength=BY_COUNTERS if convicted else TIE,
+            strength=_BY_COUNTERS if convicted else _TIE,
             role=Role.CULPRIT if convicted else Role.POSSIBLE,
-            summary=f"never issued number {number} of {name_of(group)}, for which its peers wait",
+            summary=f"never issued number {number} of {_name_of(group)}, for which its peers wait",
             because=(
-                because(
+                _because(
                     NEVER_CAME,
                     one,
                     f"it issued up to {one.enqueued} and finished it; {len(waiting)} of its peers"
-                    f" wait in {words(waiting[0])} (number {number})",
+                    f" wait in {_words(waiting[0])} (number {number})",
                 ),
-                because(NEVER_CAME, waiting[0], f"a peer waits in {words(waiting[0])}"),
+                _because(NEVER_CAME, waiting[0], f"a peer waits in {_words(waiting[0])}"),
             ),
         )
 
 
-def behind_alone(group: GroupPositions) -> Iterator[Finding]:
+def _behind_alone(group: GroupPositions) -> Iterator[Finding]:
     """The one member that issued less than all others, who agree with each other.
 
     No other group explains it where all ranks speak: it would have two members or more.
     """
     at = {rank: (one.waits or 0, one.enqueued or 0) for rank, one in group.of.items()}
-    if not group.is_whole or len(at) < LEAST_PEERS:
+    if not group.is_whole or len(at) < _LEAST_PEERS:
         return
     (usual, most), *_ = Counter(at.values()).most_common()
     odd = [rank for rank, place in at.items() if place != usual]
@@ -196,18 +196,18 @@ def behind_alone(group: GroupPositions) -> Iterator[Finding]:
         kind=VerdictKind.HANG,
         category=Category.HOST_STALL,
         ranks=(one.rank,),
-        strength=TIE,
+        strength=_TIE,
         role=Role.POSSIBLE,
-        summary=f"issued up to number {one.enqueued} of {name_of(group)}, and all of its peers up"
+        summary=f"issued up to number {one.enqueued} of {_name_of(group)}, and all of its peers up"
         f" to {peer.enqueued}",
         because=(
-            because(NEVER_CAME, one, f"it issued up to number {one.enqueued}"),
-            because(NEVER_CAME, peer, f"a peer issued up to number {peer.enqueued}"),
+            _because(NEVER_CAME, one, f"it issued up to number {one.enqueued}"),
+            _because(NEVER_CAME, peer, f"a peer issued up to number {peer.enqueued}"),
         ),
     )
 
 
-def disagreement(
+def _disagreement(
     group: GroupPositions,
     ranks: Sequence[int],
     summary: str,
@@ -215,34 +215,34 @@ def disagreement(
     strength: float,
 ) -> Finding:
     """A claim on ranks that left the order of their group."""
-    convicts = strength > TIE and group.ranks_are_told
+    convicts = strength > _TIE and group.ranks_are_told
     return Finding(
         detector=OTHER_OPERATION,
-        explained_by=EXPLAINS,
+        explained_by=_EXPLAINS,
         kind=VerdictKind.DESYNC,
         category=Category.COLLECTIVE_MISMATCH,
         ranks=tuple(ranks),
-        strength=strength if convicts else TIE,
+        strength=strength if convicts else _TIE,
         role=Role.CULPRIT if convicts else Role.POSSIBLE,
         summary=summary,
-        because=tuple(reasons[:MAX_REASONS]),
+        because=tuple(reasons[:_MAX_REASONS]),
         ranks_disagree=True,
     )
 
 
-def because(detector: str, one: GroupPosition, text: str) -> Because:
+def _because(detector: str, one: GroupPosition, text: str) -> Because:
     """A reason, with the line in which the rank says it."""
     row = one.row
     return Because(detector, f"rank {one.rank}: {text}", row.artifact, row.line, row.at)
 
 
-def words(one: GroupPosition) -> str:
+def _words(one: GroupPosition) -> str:
     """``ALLREDUCE of 8 -> 8 elements``."""
     size = f" of {one.size}" if one.size is not None else ""
     return f"{one.op}{size}" if one.op is not None else "an operation"
 
 
-def name_of(group: GroupPositions) -> str:
+def _name_of(group: GroupPositions) -> str:
     """What a group is called in a sentence."""
     return group.desc or (f"group {group.name}" if group.name else "one group")
 

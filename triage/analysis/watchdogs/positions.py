@@ -14,18 +14,16 @@ from typing import Final
 from triage.domain.evidence import Evidence, Trait
 from triage.signatures.numbers import small
 
-__all__ = ["GroupPosition", "GroupPositions", "positions_of"]
-
-WATCHDOG: Final = frozenset({"c10d.watchdog_timeout", "c10d.queue", "c10d.dump_signal"})
+_WATCHDOG: Final = frozenset({"c10d.watchdog_timeout", "c10d.queue", "c10d.dump_signal"})
 # Ranks of one hang give up within the longest of their timeouts; older lines are of another.
-ONE_HANG_NS: Final = 2 * 3600 * 10**9
-DEFAULT: Final = "default_pg"
+_ONE_HANG_NS: Final = 2 * 3600 * 10**9
+_DEFAULT: Final = "default_pg"
 # The group of lines that name none.
-UNNAMED: Final = ""
+_UNNAMED: Final = ""
 # Numbers of sends and receives count by pair, and a coalesced block may hold either.
-NOT_OF_ALL: Final = frozenset({"SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN"})
+_NOT_OF_ALL: Final = frozenset({"SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN"})
 # Where all members give tensors of one size; in and out.
-SAME_SIZES: Final = frozenset(
+_SAME_SIZES: Final = frozenset(
     {
         "ALLREDUCE", "ALLREDUCE_COALESCED", "BROADCAST", "_BROADCAST_OOP", "REDUCE", "_REDUCE_OOP",
         "ALLGATHER", "_ALLGATHER_BASE", "ALLGATHER_COALESCED", "REDUCE_SCATTER",
@@ -33,7 +31,7 @@ SAME_SIZES: Final = frozenset(
     }
 )  # fmt: skip
 # Most ranks without a prefix must speak before their numbers are taken as those of the job.
-MOST: Final = 0.75
+_MOST: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class GroupPositions:
 
 
 @dataclass(slots=True)
-class WatchdogLine:
+class _WatchdogLine:
     """One line: its group (empty where it names none), its rank and its rank in the group."""
 
     row: Evidence
@@ -83,29 +81,34 @@ class WatchdogLine:
 
 def positions_of(rows: Iterable[Evidence], world_size: int | None) -> list[GroupPositions]:
     """The groups in which ranks say where they stand; those alone whose lines fit each other."""
-    telling = of_the_last_hang(
-        [row for row in rows if row.signature in WATCHDOG and Trait.OUTLIVED not in row.traits]
+    telling = _of_the_last_hang(
+        [row for row in rows if row.signature in _WATCHDOG and Trait.OUTLIVED not in row.traits]
     )
     told = all(row.rank is not None for row in telling)
-    lines = [one for row in telling if (one := line_in(row, world_size)) is not None]
-    if not told and not most_speak(lines, world_size):
+    lines = [one for row in telling if (one := _line_in(row, world_size)) is not None]
+    if not told and not _most_speak(lines, world_size):
         lines = [one for one in lines if one.row.rank is not None]
         told = True
-    with_groups(lines)
-    lines = without_counters_of_others(lines)
-    by_group: dict[str, list[WatchdogLine]] = defaultdict(list)
+    _with_groups(lines)
+    lines = _without_counters_of_others(lines)
+    by_group: dict[str, list[_WatchdogLine]] = defaultdict(list)
     for one in lines:
         by_group[one.group].append(one)
     return [
         GroupPositions(
-            name, descs(its), positions_in(its), name != UNNAMED, told, is_whole(its, world_size)
+            name,
+            _descs(its),
+            _positions_in(its),
+            name != _UNNAMED,
+            told,
+            _is_whole(its, world_size),
         )
         for name, its in sorted(by_group.items())
-        if is_one_group(name, its)
+        if _is_one_group(name, its)
     ]
 
 
-def is_whole(lines: Iterable[WatchdogLine], world_size: int | None) -> bool:
+def _is_whole(lines: Iterable[_WatchdogLine], world_size: int | None) -> bool:
     """Whether every rank of a job speaks, of one operation at most, and says its own rank in the
     group.
     """
@@ -117,14 +120,14 @@ def is_whole(lines: Iterable[WatchdogLine], world_size: int | None) -> bool:
     return len(numbers) == world_size and all(len(its) < 2 for its in numbers.values())
 
 
-def of_the_last_hang(rows: Sequence[Evidence]) -> list[Evidence]:
+def _of_the_last_hang(rows: Sequence[Evidence]) -> list[Evidence]:
     """Rows in the order of time, without those of an earlier stop in the same log."""
     newest = max((row.at_ns for row in rows if row.at_ns is not None), default=0)
-    kept = [row for row in rows if row.at_ns is None or row.at_ns >= newest - ONE_HANG_NS]
+    kept = [row for row in rows if row.at_ns is None or row.at_ns >= newest - _ONE_HANG_NS]
     return sorted(kept, key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
 
 
-def line_in(row: Evidence, world_size: int | None) -> WatchdogLine | None:
+def _line_in(row: Evidence, world_size: int | None) -> _WatchdogLine | None:
     """One line, where it tells whose it is."""
     group_rank = small(row.fields.get("group_rank", ""))
     unprefixed = group_rank if "pg" not in row.fields else None
@@ -132,13 +135,13 @@ def line_in(row: Evidence, world_size: int | None) -> WatchdogLine | None:
     if rank is None or (row.rank is None and world_size is not None and rank >= world_size):
         return None
     number = small(row.fields.get("seq_id", row.fields.get("at_work", "")))
-    group = row.fields.get("guid") or row.fields.get("pg_desc") or row.fields.get("pg", UNNAMED)
-    if row.fields.get("pg_desc") == DEFAULT or ("guid" not in row.fields and group == "0"):
-        group = DEFAULT
-    return WatchdogLine(row, group, rank, group_rank, number)
+    group = row.fields.get("guid") or row.fields.get("pg_desc") or row.fields.get("pg", _UNNAMED)
+    if row.fields.get("pg_desc") == _DEFAULT or ("guid" not in row.fields and group == "0"):
+        group = _DEFAULT
+    return _WatchdogLine(row, group, rank, group_rank, number)
 
 
-def most_speak(lines: Sequence[WatchdogLine], world_size: int | None) -> bool:
+def _most_speak(lines: Sequence[_WatchdogLine], world_size: int | None) -> bool:
     """Whether so many ranks without a prefix speak that theirs are ranks of the whole job."""
     numbers: dict[int, set[int | None]] = defaultdict(set)
     for one in lines:
@@ -148,23 +151,23 @@ def most_speak(lines: Sequence[WatchdogLine], world_size: int | None) -> bool:
         return False  # ranks of several groups, or several stops
     if world_size is None:
         return set(numbers) == set(range(len(numbers)))
-    return len(numbers) >= MOST * world_size
+    return len(numbers) >= _MOST * world_size
 
 
-def with_groups(lines: Sequence[WatchdogLine]) -> None:
+def _with_groups(lines: Sequence[_WatchdogLine]) -> None:
     """A line that names no group is of the group in which its rank waits for the same number."""
     named: dict[tuple[int, int], set[str]] = defaultdict(set)
     for one in lines:
-        if one.group != UNNAMED and one.number is not None:
+        if one.group != _UNNAMED and one.number is not None:
             named[one.rank, one.number].add(one.group)
     for one in lines:
-        if one.group == UNNAMED and one.number is not None:
+        if one.group == _UNNAMED and one.number is not None:
             groups = named.get((one.rank, one.number), set())
             if len(groups) == 1:
                 (one.group,) = groups
 
 
-def without_counters_of_others(lines: Sequence[WatchdogLine]) -> list[WatchdogLine]:
+def _without_counters_of_others(lines: Sequence[_WatchdogLine]) -> list[_WatchdogLine]:
     """Lines without those whose counters are of another group than the one they name.
 
     The default group's monitor passes on the signal to dump, and some versions print with it the
@@ -179,69 +182,71 @@ def without_counters_of_others(lines: Sequence[WatchdogLine]) -> list[WatchdogLi
         for one in lines
         if one.number is not None
         or not any(
-            group != one.group and is_between(one.row.fields, number)
+            group != one.group and _is_between(one.row.fields, number)
             for group, number in waits[one.rank]
         )
     ]
 
 
-def is_between(fields: Mapping[str, str], number: int) -> bool:
+def _is_between(fields: Mapping[str, str], number: int) -> bool:
     """Whether ``number`` was issued and not finished by the counters of a line."""
-    enqueued = signed(fields.get("last_enqueued"), None)
-    completed = signed(fields.get("last_completed"), None)
+    enqueued = _signed(fields.get("last_enqueued"), None)
+    completed = _signed(fields.get("last_completed"), None)
     return enqueued is not None and completed is not None and completed < number <= enqueued
 
 
-def is_one_group(name: str, lines: Sequence[WatchdogLine]) -> bool:
+def _is_one_group(name: str, lines: Sequence[_WatchdogLine]) -> bool:
     """Whether lines are of one group whose numbers count collectives.
 
     Numbers of groups that each process counts for itself are the same for different groups, and
     so is the ``[Rank 1]`` of old versions: each rank of the group must then be one of the job.
     """
-    local_number = name not in (UNNAMED, DEFAULT) and not any("guid" in o.row.fields for o in lines)
-    if local_number or any(one.row.fields.get("op") in NOT_OF_ALL for one in lines):
+    local_number = name not in (_UNNAMED, _DEFAULT) and not any(
+        "guid" in o.row.fields for o in lines
+    )
+    if local_number or any(one.row.fields.get("op") in _NOT_OF_ALL for one in lines):
         return False
     seats: dict[int, set[int]] = defaultdict(set)
     nodes: dict[int, set[str]] = defaultdict(set)
     for one in lines:
-        if one.group_rank is not None and (name == UNNAMED or "pg" in one.row.fields):
+        if one.group_rank is not None and (name == _UNNAMED or "pg" in one.row.fields):
             seats[one.group_rank].add(one.rank)
         if one.row.node is not None:
             nodes[one.rank].add(one.row.node)
-    whole = name in (UNNAMED, DEFAULT)
+    whole = name in (_UNNAMED, _DEFAULT)
     one_each = all(len(its) == 1 for its in seats.values())
     one_each = one_each and all(len(its) == 1 for its in nodes.values())
     return one_each and not (whole and any(seats[seat] != {seat} for seat in seats))
 
 
-def descs(lines: Iterable[WatchdogLine]) -> str:
+def _descs(lines: Iterable[_WatchdogLine]) -> str:
     """What the group is called."""
     return next((one.row.fields["pg_desc"] for one in lines if "pg_desc" in one.row.fields), "")
 
 
-def positions_in(lines: Sequence[WatchdogLine]) -> dict[int, GroupPosition]:
+def _positions_in(lines: Sequence[_WatchdogLine]) -> dict[int, GroupPosition]:
     """The last word of each rank of a group; what it waits in is the oldest that it gave up."""
     found: dict[int, GroupPosition] = {}
     for one in lines:
         before = found.get(one.rank, GroupPosition(one.rank, one.row))
-        found[one.rank] = after(before, one)
-    return {rank: waiting_by_its_counters(found[rank]) for rank in sorted(found)}
+        found[one.rank] = _after(before, one)
+    return {rank: _waiting_by_its_counters(found[rank]) for rank in sorted(found)}
 
 
-def after(before: GroupPosition, one: WatchdogLine) -> GroupPosition:
+def _after(before: GroupPosition, one: _WatchdogLine) -> GroupPosition:
     """A rank's position with one more line of it."""
     fields = one.row.fields
-    enqueued = signed(fields.get("last_enqueued"), before.enqueued)
-    completed = signed(fields.get("last_completed"), before.completed)
+    enqueued = _signed(fields.get("last_enqueued"), before.enqueued)
+    completed = _signed(fields.get("last_completed"), before.completed)
     now = replace(before, enqueued=enqueued, completed=completed)
     older = one.number is not None and (before.waits is None or one.number <= before.waits)
     if not older or (one.number == before.waits and before.op is not None):
         return now
     op = fields.get("op")
-    return replace(now, row=one.row, waits=one.number, op=op, size=size_of(op, fields))
+    return replace(now, row=one.row, waits=one.number, op=op, size=_size_of(op, fields))
 
 
-def signed(text: str | None, otherwise: int | None) -> int | None:
+def _signed(text: str | None, otherwise: int | None) -> int | None:
     """A counter, -1 before the first operation."""
     if text == "-1":
         return 0
@@ -249,14 +254,14 @@ def signed(text: str | None, otherwise: int | None) -> int | None:
     return otherwise if number is None else number
 
 
-def size_of(op: str | None, fields: Mapping[str, str]) -> str | None:
+def _size_of(op: str | None, fields: Mapping[str, str]) -> str | None:
     """The sizes that all members must agree on."""
-    if op not in SAME_SIZES or "numel_in" not in fields:
+    if op not in _SAME_SIZES or "numel_in" not in fields:
         return None
     return f"{fields['numel_in']} -> {fields.get('numel_out', '?')} elements"
 
 
-def waiting_by_its_counters(one: GroupPosition) -> GroupPosition:
+def _waiting_by_its_counters(one: GroupPosition) -> GroupPosition:
     """Who issued more than it finished waits in the next one, though no watchdog says so."""
     if one.waits is not None or one.enqueued is None or one.completed is None:
         return one

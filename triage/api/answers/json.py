@@ -11,15 +11,13 @@ from starlette.responses import Response
 
 from triage.render.words.clean import escape_json
 
-__all__ = ["JSON", "as_json", "page", "page_of_rows", "tagged"]
-
 Row = TypeVar("Row")
 
 JSON = "application/json"
 # What RFC 3986 lets stand in a path and in a query, and what is encoded already.
-PATH: Final = "/%:@!$&'()*+,;=~"
-QUERY: Final = PATH + "?"
-JSON_FORMS: Final = frozenset({JSON, "application/x-ndjson"})
+_PATH: Final = "/%:@!$&'()*+,;=~"
+_QUERY: Final = _PATH + "?"
+_JSON_FORMS: Final = frozenset({JSON, "application/x-ndjson"})
 
 
 def as_json(
@@ -34,7 +32,7 @@ def as_json(
 def page(request: Request, items: Sequence[Mapping[str, Any]], next_cursor: str | None) -> Response:
     """One page of a list; its ``Link`` header (RFC 8288) leads to the next one."""
     headers = (
-        {} if next_cursor is None else {"Link": f'<{next_page(request, next_cursor)}>; rel="next"'}
+        {} if next_cursor is None else {"Link": f'<{_next_page(request, next_cursor)}>; rel="next"'}
     )
     return as_json({"items": items, "next_cursor": next_cursor}, headers=headers)
 
@@ -52,35 +50,35 @@ def page_of_rows(
     return page(request, [item_of(row) for row in shown], cursor)
 
 
-def next_page(request: Request, cursor: str) -> str:
+def _next_page(request: Request, cursor: str) -> str:
     """The request's own path and query, as they came, with another cursor.
 
     Relative, as all addresses of ours are: what name a proxy gives us is not known here.
     """
-    path = quote(request.scope["raw_path"].partition(b"?")[0], safe=PATH)
+    path = quote(request.scope["raw_path"].partition(b"?")[0], safe=_PATH)
     query = request.scope.get("query_string", b"").split(b"&")
-    kept = [quote(one, safe=QUERY) for one in query if one and name_of(one) != "cursor"]
+    kept = [quote(one, safe=_QUERY) for one in query if one and _name_of(one) != "cursor"]
     return f"{path}?{'&'.join([*kept, f'cursor={cursor}'])}"
 
 
-def name_of(pair: bytes) -> str:
+def _name_of(pair: bytes) -> str:
     return unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
 
 
 def tagged(request: Request, body: bytes, media_type: str, *, vary: bool = False) -> Response:
     """The body with its ETag; 304 without it where the client has these bytes already."""
-    if media_type in JSON_FORMS:
+    if media_type in _JSON_FORMS:
         body = escape_json(body)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if vary:
         headers["Vary"] = "Accept"
-    if matches(request.headers.getlist("if-none-match"), tag):
+    if _matches(request.headers.getlist("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=media_type, headers=headers)
 
 
-def matches(headers: Sequence[str], tag: str) -> bool:
+def _matches(headers: Sequence[str], tag: str) -> bool:
     given = [one.strip() for header in headers for one in header.split(",")]
     # The comparison is the weak one, as If-None-Match asks for.
     return "*" in given or tag in {one.removeprefix("W/") for one in given}

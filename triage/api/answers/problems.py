@@ -17,12 +17,10 @@ from triage.api.answers import refusals
 from triage.domain.wire import Keywords
 from triage.errors import Place, Refusal
 
-__all__ = ["INTERNAL_TITLE", "KINDS", "MEDIA_TYPE", "Problem", "answer_refusal", "problem", "slug"]
-
 MEDIA_TYPE: Final = "application/problem+json"
 INTERNAL_TITLE: Final = "Internal error"
 # Where the refusal itself knows nothing better.
-HINT: Final = "/docs says what this route takes"
+_HINT: Final = "/docs says what this route takes"
 
 KINDS: Final[tuple[type[Refusal], ...]] = (
     errors.BadRequest, errors.NoToken, errors.NotAllowed, errors.NotFound,
@@ -78,12 +76,12 @@ def problem(
         "type": f"/docs#problem-{slug(title)}",
         "title": title,
         "status": status,
-        "detail": sound(detail),
+        "detail": _sound(detail),
         "instance": quote(request.scope.get("raw_path", b"") or request.url.path.encode(), "/%"),
-        "errors": [error_at(place) for place in places],
+        "errors": [_error_at(place) for place in places],
     }
     if hint:
-        body["hint"] = sound(hint)
+        body["hint"] = _sound(hint)
     request_id = request.scope.get("triage.request_id")
     if request_id:
         body["request_id"] = request_id
@@ -93,10 +91,10 @@ def problem(
     )  # fmt: skip
 
 
-def error_at(place: Place) -> ProblemError:
+def _error_at(place: Place) -> ProblemError:
     """``body/3/name`` as a JSON pointer, ``query/rank`` as the name of a parameter."""
-    source, _, name = sound(place.where).partition("/")
-    message = sound(place.message)
+    source, _, name = _sound(place.where).partition("/")
+    message = _sound(place.message)
     if source == "body":
         return {"pointer": f"#/{name}" if name else "#", "message": message}
     if source in {"query", "path", "header"}:
@@ -123,10 +121,10 @@ def answer_refusal(request: Request, refusal: Refusal) -> Response:
         headers["WWW-Authenticate"] = 'Bearer realm="triage", error="insufficient_scope"'
     return problem(
         request, refusal.status, refusal.title, refusal.detail,
-        hint=refusal.hint or HINT, places=refusal.places, headers=headers,
+        hint=refusal.hint or _HINT, places=refusal.places, headers=headers,
     )  # fmt: skip
 
 
-def sound(text: str) -> str:
+def _sound(text: str) -> str:
     """Text that UTF-8 can hold: half of a surrogate pair becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -2,8 +2,6 @@
 
 from triage.errors import Refusal, TriageError
 
-__all__ = ["BodyTooSlow", "ClientGone", "MethodNotAllowed", "NotAcceptable"]
-
 
 class ClientGone(TriageError):
     """The client went away before its body ended; nobody is left to be answered."""

@@ -14,40 +14,38 @@ import orjson
 
 from triage.render.words.clean import one_line
 
-__all__ = ["CSV", "FORMS", "MARKDOWN", "NDJSON", "as_csv", "as_ndjson", "safe_cell"]
-
 CSV: Final = "text/csv"
 NDJSON: Final = "application/x-ndjson"
 MARKDOWN: Final = "text/markdown"
 # Beside JSON.
 FORMS: Final = (CSV, NDJSON, MARKDOWN)
 
-COLUMNS: Final = (
+_COLUMNS: Final = (
     "position", "node", "ranks", "gpus", "category", "score", "role", "action", "because",
 )  # fmt: skip
 # Full-width forms count for spreadsheets of East Asia.
-FORMULA: Final = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA: Final = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
-Suspect = dict[str, Any]
+_Suspect = dict[str, Any]
 
 
-def as_csv(suspects: Sequence[Suspect]) -> bytes:
+def as_csv(suspects: Sequence[_Suspect]) -> bytes:
     """One row a suspect under a row of names; several values in a cell are parted by blanks."""
     out = io.StringIO(newline="")
     table = csv.writer(out, lineterminator="\r\n")
-    table.writerow(COLUMNS)
+    table.writerow(_COLUMNS)
     for suspect in suspects:
-        table.writerow([safe_cell(text) for text in cells(suspect)])
+        table.writerow([safe_cell(text) for text in _cells(suspect)])
     return out.getvalue().encode("utf-8", "replace")
 
 
-def as_ndjson(suspects: Sequence[Suspect]) -> bytes:
+def as_ndjson(suspects: Sequence[_Suspect]) -> bytes:
     """One JSON object a line."""
     return b"".join(orjson.dumps(suspect) + b"\n" for suspect in suspects)
 
 
-def cells(suspect: Suspect) -> list[str]:
-    because = " / ".join(place_of(reason) for reason in suspect.get("because", []))
+def _cells(suspect: _Suspect) -> list[str]:
+    because = " / ".join(_place_of(reason) for reason in suspect.get("because", []))
     return [
         str(suspect.get("position", "")),
         one_line(str(suspect.get("node") or "")),
@@ -61,7 +59,7 @@ def cells(suspect: Suspect) -> list[str]:
     ]
 
 
-def place_of(reason: dict[str, Any]) -> str:
+def _place_of(reason: dict[str, Any]) -> str:
     text = one_line(str(reason.get("text", "")))
     artifact, line = reason.get("artifact"), reason.get("line")
     if not artifact:
@@ -72,4 +70,4 @@ def place_of(reason: dict[str, Any]) -> str:
 
 def safe_cell(text: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    return "'" + text if text.startswith(FORMULA) else text
+    return "'" + text if text.startswith(_FORMULA) else text

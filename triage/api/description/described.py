@@ -7,28 +7,17 @@ from triage.api.answers.problems import KINDS, MEDIA_TYPE
 from triage.api.description.examples import EXAMPLES
 from triage.api.description.shapes import AnswerShape, Source, name_of
 
-__all__ = [
-    "BINARY",
-    "TEXT",
-    "Answers",
-    "answers",
-    "binary_body",
-    "json_body",
-    "reference",
-    "text_body",
-]
-
 Answers = Mapping[int, tuple[str, Source | None]]
-TITLES: Final = {kind.status: kind.title for kind in KINDS}
+_TITLES: Final = {kind.status: kind.title for kind in KINDS}
 # Whatever the route: the service itself may fail.
-ALWAYS: Final = (500, 503)
+_ALWAYS: Final = (500, 503)
 BINARY: Final = "application/octet-stream"
 TEXT: Final = {"type": "string"}
-LINK: Final = {
+_LINK: Final = {
     "description": 'Where there is more: the next page, as `<...>; rel="next"` (RFC 8288).',
     "schema": TEXT,
 }
-RETRY_AFTER: Final = {
+_RETRY_AFTER: Final = {
     "description": "Seconds after which to send it again.",
     "schema": {"type": "integer"},
 }
@@ -54,19 +43,19 @@ def answers(
         if form is not None:
             responses[status]["content"] = {"application/json": reference(name_of(form))}
             if isinstance(form, AnswerShape) and form.is_page:
-                responses[status]["headers"] = {"Link": LINK}
+                responses[status]["headers"] = {"Link": _LINK}
     if forms:
         first = responses[next(iter(ok))]
         first.setdefault("content", {}).update(
             {media: {"schema": schema} for media, schema in forms.items()}
         )
-    for status in sorted({*refused, *ALWAYS} - ok.keys()):
+    for status in sorted({*refused, *_ALWAYS} - ok.keys()):
         responses[status] = {
-            "description": TITLES.get(status, "Internal error"),
+            "description": _TITLES.get(status, "Internal error"),
             "content": {MEDIA_TYPE: reference("Problem")},
         }
         if status in {429, 503, 507}:
-            responses[status]["headers"] = {"Retry-After": RETRY_AFTER}
+            responses[status]["headers"] = {"Retry-After": _RETRY_AFTER}
     return responses
 
 

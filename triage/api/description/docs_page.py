@@ -11,14 +11,12 @@ from typing import Final
 from fastapi import FastAPI
 from starlette.responses import Response
 
-__all__ = ["add_to"]
-
-FOLDER: Final = Path(__file__).parent / "static"
-POLICY: Final = (
+_FOLDER: Final = Path(__file__).parent / "static"
+_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
     " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-FILES: Final = {
+_FILES: Final = {
     "/docs": ("docs.html", "text/html; charset=utf-8"),
     "/docs/docs.css": ("docs.css", "text/css; charset=utf-8"),
     "/docs/docs.js": ("docs.js", "text/javascript; charset=utf-8"),
@@ -27,14 +25,14 @@ FILES: Final = {
 
 def add_to(app: FastAPI) -> None:
     """The routes of the page and its two files."""
-    for path in FILES:
+    for path in _FILES:
         app.add_api_route(
-            path, answer_with(path), methods=["GET"], include_in_schema=False, name=f"docs {path}"
+            path, _answer_with(path), methods=["GET"], include_in_schema=False, name=f"docs {path}"
         )
 
 
-def answer_with(path: str) -> "Answering":
-    return Answering(*FILES[path])
+def _answer_with(path: str) -> "Answering":
+    return Answering(*_FILES[path])
 
 
 class Answering:
@@ -46,10 +44,11 @@ class Answering:
 
     async def __call__(self) -> Response:
         """The file with its policy."""
-        headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
         return Response(content_of(self.name), media_type=self.media_type, headers=headers)
 
 
 @lru_cache
 def content_of(name: str) -> bytes:
-    return (FOLDER / name).read_bytes()
+    """The bytes of a file of the page."""
+    return (_FOLDER / name).read_bytes()

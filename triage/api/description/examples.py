@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "JobFailed": {
         "job": {

@@ -9,12 +9,10 @@ from triage.notify.message import Event
 from triage.notify.request import Kind as ReceiverKind
 from triage.services.incidents.resolve import MAX_NOTE
 
-__all__ = ["INCOMING"]
-
-WHOLE: Final[dict[str, Any]] = {"type": "integer"}
-NAME_OR_NUMBER: Final[dict[str, Any]] = {"anyOf": [NAME_SCHEMA, WHOLE]}
+_WHOLE: Final[dict[str, Any]] = {"type": "integer"}
+_NAME_OR_NUMBER: Final[dict[str, Any]] = {"anyOf": [NAME_SCHEMA, _WHOLE]}
 # Hooks come out of shell scripts: seconds since the epoch and numbers as text are fine.
-TIME: Final[dict[str, Any]] = {
+_TIME: Final[dict[str, Any]] = {
     "anyOf": [
         {"type": "string", "format": "date-time"},
         {"type": "string", "pattern": "^[0-9]{9,11}(\\.[0-9]{1,9})?$"},
@@ -23,11 +21,11 @@ TIME: Final[dict[str, Any]] = {
 }
 
 
-def may_be_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _may_be_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-HOST_LIST: Final = may_be_null(
+_HOST_LIST: Final = _may_be_null(
     {
         "type": ["string", "array"],
         "description": "A Slurm host list, such as gpu[001-128,130].",
@@ -39,13 +37,13 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "type": "object",
         "required": ["job_id"],
         "properties": {
-            "job_id": NAME_OR_NUMBER,
-            "cluster": may_be_null(NAME_OR_NUMBER),
-            "attempt": may_be_null(NAME_OR_NUMBER),
-            "failed_at": may_be_null(TIME),
-            "started_at": may_be_null(TIME),
-            "nodelist": HOST_LIST,
-            "expected_artifacts": may_be_null(
+            "job_id": _NAME_OR_NUMBER,
+            "cluster": _may_be_null(_NAME_OR_NUMBER),
+            "attempt": _may_be_null(_NAME_OR_NUMBER),
+            "failed_at": _may_be_null(_TIME),
+            "started_at": _may_be_null(_TIME),
+            "nodelist": _HOST_LIST,
+            "expected_artifacts": _may_be_null(
                 {
                     "anyOf": [
                         {"type": "integer", "minimum": 0, "maximum": 10_000_000},
@@ -54,13 +52,13 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
                     "description": "Settle as soon as that many files are in.",
                 }
             ),
-            "collect_within_s": may_be_null(
+            "collect_within_s": _may_be_null(
                 {
                     "type": "number", "exclusiveMinimum": 0, "maximum": 604_800,
                     "description": "Settle at the latest after so many seconds; default 300.",
                 }
             ),
-            "callback_url": may_be_null(
+            "callback_url": _may_be_null(
                 {
                     "type": "string",
                     "description": "Where to post the answer: https, and a public address.",
@@ -74,18 +72,18 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "type": "object",
         "required": ["job_id"],
         "properties": {
-            "job_id": NAME_OR_NUMBER,
-            "cluster": may_be_null(NAME_OR_NUMBER),
-            "started_at": may_be_null(TIME),
-            "ended_at": may_be_null(TIME),
-            "state": may_be_null(
+            "job_id": _NAME_OR_NUMBER,
+            "cluster": _may_be_null(_NAME_OR_NUMBER),
+            "started_at": _may_be_null(_TIME),
+            "ended_at": _may_be_null(_TIME),
+            "state": _may_be_null(
                 {
                     "type": "string",
                     "description": "A scheduler's word: COMPLETED, CANCELLED, PREEMPTED, TIMEOUT,"
                     " FAILED, NODE_FAIL, OUT_OF_MEMORY; without it the exit code decides.",
                 }
             ),
-            "nodelist": HOST_LIST,
+            "nodelist": _HOST_LIST,
         },
         "additionalProperties": True,
     },
@@ -133,8 +131,8 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "required": ["category"],
         "properties": {
             "category": {"type": "string", "enum": list(Category)},
-            "node": may_be_null(NAME_SCHEMA),
-            "note": may_be_null({"type": "string", "maxLength": MAX_NOTE}),
+            "node": _may_be_null(NAME_SCHEMA),
+            "note": _may_be_null({"type": "string", "maxLength": MAX_NOTE}),
         },
         "additionalProperties": False,
     },
@@ -144,16 +142,16 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "required": ["verb"],
         "properties": {
             "verb": {"type": "string", "enum": list(ASKED_FOR)},
-            "node": may_be_null(NAME_SCHEMA),
-            "dry_run": may_be_null({"type": "boolean"}),
-            "approve": may_be_null({"type": "boolean"}),
+            "node": _may_be_null(NAME_SCHEMA),
+            "dry_run": _may_be_null({"type": "boolean"}),
+            "approve": _may_be_null({"type": "boolean"}),
         },
         "additionalProperties": False,
     },
     "HaltRequest": {
         "description": "Why nothing more is to be done to nodes.",
         "type": "object",
-        "properties": {"reason": may_be_null({"type": "string", "maxLength": 1000})},
+        "properties": {"reason": _may_be_null({"type": "string", "maxLength": 1000})},
         "additionalProperties": False,
     },
     "SubscriptionRequest": {
@@ -162,14 +160,14 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "required": ["kind"],
         "properties": {
             "kind": {"type": "string", "enum": list(ReceiverKind)},
-            "url": may_be_null(
+            "url": _may_be_null(
                 {"type": "string", "description": "https, and a public address."}
             ),
-            "routing_key": may_be_null({"type": "string", "description": "PagerDuty's."}),
-            "secret": may_be_null(
+            "routing_key": _may_be_null({"type": "string", "description": "PagerDuty's."}),
+            "secret": _may_be_null(
                 {"type": "string", "description": "whsec_ and Base64; made when left out."}
             ),
-            "events": may_be_null(
+            "events": _may_be_null(
                 {"type": "array", "items": {"type": "string", "enum": list(Event)}}
             ),
         },
@@ -179,10 +177,10 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "description": "A new secret, and how long the old one signs beside it.",
         "type": "object",
         "properties": {
-            "secret": may_be_null(
+            "secret": _may_be_null(
                 {"type": "string", "description": "whsec_ and Base64; made when left out."}
             ),
-            "old_valid_s": may_be_null(
+            "old_valid_s": _may_be_null(
                 {"type": "integer", "minimum": 0, "maximum": 2_592_000, "default": 86_400}
             ),
         },

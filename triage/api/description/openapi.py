@@ -11,9 +11,7 @@ from triage.api.description.incoming import INCOMING
 from triage.api.description.shapes import Source, schemas_of
 from triage.version import __version__
 
-__all__ = ["described"]
-
-DESCRIPTION: Final = """\
+_DESCRIPTION: Final = """\
 Says which rank, node or GPU stopped a distributed training job, and why.
 
 A hook opens an incident, nodes upload their dumps and logs, the suspects are read:
@@ -32,7 +30,7 @@ def described(app: FastAPI, shapes: Iterable[Source]) -> dict[str, Any]:
             title="nccl-triage",
             version=__version__,
             openapi_version="3.1.0",
-            description=DESCRIPTION,
+            description=_DESCRIPTION,
             routes=app.routes,
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )

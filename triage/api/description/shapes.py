@@ -19,13 +19,11 @@ from pydantic.json_schema import models_json_schema
 
 from triage.domain.wire import Keywords, SentAs, notes_of, wire_fields
 
-__all__ = ["AnswerShape", "Source", "name_of", "page", "schemas_of", "selection", "shape"]
-
-Hint = Any  # a type, or what typing makes of types
-REF: Final = "#/components/schemas/{model}"
-ROLE: Final = re.compile(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
+_Hint = Any  # a type, or what typing makes of types
+_REF: Final = "#/components/schemas/{model}"
+_ROLE: Final = re.compile(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
 # Names of types, which a reader of the description does not know.
-SUFFIX: Final = "View"
+_SUFFIX: Final = "View"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +32,22 @@ class AnswerShape:
 
     name: str
     doc: str
-    hints: Mapping[str, Hint]
+    hints: Mapping[str, _Hint]
     is_page: bool = False
 
 
 Source = type | AnswerShape
 
 
-def shape(name: str, *sources: Source, doc: str = "", **hints: Hint) -> AnswerShape:
+def shape(name: str, *sources: Source, doc: str = "", **hints: _Hint) -> AnswerShape:
     """The keys of all ``sources``, and ``hints`` beside or instead of them."""
-    keys = {key: hint for source in sources for key, hint in hints_of(source).items()}
-    return AnswerShape(name, doc or doc_of(sources[-1]), {**keys, **hints})
+    keys = {key: hint for source in sources for key, hint in _hints_of(source).items()}
+    return AnswerShape(name, doc or _doc_of(sources[-1]), {**keys, **hints})
 
 
 def selection(name: str, doc: str, source: Source, keys: Iterable[str]) -> AnswerShape:
     """Some keys of a shape."""
-    hints = hints_of(source)
+    hints = _hints_of(source)
     return AnswerShape(name, doc, {key: hints[key] for key in keys})
 
 
@@ -61,16 +59,16 @@ def page(item: Source, of_what: str) -> AnswerShape:
 
 def name_of(source: Source) -> str:
     """The name of a shape among the components of the description."""
-    return source.name if isinstance(source, AnswerShape) else source.__name__.removesuffix(SUFFIX)
+    return source.name if isinstance(source, AnswerShape) else source.__name__.removesuffix(_SUFFIX)
 
 
-def doc_of(source: Source) -> str:
+def _doc_of(source: Source) -> str:
     """What a shape says of itself, in Markdown."""
     doc = source.doc if isinstance(source, AnswerShape) else inspect.getdoc(source) or ""
-    return ROLE.sub(r"`\1`", doc).replace("``", "`")
+    return _ROLE.sub(r"`\1`", doc).replace("``", "`")
 
 
-def hints_of(source: Source) -> Mapping[str, Hint]:
+def _hints_of(source: Source) -> Mapping[str, _Hint]:
     if isinstance(source, AnswerShape):
         return source.hints
     if is_dataclass(source):
@@ -82,7 +80,7 @@ def schemas_of(sources: Iterable[Source]) -> dict[str, Any]:
     """JSON schemas of shapes, and of all that they hold, by name."""
     models = Models()
     wanted = [(models.of(source), "serialization") for source in dict.fromkeys(sources)]
-    _, schemas = models_json_schema(wanted, ref_template=REF, by_alias=True)  # type: ignore[arg-type]
+    _, schemas = models_json_schema(wanted, ref_template=_REF, by_alias=True)  # type: ignore[arg-type]
     return dict(schemas["$defs"])
 
 
@@ -102,22 +100,22 @@ class Models:
         fields: dict[str, Any] = {
             # A prefix, since a key may be a word of Python or of pydantic.
             f"key_{key}": self.field(key, hint)
-            for key, hint in hints_of(source).items()
+            for key, hint in _hints_of(source).items()
         }
         model: type[BaseModel] = create_model(
-            name, __config__=ConfigDict(extra="allow"), __doc__=doc_of(source), **fields
+            name, __config__=ConfigDict(extra="allow"), __doc__=_doc_of(source), **fields
         )
         self.made[source] = model
         return model
 
-    def field(self, key: str, hint: Hint) -> tuple[Hint, Any]:
+    def field(self, key: str, hint: _Hint) -> tuple[_Hint, Any]:
         """Type and default of a key."""
-        origin: Hint = get_origin(hint)
+        origin: _Hint = get_origin(hint)
         if origin is NotRequired:
             return self.typed(get_args(hint)[0]), Field(None, alias=key)
         return self.typed(hint), Field(alias=key)
 
-    def typed(self, hint: Hint) -> Hint:
+    def typed(self, hint: _Hint) -> _Hint:
         """The type with models instead of dataclasses, and what it says of itself as schema."""
         notes = notes_of(hint)
         for note in notes:
@@ -134,7 +132,7 @@ class Models:
             return Annotated[self.typed(get_args(hint)[0]), described]
         if isinstance(hint, AnswerShape) or is_dataclass(hint) or hasattr(hint, "__total__"):
             return self.of(hint)
-        origin: Hint = get_origin(hint)
+        origin: _Hint = get_origin(hint)
         inner = get_args(hint)
         if origin in (Union, UnionType):
             return reduce(or_, [self.typed(one) for one in inner])

@@ -33,8 +33,6 @@ from triage.api.limits.fair_line import FairLine, Sender
 from triage.api.limits.throughput import Throughput
 from triage.errors import Unavailable
 
-__all__ = ["AdmissionGate", "Turn"]
-
 # A client that waits at home costs nothing, and its proxies and its people give up later.
 MAX_WAIT_S: Final = 4.0
 # The latest time that somebody is told to come back at: much may have changed until then. Those
@@ -45,27 +43,27 @@ MAX_RETRY_AFTER_S: Final = 120
 FIRST_S: Final = 0.1
 EARLY: Final = 0.8
 # Uploads in the middle of their bodies for each place: each has a thread and some buffers.
-BEGUN_FOR_A_PLACE: Final = 4
+_BEGUN_FOR_A_PLACE: Final = 4
 # Silence after which a place goes to the next; a sender that is merely busy is quicker. The first
 # bytes of a body that comes at all are here before its turn is.
 PATIENCE_S: Final = 0.05
-FIRST_PATIENCE_S: Final = 0.005
+_FIRST_PATIENCE_S: Final = 0.005
 # After so long a silence, before its first byte and later, an upload makes room for others.
-SILENT_FIRST_S: Final = 2.0
-SILENT_S: Final = 5.0
+_SILENT_FIRST_S: Final = 2.0
+_SILENT_S: Final = 5.0
 # An upload that has had a place for so long gives way to other tokens. While they are at work,
 # one of so many places is for such long ones of its token.
 SLICE_S: Final = 0.5
-LANE_SHARE: Final = 8
+_LANE_SHARE: Final = 8
 # Uploads come before readers once some have been sent away for so long without a break, and until
 # the last of them may have come back.
 PRESSED_S: Final = 45.0
-BREAK_S: Final = 20.0
+_BREAK_S: Final = 20.0
 # How often those who wait are looked at when no upload ends.
 LOOK_EVERY_S: Final = 0.25
 
 
-def never() -> bool:
+def _never() -> bool:
     """Nobody reads here."""
     return False
 
@@ -94,7 +92,7 @@ class Turn:
 
         Raises :class:`Unavailable` when it has to make room altogether.
         """
-        patience_s = PATIENCE_S if self.num_bytes else FIRST_PATIENCE_S
+        patience_s = PATIENCE_S if self.num_bytes else _FIRST_PATIENCE_S
         timer = asyncio.get_running_loop().call_later(patience_s, self.park)
         try:
             with anyio.CancelScope() as self.scope:
@@ -183,7 +181,7 @@ class Turn:
 
     def is_silent(self, now: float) -> bool:
         """Whether nothing has come of it for longer than others should wait."""
-        longest_s = SILENT_S if self.num_bytes else SILENT_FIRST_S
+        longest_s = _SILENT_S if self.num_bytes else _SILENT_FIRST_S
         return self.parked and now - self.heard_at > longest_s
 
 
@@ -194,13 +192,13 @@ class AdmissionGate:
     """
 
     def __init__(
-        self, max_active: int, max_waiting: int, line_is_long: Callable[[], bool] = never
+        self, max_active: int, max_waiting: int, line_is_long: Callable[[], bool] = _never
     ) -> None:
         self.max_active = max_active
         self.max_waiting = max_waiting
         self.at_work: Counter[str] = Counter()
         self.lanes: defaultdict[str, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(max(1, max_active // LANE_SHARE))
+            lambda: asyncio.Semaphore(max(1, max_active // _LANE_SHARE))
         )
         self.line_is_long = line_is_long
         self.line: FairLine[Turn] = FairLine()
@@ -212,7 +210,7 @@ class AdmissionGate:
         self.throughput = Throughput(FIRST_S / max_active)
         self.slow_throughput = Throughput(FIRST_S)
         self.booked_until = 0.0
-        self.pressed_since = self.pressed_until = -BREAK_S
+        self.pressed_since = self.pressed_until = -_BREAK_S
 
     @property
     def active(self) -> int:
@@ -267,7 +265,7 @@ class AdmissionGate:
 
     def may_begin(self, turn: Turn) -> bool:
         """Whether one more may be in the middle of its body."""
-        full = len(self.begun) >= self.max_active * BEGUN_FOR_A_PLACE
+        full = len(self.begun) >= self.max_active * _BEGUN_FOR_A_PLACE
         return not full or self.make_room(turn.sender, self.begun)
 
     def look(self) -> None:
@@ -299,7 +297,7 @@ class AdmissionGate:
     def is_pressed(self) -> bool:
         """Whether uploads have been sent away for long."""
         now = time.monotonic()
-        return self.pressed_until + BREAK_S > now > self.pressed_since + PRESSED_S
+        return self.pressed_until + _BREAK_S > now > self.pressed_since + PRESSED_S
 
     def make_room(self, newcomer: Sender, crowd: Crowd[Turn]) -> bool:
         """Send one of a crowd away; whether there was one to send.
@@ -348,7 +346,7 @@ class AdmissionGate:
         back together.
         """
         now = time.monotonic()
-        if now > self.pressed_until + BREAK_S:
+        if now > self.pressed_until + _BREAK_S:
             self.pressed_since = now
         line_s = min(MAX_WAIT_S, ahead * self.each_s(now))
         self.booked_until = max(self.booked_until, now + line_s)

@@ -9,8 +9,6 @@ from typing import Generic, Protocol, TypeVar
 
 from triage.api.limits.fair_line import Sender
 
-__all__ = ["Crowd"]
-
 
 class Sent(Protocol):
     """Something that has a sender."""

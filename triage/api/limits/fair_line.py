@@ -4,11 +4,9 @@ from collections import deque
 from itertools import count
 from typing import Final, Generic, NamedTuple, TypeVar
 
-__all__ = ["FairLine", "Sender"]
-
 T = TypeVar("T")
 # Turns that are remembered; who has not come for so long is as good as new.
-MOST_REMEMBERED: Final = 10_000
+_MOST_REMEMBERED: Final = 10_000
 
 
 class Sender(NamedTuple):
@@ -51,7 +49,7 @@ class FairLine(Generic[T]):
         for served in (Sender(token), Sender(token, job)):
             self.last_turn.pop(served, None)
             self.last_turn[served] = next(self.turns)
-        if len(self.last_turn) > MOST_REMEMBERED:
+        if len(self.last_turn) > _MOST_REMEMBERED:
             del self.last_turn[next(iter(self.last_turn))]
         return one
 

@@ -11,10 +11,8 @@ from typing import Final
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Linger"]
-
-MOST_BYTES: Final = 8 << 20
-MOST_S: Final = 5.0
+_MOST_BYTES: Final = 8 << 20
+_MOST_S: Final = 5.0
 
 
 class Linger:
@@ -25,7 +23,7 @@ class Linger:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] != "http" or not has_body(scope):
+        if scope["type"] != "http" or not _has_body(scope):
             await self.app(scope, receive, send)
             return
         ended = False
@@ -47,14 +45,14 @@ class Linger:
 
         async def read_in_vain(more: Receive) -> None:
             num_bytes = 0
-            with anyio.move_on_after(MOST_S):
-                while not ended and num_bytes < MOST_BYTES:
+            with anyio.move_on_after(_MOST_S):
+                while not ended and num_bytes < _MOST_BYTES:
                     num_bytes += len((await more()).get("body", b""))
 
         await self.app(scope, receive_until_end, answered)
 
 
-def has_body(scope: Scope) -> bool:
+def _has_body(scope: Scope) -> bool:
     """Whether a body comes that is sent unasked; whoever expects a 100 waits for the answer."""
     names = dict(scope["headers"])
     if names.get(b"expect", b"").lower() == b"100-continue":

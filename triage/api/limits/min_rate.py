@@ -7,8 +7,6 @@ longest silence that anybody is granted. So a minimum rate holds, and a good sen
 
 from triage.settings import Settings
 
-__all__ = ["MinRateTimeout"]
-
 
 class MinRateTimeout:
     """Seconds, ``left_s``, for which one sender is waited for from here on."""

@@ -7,8 +7,6 @@ processors and commits, and how many they are changes. So the times between thei
 from collections import deque
 from typing import Final
 
-__all__ = ["REMEMBERED", "WINDOW_S", "Throughput"]
-
 # So long, while others wait, tells how fast uploads go through. The fastest of the last such times
 # counts: what was slow for a moment is none to send others away by, for nobody can call them back.
 WINDOW_S: Final = 5.0

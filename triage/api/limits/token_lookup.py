@@ -20,16 +20,14 @@ from triage.services.rate_limiter import RateLimiter
 from triage.services.tokens import check_token
 from triage.store.views import KeyView
 
-__all__ = ["TokenLookup"]
-
-WRONG_PER_MINUTE: Final = 120
-MOST_REMEMBERED: Final = 10_000
+_WRONG_PER_MINUTE: Final = 120
+_MOST_REMEMBERED: Final = 10_000
 
 
 class TokenLookup:
     """Looks tokens up. Used by the event loop alone."""
 
-    def __init__(self, ctx: Context, wrong_per_minute: int = WRONG_PER_MINUTE) -> None:
+    def __init__(self, ctx: Context, wrong_per_minute: int = _WRONG_PER_MINUTE) -> None:
         self.ctx = ctx
         self.failures = RateLimiter(wrong_per_minute, "wrong tokens come too often from here")
         # By their hashes: a token is nowhere longer than its request.
@@ -49,7 +47,7 @@ class TokenLookup:
             self.failures.spend(address)
             return None
         self.good[name] = None
-        if len(self.good) > MOST_REMEMBERED:
+        if len(self.good) > _MOST_REMEMBERED:
             self.good.popitem(last=False)
         return key
 

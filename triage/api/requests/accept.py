@@ -6,11 +6,9 @@ from typing import Final
 
 from triage.api.answers.refusals import NotAcceptable
 
-__all__ = ["chosen"]
-
-RANGE: Final = re.compile(r"([\w!#$&^.+*-]+)/([\w!#$&^.+*-]+)")
-WEIGHT: Final = re.compile(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
-MAX_RANGES: Final = 64
+_RANGE: Final = re.compile(r"([\w!#$&^.+*-]+)/([\w!#$&^.+*-]+)")
+_WEIGHT: Final = re.compile(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
+_MAX_RANGES: Final = 64
 
 
 def chosen(header: str | None, offered: Sequence[str]) -> str:
@@ -19,11 +17,11 @@ def chosen(header: str | None, offered: Sequence[str]) -> str:
     Raises :class:`NotAcceptable` when none is accepted. What is no range is passed over;
     a header with nothing else in it accepts everything, like none at all.
     """
-    ranges = read(header or "")
+    ranges = _read(header or "")
     if not ranges:
         return offered[0]
-    best = max(offered, key=lambda one: weight(one, ranges))
-    if weight(best, ranges) <= 0:
+    best = max(offered, key=lambda one: _weight(one, ranges))
+    if _weight(best, ranges) <= 0:
         raise NotAcceptable(
             "none of the accepted forms is one that this answer has",
             hint="accept one of " + ", ".join(offered),
@@ -31,23 +29,23 @@ def chosen(header: str | None, offered: Sequence[str]) -> str:
     return best
 
 
-def read(header: str) -> list[tuple[str, str, float]]:
+def _read(header: str) -> list[tuple[str, str, float]]:
     found = []
-    for part in header.split(",")[:MAX_RANGES]:
+    for part in header.split(",")[:_MAX_RANGES]:
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        match = RANGE.fullmatch(name)
+        match = _RANGE.fullmatch(name)
         if match is None:
             continue
         quality = 1.0
         for parameter in parameters:
             key, _, value = parameter.partition("=")
             if key.strip() == "q":
-                quality = float(value) if WEIGHT.fullmatch(value.strip()) else 0.0
+                quality = float(value) if _WEIGHT.fullmatch(value.strip()) else 0.0
         found.append((match[1], match[2], quality))
     return found
 
 
-def weight(offer: str, ranges: Sequence[tuple[str, str, float]]) -> float:
+def _weight(offer: str, ranges: Sequence[tuple[str, str, float]]) -> float:
     """The weight that the most specific range gives to a type."""
     main, _, sub = offer.partition("/")
     best = (-1, 0.0)

@@ -25,13 +25,11 @@ from triage.errors import BadRequest, Place, TooLarge, Unsupported
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-__all__ = ["UploadBody", "announced_length", "read_whole"]
-
 # An upload that has not come so far takes no place from those that have.
-FIRST_BYTES: Final = 16 << 10
-ENOUGH: Final = 256 << 10
-DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
-DIGEST: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]{1,128}):\s*", re.ASCII)
+_FIRST_BYTES: Final = 16 << 10
+_ENOUGH: Final = 256 << 10
+_DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+_DIGEST: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]{1,128}):\s*", re.ASCII)
 
 
 def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
@@ -42,7 +40,7 @@ def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
     lengths = request.headers.getlist("content-length")
     if not lengths:
         return None
-    if len(lengths) > 1 or not DIGITS.fullmatch(lengths[0]):
+    if len(lengths) > 1 or not _DIGITS.fullmatch(lengths[0]):
         raise BadRequest(
             "Content-Length is no number of bytes",
             hint="send the length of the body, once, or the body in chunks",
@@ -50,7 +48,7 @@ def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
         )
     length = int(lengths[0])
     if length > max_bytes:
-        raise too_large(name, max_bytes)
+        raise _too_large(name, max_bytes)
     return length
 
 
@@ -69,8 +67,8 @@ async def read_whole(request: Request, max_bytes: int, what: str = "a JSON body"
     while piece := await pieces.next():
         found += piece
         if len(found) > max_bytes:
-            raise too_large(what, max_bytes)
-    check_length(len(found), length)
+            raise _too_large(what, max_bytes)
+    _check_length(len(found), length)
     return bytes(found)
 
 
@@ -113,7 +111,7 @@ class UploadBody:
     def __init__(self, request: Request, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.length = announced_length(request, max_bytes, "an upload")
-        self.digests = digests_of(request)
+        self.digests = _digests_of(request)
         self.pieces = Pieces(request)
         self.ahead = memoryview(b"")
         self.num_bytes = 0
@@ -127,7 +125,7 @@ class UploadBody:
         Raises as :meth:`read` does.
         """
         self.turn = turn
-        self.ahead = memoryview(await self.gathered(FIRST_BYTES))
+        self.ahead = memoryview(await self.gathered(_FIRST_BYTES))
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes of the body; none at its end. Called outside the event loop.
@@ -136,7 +134,7 @@ class UploadBody:
         that is not as long, or not the one, that its headers say.
         """
         if not self.ahead:
-            piece = from_thread.run(self.gathered, ENOUGH) if self.pieces.more else b""
+            piece = from_thread.run(self.gathered, _ENOUGH) if self.pieces.more else b""
             if not piece:
                 self.check_end()
                 return b""
@@ -170,13 +168,13 @@ class UploadBody:
         """Raises :class:`TooLarge` beyond the limit."""
         self.num_bytes += len(piece)
         if self.num_bytes > self.max_bytes:
-            raise too_large("an upload", self.max_bytes)
+            raise _too_large("an upload", self.max_bytes)
         for _name, digest, _wanted in self.digests:
             digest.update(piece)
 
     def check_end(self) -> None:
         """Raises :class:`BadRequest` for a body that its headers do not fit."""
-        check_length(self.num_bytes, self.length)
+        _check_length(self.num_bytes, self.length)
         for name, digest, wanted in self.digests:
             if digest.digest() != wanted:
                 raise BadRequest(
@@ -186,7 +184,7 @@ class UploadBody:
                 )
 
 
-def check_length(num_bytes: int, length: int | None) -> None:
+def _check_length(num_bytes: int, length: int | None) -> None:
     if length is not None and num_bytes != length:
         raise BadRequest(
             f"the body has {num_bytes:,} bytes, Content-Length says {length:,}",
@@ -195,11 +193,11 @@ def check_length(num_bytes: int, length: int | None) -> None:
         )
 
 
-def digests_of(request: Request) -> list[tuple[str, "_Hash", bytes]]:
+def _digests_of(request: Request) -> list[tuple[str, "_Hash", bytes]]:
     """What ``Content-Digest`` (RFC 9530) says; algorithms that we do not know say nothing."""
     found: list[tuple[str, _Hash, bytes]] = []
     for part in ",".join(request.headers.getlist("content-digest")).split(","):
-        match = DIGEST.fullmatch(part)
+        match = _DIGEST.fullmatch(part)
         if match is None or match[1] not in {"sha-256", "sha-512"}:
             continue
         try:
@@ -214,7 +212,7 @@ def digests_of(request: Request) -> list[tuple[str, "_Hash", bytes]]:
     return found
 
 
-def too_large(name: str, max_bytes: int) -> TooLarge:
+def _too_large(name: str, max_bytes: int) -> TooLarge:
     return TooLarge(
         f"{name} may have {max_bytes:,} bytes",
         hint="send less at once; TRIAGE_MAX_ARTIFACT_BYTES, TRIAGE_MAX_BUNDLE_BYTES and"

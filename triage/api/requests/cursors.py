@@ -14,27 +14,22 @@ import orjson
 
 from triage.errors import Place, Unprocessable
 
-__all__ = [
-    "after_id", "after_place", "after_time", "after_words", "foreign", "id_cursor", "place_cursor",
-    "time_cursor", "words_cursor",
-]  # fmt: skip
-
 # The longest holds some names, of up to 512 characters each.
-MAX_CHARS: Final = 8192
-MAX_ID: Final = 200
+_MAX_CHARS: Final = 8192
+_MAX_ID: Final = 200
 
 
 def time_cursor(kind: str, at: datetime, row_id: str) -> str:
     """Behind the row of this time and id, in a list of that kind."""
-    return packed([kind, at.astimezone(UTC).isoformat(), row_id])
+    return _packed([kind, at.astimezone(UTC).isoformat(), row_id])
 
 
 def after_time(kind: str, cursor: str | None) -> tuple[datetime, str] | None:
     """Time and id of the last row seen. Raises :class:`Unprocessable` for a foreign cursor."""
-    match unpacked(kind, cursor, 2):
+    match _unpacked(kind, cursor, 2):
         case None:
             return None
-        case [str(text), str(row_id)] if len(row_id) <= MAX_ID:
+        case [str(text), str(row_id)] if len(row_id) <= _MAX_ID:
             try:
                 at = datetime.fromisoformat(text)
             except ValueError as error:
@@ -46,12 +41,12 @@ def after_time(kind: str, cursor: str | None) -> tuple[datetime, str] | None:
 
 def id_cursor(kind: str, number: int) -> str:
     """Behind the row of this number."""
-    return packed([kind, number])
+    return _packed([kind, number])
 
 
 def after_id(kind: str, cursor: str | None) -> int | None:
     """Number of the last row seen."""
-    match unpacked(kind, cursor, 1):
+    match _unpacked(kind, cursor, 1):
         case None:
             return None
         case [int(number)] if not isinstance(number, bool) and 0 <= number < 1 << 63:
@@ -61,12 +56,12 @@ def after_id(kind: str, cursor: str | None) -> int | None:
 
 def place_cursor(kind: str, revision: int, place: int) -> str:
     """Behind this many rows of that revision."""
-    return packed([kind, revision, place])
+    return _packed([kind, revision, place])
 
 
 def after_place(kind: str, cursor: str | None) -> tuple[int, int] | None:
     """Revision, and how many of its rows were seen."""
-    match unpacked(kind, cursor, 2):
+    match _unpacked(kind, cursor, 2):
         case None:
             return None
         case [int(revision), int(place)] if revision >= 0 and place >= 0:
@@ -76,12 +71,12 @@ def after_place(kind: str, cursor: str | None) -> tuple[int, int] | None:
 
 def words_cursor(kind: str, words: Sequence[str]) -> str:
     """Behind the row that these words name."""
-    return packed([kind, *words])
+    return _packed([kind, *words])
 
 
 def after_words(kind: str, cursor: str | None, number: int) -> tuple[str, ...] | None:
     """The ``number`` words that name the last row seen."""
-    found = unpacked(kind, cursor, number)
+    found = _unpacked(kind, cursor, number)
     if found is None:
         return None
     words = tuple(one for one in found if isinstance(one, str))
@@ -90,14 +85,14 @@ def after_words(kind: str, cursor: str | None, number: int) -> tuple[str, ...] |
     return words
 
 
-def packed(values: Sequence[str | int]) -> str:
+def _packed(values: Sequence[str | int]) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(values)).rstrip(b"=").decode()
 
 
-def unpacked(kind: str, cursor: str | None, num_values: int) -> list[object] | None:
+def _unpacked(kind: str, cursor: str | None, num_values: int) -> list[object] | None:
     if cursor is None:
         return None
-    if len(cursor) > MAX_CHARS or not cursor.isascii():
+    if len(cursor) > _MAX_CHARS or not cursor.isascii():
         raise foreign()
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)

@@ -26,16 +26,14 @@ from triage.services.context import Context
 from triage.store.access import idempotency
 from triage.store.access.idempotency import KeptAnswer
 
-__all__ = ["PARAMETER", "Keeper", "once"]
-
-HEADER: Final = "Idempotency-Key"
-REPLAYED: Final = "Idempotency-Replayed"
-QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\]){1,255})"', re.ASCII)
-BARE: Final = re.compile(r"[A-Za-z0-9._~:+/=-]{1,255}", re.ASCII)
+_HEADER: Final = "Idempotency-Key"
+_REPLAYED: Final = "Idempotency-Replayed"
+_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\]){1,255})"', re.ASCII)
+_BARE: Final = re.compile(r"[A-Za-z0-9._~:+/=-]{1,255}", re.ASCII)
 # The longest answers are those to large groups of alerts.
-MAX_BODY: Final = 1 << 20
+_MAX_BODY: Final = 1 << 20
 PARAMETER: Final[dict[str, Any]] = {
-    "name": HEADER,
+    "name": _HEADER,
     "in": "header",
     "required": False,
     "description": "Makes it safe to send the request again: within 24 hours the same key, token"
@@ -64,7 +62,7 @@ class Keeper:
             session,
             status=response.status_code,
             location=response.headers.get("location"),
-            body=body if len(body) <= MAX_BODY else None,
+            body=body if len(body) <= _MAX_BODY else None,
         )
 
     def made(self, session: Session, status: int, subject: str) -> None:
@@ -75,7 +73,7 @@ class Keeper:
         if self.row_id is None:
             return
         if not idempotency.finish(session, self.row_id, self.owner, **answer):
-            raise in_progress()
+            raise _in_progress()
         self.kept = True
 
 
@@ -86,18 +84,18 @@ def once(request: Request, body: bytes, act: Callable[[Keeper], Response]) -> Re
     carry out twice. Raises what it raises, :class:`BadRequest` for a key that is none,
     :class:`Unprocessable` and :class:`Conflict` as said above.
     """
-    key = key_of(request)
+    key = _key_of(request)
     if key is None:
         return act(Keeper(None))
     ctx = state_of(request).context
-    keeper = Keeper(hashed(actor_of(request).encode(), key.encode()))
-    fingerprint = fingerprint_of(request, body)
+    keeper = Keeper(_hashed(actor_of(request).encode(), key.encode()))
+    fingerprint = _fingerprint_of(request, body)
     with ctx.database.writing() as session:
         known = idempotency.claim(
             session, keeper.row_id or "", fingerprint, keeper.owner, utc_now()
         )
     if known is not None:
-        return answered_before(known, fingerprint)
+        return _answered_before(known, fingerprint)
     try:
         response = act(keeper)
         if not keeper.kept:
@@ -112,29 +110,30 @@ def once(request: Request, body: bytes, act: Callable[[Keeper], Response]) -> Re
 
 
 def release(ctx: Context, keeper: Keeper) -> None:
+    """Forget a key whose request failed, so that it may come again."""
     with ctx.database.writing() as session:
         idempotency.release(session, keeper.row_id or "", keeper.owner)
 
 
-def key_of(request: Request) -> str | None:
+def _key_of(request: Request) -> str | None:
     """The key that the sender gave, without its quotes. Raises :class:`BadRequest`."""
-    given = request.headers.getlist(HEADER)
+    given = request.headers.getlist(_HEADER)
     if not given:
         return None
     text = given[0].strip()
-    if len(given) == 1 and (quoted := QUOTED.fullmatch(text)):
+    if len(given) == 1 and (quoted := _QUOTED.fullmatch(text)):
         return re.sub(r"\\(.)", r"\1", quoted[1])
-    if len(given) == 1 and BARE.fullmatch(text):
+    if len(given) == 1 and _BARE.fullmatch(text):
         return text
     why = "is said twice" if len(given) > 1 else "is no string of 1 to 255 characters in quotes"
     raise BadRequest(
-        f"{HEADER} {why}",
-        hint=f'send {HEADER}: "..." once, with a UUID for each new request',
-        places=(Place(f"header/{HEADER}", why),),
+        f"{_HEADER} {why}",
+        hint=f'send {_HEADER}: "..." once, with a UUID for each new request',
+        places=(Place(f"header/{_HEADER}", why),),
     )
 
 
-def fingerprint_of(request: Request, body: bytes) -> str:
+def _fingerprint_of(request: Request, body: bytes) -> str:
     """Of all that says what is asked: CloudEvents come with their attributes in headers."""
     said = sorted(
         (name, value)
@@ -142,42 +141,42 @@ def fingerprint_of(request: Request, body: bytes) -> str:
         if name == b"content-type" or name.startswith(b"ce-")
     )
     head = [request.method.encode(), request.scope["path"].encode("utf-8", "surrogatepass")]
-    return hashed(*head, *(part for pair in said for part in pair), body)
+    return _hashed(*head, *(part for pair in said for part in pair), body)
 
 
-def hashed(*parts: bytes) -> str:
+def _hashed(*parts: bytes) -> str:
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8, "big") + part)
     return found.hexdigest()
 
 
-def answered_before(known: KeptAnswer, fingerprint: str) -> Response:
+def _answered_before(known: KeptAnswer, fingerprint: str) -> Response:
     if known.fingerprint != fingerprint:
         raise Unprocessable(
-            f"this {HEADER} came with another request before",
+            f"this {_HEADER} came with another request before",
             hint="give each new request a key of its own",
-            places=(Place(f"header/{HEADER}", "belongs to another request"),),
+            places=(Place(f"header/{_HEADER}", "belongs to another request"),),
         )
     if known.status is None:
-        raise in_progress()
+        raise _in_progress()
     if known.body is None:
-        raise not_kept(known)
-    headers = {REPLAYED: "true"}
+        raise _not_kept(known)
+    headers = {_REPLAYED: "true"}
     if known.location is not None:
         headers["Location"] = known.location
     return Response(known.body, known.status, media_type=JSON, headers=headers)
 
 
-def in_progress() -> Conflict:
+def _in_progress() -> Conflict:
     return Conflict(
-        f"the request of this {HEADER} is being carried out",
+        f"the request of this {_HEADER} is being carried out",
         hint="send it again in a moment, with the same key",
         retry_after_s=1,
     )
 
 
-def not_kept(known: KeptAnswer) -> Conflict:
+def _not_kept(known: KeptAnswer) -> Conflict:
     if known.subject is None:
         return Conflict(
             "the request was carried out; its answer is too long to be kept",

@@ -12,18 +12,16 @@ from urllib.parse import unquote_to_bytes
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["MAX_NAME", "control_character", "host_and_path", "name_in_path", "routed_path"]
-
-SLASH: Final = "\x00"
-NUL: Final = "\x01"
-NOT_UTF8: Final = "\x02"
+_SLASH: Final = "\x00"
+_NUL: Final = "\x01"
+_NOT_UTF8: Final = "\x02"
 MAX_NAME: Final = 256
-ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)(?=[/?]|$)", re.IGNORECASE)
+_ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)(?=[/?]|$)", re.IGNORECASE)
 
 
 def routed_path(raw: bytes) -> str:
     """The path to route by."""
-    return "/".join(routed(part) for part in raw.partition(b"?")[0].split(b"/"))
+    return "/".join(_routed(part) for part in raw.partition(b"?")[0].split(b"/"))
 
 
 def host_and_path(target: bytes) -> tuple[bytes | None, bytes]:
@@ -32,20 +30,20 @@ def host_and_path(target: bytes) -> tuple[bytes | None, bytes]:
     ``http://node:8000/healthz`` is ``node:8000`` and ``/healthz``; what names no server is the
     path as it stands (RFC 9112, 3.2).
     """
-    match = ABSOLUTE.match(target)
+    match = _ABSOLUTE.match(target)
     if match is None:
         return None, target
     return match[1], target[match.end() :] or b"/"
 
 
-def routed(part: bytes) -> str:
+def _routed(part: bytes) -> str:
     if b"%" not in part and part.isascii():
         return part.decode("ascii")
     try:
         text = unquote_to_bytes(part).decode("utf-8")
     except UnicodeDecodeError:
-        return NOT_UTF8
-    return text.replace("\x00", NUL).replace("/", SLASH)
+        return _NOT_UTF8
+    return text.replace("\x00", _NUL).replace("/", _SLASH)
 
 
 def name_in_path(parameter: str, value: str) -> str:
@@ -54,8 +52,8 @@ def name_in_path(parameter: str, value: str) -> str:
     Raises :class:`Unprocessable` for more than 256 characters, a control character, or
     bytes that are not UTF-8.
     """
-    name = value.replace(SLASH, "/")
-    if value == NOT_UTF8:
+    name = value.replace(_SLASH, "/")
+    if value == _NOT_UTF8:
         why = "is not UTF-8"
     elif len(name) > MAX_NAME:
         why = f"is longer than {MAX_NAME} characters"

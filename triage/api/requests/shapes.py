@@ -5,15 +5,13 @@ from typing import Any
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["flag_in", "int_in", "only", "text_in", "texts_in"]
-
 
 def only(body: dict[str, Any], known: Sequence[str], needed: Sequence[str]) -> None:
     """Raises :class:`Unprocessable` for keys that are not known, or not there."""
     places = [Place(f"body/{key[:80]}", "is not known") for key in body if key not in known]
     places += [Place(f"body/{key}", "is missing") for key in needed if body.get(key) is None]
     if places:
-        raise wrong(places)
+        raise _wrong(places)
 
 
 def text_in(body: dict[str, Any], key: str) -> str | None:
@@ -21,7 +19,7 @@ def text_in(body: dict[str, Any], key: str) -> str | None:
     value = body.get(key)
     if value is None or isinstance(value, str):
         return value
-    raise wrong([Place(f"body/{key}", "must be a text")])
+    raise _wrong([Place(f"body/{key}", "must be a text")])
 
 
 def int_in(body: dict[str, Any], key: str) -> int | None:
@@ -29,7 +27,7 @@ def int_in(body: dict[str, Any], key: str) -> int | None:
     value = body.get(key)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    raise wrong([Place(f"body/{key}", "must be an integer")])
+    raise _wrong([Place(f"body/{key}", "must be an integer")])
 
 
 def flag_in(body: dict[str, Any], key: str) -> bool:
@@ -37,7 +35,7 @@ def flag_in(body: dict[str, Any], key: str) -> bool:
     value = body.get(key)
     if value is None or isinstance(value, bool):
         return bool(value)
-    raise wrong([Place(f"body/{key}", "must be true or false")])
+    raise _wrong([Place(f"body/{key}", "must be true or false")])
 
 
 def texts_in(body: dict[str, Any], key: str) -> list[str] | None:
@@ -46,18 +44,18 @@ def texts_in(body: dict[str, Any], key: str) -> list[str] | None:
     if value is None:
         return None
     if not isinstance(value, list):
-        raise wrong([Place(f"body/{key}", "must be a list of texts")])
+        raise _wrong([Place(f"body/{key}", "must be a list of texts")])
     places = [
         Place(f"body/{key}/{index}", "must be a text")
         for index, one in enumerate(value)
         if not isinstance(one, str)
     ]
     if places:
-        raise wrong(places)
+        raise _wrong(places)
     return value
 
 
-def wrong(places: Sequence[Place]) -> Unprocessable:
+def _wrong(places: Sequence[Place]) -> Unprocessable:
     first = places[0]
     return Unprocessable(
         f"{first.where.removeprefix('body/')} {first.message}",

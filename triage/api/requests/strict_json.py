@@ -1,7 +1,7 @@
 """JSON from outside, read strictly.
 
 Refused are two values under one key, NaN and infinities, texts that are not UTF-8 and
-nesting beyond ``MAX_DEPTH``. A whole number beyond 64 bits is kept as its digits, half of a
+nesting beyond ``_MAX_DEPTH``. A whole number beyond 64 bits is kept as its digits, half of a
 surrogate pair as U+FFFD: the databases, and other readers of what is kept, hold neither.
 """
 
@@ -12,18 +12,16 @@ from typing import Any, Final
 
 from triage.errors import BadRequest, Place, Unprocessable
 
-__all__ = ["JsonObject", "object_from", "value_from"]
-
-NAMES: Final = {
+_NAMES: Final = {
     dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number",
     bool: "true or false", type(None): "null",
 }  # fmt: skip
-MAX_DEPTH: Final = 64
+_MAX_DEPTH: Final = 64
 # Whole numbers of up to 18 digits fit 64 bits whatever they are.
-SURELY_64_BITS: Final = 18
-LOW: Final = -(1 << 63)
-HIGH: Final = (1 << 63) - 1
-HALF: Final = re.compile("[\ud800-\udfff]")
+_SURELY_64_BITS: Final = 18
+_LOW: Final = -(1 << 63)
+_HIGH: Final = (1 << 63) - 1
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 JsonObject = dict[str, Any]
 
@@ -35,23 +33,23 @@ class Refused(ValueError):
 def value_from(body: bytes) -> Any:  # noqa: ANN401 - the parser that met the foreign bytes
     """The value of a JSON text. Raises :class:`BadRequest` for what is none."""
     if not body.strip():
-        raise bad("the request has no body")
+        raise _bad("the request has no body")
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise bad(f"the body is not UTF-8 (byte {error.start:,})") from error
+        raise _bad(f"the body is not UTF-8 (byte {error.start:,})") from error
     try:
         value = json.loads(
-            text, object_pairs_hook=unrepeated, parse_constant=no_constant,
-            parse_int=whole, parse_float=finite,
+            text, object_pairs_hook=_unrepeated, parse_constant=_no_constant,
+            parse_int=_whole, parse_float=_finite,
         )  # fmt: skip
     except json.JSONDecodeError as error:
-        raise bad(f"the body is not JSON: {error.msg} at character {error.pos:,}") from error
+        raise _bad(f"the body is not JSON: {error.msg} at character {error.pos:,}") from error
     except Refused as error:
-        raise bad(str(error)) from error
+        raise _bad(str(error)) from error
     except RecursionError as error:
-        raise bad(f"the body is nested deeper than {MAX_DEPTH} levels") from error
-    return cleaned(value, 0)
+        raise _bad(f"the body is nested deeper than {_MAX_DEPTH} levels") from error
+    return _cleaned(value, 0)
 
 
 def object_from(body: bytes) -> JsonObject:
@@ -60,18 +58,18 @@ def object_from(body: bytes) -> JsonObject:
     if not isinstance(value, dict):
         raise Unprocessable(
             "the body must be a JSON object",
-            places=(Place("body", f"is {NAMES[type(value)]}, not an object"),),
+            places=(Place("body", f"is {_NAMES[type(value)]}, not an object"),),
         )
     return value
 
 
-def bad(detail: str) -> BadRequest:
+def _bad(detail: str) -> BadRequest:
     return BadRequest(
         detail, hint="send one JSON text in UTF-8, each key once", places=(Place("body", detail),)
     )
 
 
-def unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:
+def _unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -80,33 +78,33 @@ def unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:
     return found
 
 
-def no_constant(name: str) -> None:
+def _no_constant(name: str) -> None:
     raise Refused(f"the body holds {name}, which is not JSON")
 
 
-def whole(digits: str) -> int | str:
-    if len(digits) <= SURELY_64_BITS:
+def _whole(digits: str) -> int | str:
+    if len(digits) <= _SURELY_64_BITS:
         return int(digits)
-    if len(digits) > SURELY_64_BITS + 2:
+    if len(digits) > _SURELY_64_BITS + 2:
         return digits
     number = int(digits)
-    return number if LOW <= number <= HIGH else digits
+    return number if _LOW <= number <= _HIGH else digits
 
 
-def finite(digits: str) -> float:
+def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
         raise Refused(f"the number {digits[:40]} is too large")
     return number
 
 
-def cleaned(value: Any, depth: int) -> Any:  # noqa: ANN401
+def _cleaned(value: Any, depth: int) -> Any:  # noqa: ANN401
     if isinstance(value, str):
-        return HALF.sub("\ufffd", value)
+        return _HALF.sub("\ufffd", value)
     if not isinstance(value, dict | list):
         return value
-    if depth >= MAX_DEPTH:
-        raise bad(f"the body is nested deeper than {MAX_DEPTH} levels")
+    if depth >= _MAX_DEPTH:
+        raise _bad(f"the body is nested deeper than {_MAX_DEPTH} levels")
     if isinstance(value, list):
-        return [cleaned(one, depth + 1) for one in value]
-    return {HALF.sub("\ufffd", key): cleaned(one, depth + 1) for key, one in value.items()}
+        return [_cleaned(one, depth + 1) for one in value]
+    return {_HALF.sub("\ufffd", key): _cleaned(one, depth + 1) for key, one in value.items()}

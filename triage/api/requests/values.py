@@ -16,20 +16,14 @@ from triage.domain.states import IncidentState
 from triage.errors import NotFound, Place, Unprocessable
 from triage.services.hooks.times import rfc3339
 
-__all__ = [
-    "FILE_KINDS", "NAME_SCHEMA", "CategoryName", "Cursor", "FileKind", "FileName", "IncidentRef",
-    "Limit", "Name", "PathName", "Rank", "Role", "RowKind", "Since", "StateName", "Wait",
-    "known_query", "listed", "name", "one_id", "one_name", "one_of",
-]  # fmt: skip
-
-MAX_LIMIT: Final = 500
-MAX_WAIT_S: Final = 60.0
-MAX_FILENAME: Final = 4096
+_MAX_LIMIT: Final = 500
+_MAX_WAIT_S: Final = 60.0
+_MAX_FILENAME: Final = 4096
 FILE_KINDS: Final = tuple(map(str, DECLARED))
-ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
-RANK: Final = re.compile(r"[0-9]{1,7}", re.ASCII)
-COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
-NUMBER: Final = re.compile(
+_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+_RANK: Final = re.compile(r"[0-9]{1,7}", re.ASCII)
+_COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+_NUMBER: Final = re.compile(
     r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
 )
 NAME_SCHEMA: Final = {
@@ -47,38 +41,38 @@ def name(text: str) -> str:
     return text
 
 
-def file_name(text: str) -> str:
-    if not 1 <= len(text) <= MAX_FILENAME:
-        raise ValueError(f"give 1 to {MAX_FILENAME} characters")
+def _file_name(text: str) -> str:
+    if not 1 <= len(text) <= _MAX_FILENAME:
+        raise ValueError(f"give 1 to {_MAX_FILENAME} characters")
     return text
 
 
-def rank(text: str) -> int:
-    if not RANK.fullmatch(text):
+def _rank(text: str) -> int:
+    if not _RANK.fullmatch(text):
         raise ValueError("give 1 to 7 digits")
     return int(text)
 
 
-def limit(text: Any) -> int:  # noqa: ANN401 - the default comes as a number
+def _limit(text: Any) -> int:  # noqa: ANN401 - the default comes as a number
     if isinstance(text, int):
         return text
-    if not COUNT.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
-        raise ValueError(f"give a whole number from 1 to {MAX_LIMIT}")
+    if not _COUNT.fullmatch(text) or not 1 <= int(text) <= _MAX_LIMIT:
+        raise ValueError(f"give a whole number from 1 to {_MAX_LIMIT}")
     return int(text)
 
 
-def wait(text: Any) -> float:  # noqa: ANN401
+def _wait(text: Any) -> float:  # noqa: ANN401
     if isinstance(text, float):
         return text
-    if not NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text):
         raise ValueError("give a number of seconds")
     seconds = float(text)
     if seconds < 0:
         raise ValueError("give 0 seconds or more")
-    return min(seconds, MAX_WAIT_S)
+    return min(seconds, _MAX_WAIT_S)
 
 
-def at_from(text: str) -> datetime:
+def _at_from(text: str) -> datetime:
     at = rfc3339(text)
     if at is None:
         raise ValueError("give an RFC 3339 time with its zone, such as 2026-11-21T03:14:15Z")
@@ -107,11 +101,11 @@ PathName = Annotated[
     str, Path(description="As the scheduler says it; a slash as %2F."), WithJsonSchema(NAME_SCHEMA)
 ]
 FileName = Annotated[
-    str, BeforeValidator(file_name),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_FILENAME}),
+    str, BeforeValidator(_file_name),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_FILENAME}),
 ]  # fmt: skip
 Rank = Annotated[
-    int, BeforeValidator(rank), WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,7}$"})
+    int, BeforeValidator(_rank), WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,7}$"})
 ]
 FileKind = Annotated[str, one_of(*FILE_KINDS), listed(*FILE_KINDS)]
 CategoryName = Annotated[str, one_of(*Category), listed(*Category)]
@@ -120,12 +114,12 @@ Role = Annotated[str, one_of(*EvidenceRole), listed(*EvidenceRole)]
 # Dumps, files of telemetry, and files that could not be read have rows of their own.
 RowKind = Annotated[str, one_of(*Kind, "fr", "telemetry"), listed(*Kind, "fr", "telemetry")]
 Since = Annotated[
-    datetime, BeforeValidator(at_from), WithJsonSchema({"type": "string", "format": "date-time"})
+    datetime, BeforeValidator(_at_from), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 IncidentRef = Annotated[str, WithJsonSchema({"type": "string"})]
 Limit = Annotated[
-    int, Query(description="Rows of one page."), BeforeValidator(limit),
-    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 50}),
+    int, Query(description="Rows of one page."), BeforeValidator(_limit),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT, "default": 50}),
 ]  # fmt: skip
 Cursor = Annotated[
     str | None, Query(description="`next_cursor` of the page before; left out for the first.")
@@ -133,14 +127,14 @@ Cursor = Annotated[
 Wait = Annotated[
     float,
     Query(description="Seconds to wait for the incident to settle; more than 60 is 60."),
-    BeforeValidator(wait),
+    BeforeValidator(_wait),
     WithJsonSchema({"type": "number", "minimum": 0, "default": 0}),
 ]
 
 
 def one_id(value: str, what: str, hint: str) -> str:
     """An id as ours look; :class:`NotFound` for a text that cannot be one."""
-    if not ID.fullmatch(value):
+    if not _ID.fullmatch(value):
         raise NotFound(f"there is no such {what}", hint=hint)
     return value
 

@@ -15,15 +15,13 @@ from triage.api.state import state_of
 from triage.store.access import audit
 from triage.store.access.audit import AuditView
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/audit", "audit", Scope.ADMIN)
 
-MAX_DIGITS: Final = 18
-ACT = shape("Act", AuditView)
+_MAX_DIGITS: Final = 18
+_ACT = shape("Act", AuditView)
 
 
-@routes.get("", "List acts", ("Newest first.", page(ACT, "acts")))
+@routes.get("", "List acts", ("Newest first.", page(_ACT, "acts")))
 def list_acts(
     request: Request,
     actor: Annotated[Name | None, Query(description="Id of a token, or `local`.")] = None,
@@ -41,7 +39,7 @@ def list_acts(
         rows = audit.listing(
             session,
             limit + 1,
-            before=None if seen is None else (seen[0], number_in(seen[1])),
+            before=None if seen is None else (seen[0], _number_in(seen[1])),
             actor=actor,
             action=action,
             subject=subject,
@@ -54,8 +52,8 @@ def list_acts(
     return page_of_rows(request, rows, limit, cursor_of, AuditView.to_dict)
 
 
-def number_in(row_id: str) -> int:
+def _number_in(row_id: str) -> int:
     """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
-    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > MAX_DIGITS:
+    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > _MAX_DIGITS:
         raise foreign()
     return int(row_id)

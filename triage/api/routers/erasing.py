@@ -12,14 +12,12 @@ from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.services.retention.erase import delete_artifact, delete_incident
 
-__all__ = ["routes"]
-
 routes = Routes("/v1", TAG, Scope.ADMIN)
-Reason = Annotated[str, Query(description="Why; the audit trail keeps it.", max_length=1000)]
+_Reason = Annotated[str, Query(description="Why; the audit trail keeps it.", max_length=1000)]
 
 
 @routes.delete("/incidents/{id}", "Erase an incident", "Gone.", refuses=(404, 409, 410, 507))
-def erase_incident(request: Request, id: str, reason: Reason = "") -> Response:  # noqa: A002
+def erase_incident(request: Request, id: str, reason: _Reason = "") -> Response:  # noqa: A002
     """Its files, what was read of them, answers and messages. Who was told of it is told."""
     incident_id = one_id(id, "incident", LISTED)
     delete_incident(state_of(request).context, incident_id, actor_of(request), reason)
@@ -27,7 +25,7 @@ def erase_incident(request: Request, id: str, reason: Reason = "") -> Response: 
 
 
 @routes.delete("/artifacts/{id}", "Erase one file", "Gone.", refuses=(404, 409, 410, 507))
-def erase_artifact(request: Request, id: str, reason: Reason = "") -> Response:  # noqa: A002
+def erase_artifact(request: Request, id: str, reason: _Reason = "") -> Response:  # noqa: A002
     """Its incident is answered again without it; the same file is not taken again."""
     artifact_id = one_id(id, "artifact", "GET /v1/incidents/{id}/artifacts lists them")
     delete_artifact(state_of(request).context, artifact_id, actor_of(request), reason)

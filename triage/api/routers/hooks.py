@@ -30,37 +30,35 @@ from triage.services.incidents.announce import announce
 from triage.services.notifications.callbacks import with_allowed_callback
 from triage.store.views import IncidentView
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
-NAMED = ("id", "job_id", "cluster", "state")
-INCIDENT_NAMED = selection(
+_NAMED = ("id", "job_id", "cluster", "state")
+_INCIDENT_NAMED = selection(
     "IncidentNamed",
     "An incident as a token without `read` is told of it; one with `read` gets all keys.",
     IncidentView,
-    NAMED,
+    _NAMED,
 )
-ANNOUNCED = shape(
+_ANNOUNCED = shape(
     "Announced",
-    INCIDENT_NAMED,
+    _INCIDENT_NAMED,
     doc="The incident of a failure, and where to send its files.",
-    incident=INCIDENT_NAMED,
+    incident=_INCIDENT_NAMED,
     upload_url=Annotated[str, "For bundles; relative, and names the incident."],
     ignored=Annotated[list[IgnoredField], "Fields that were left out; the failure counts."],
 )
-OUTCOME = shape("HookOutcome", HookOutcome, incidents=list[INCIDENT_NAMED])  # type: ignore[valid-type]
-EVENT = reference("CloudEvent")
-EVENTS = {
-    STRUCTURED: EVENT,
-    BATCH: {"schema": {"type": "array", "maxItems": 10_000, "items": EVENT["schema"]}},
+_OUTCOME = shape("HookOutcome", HookOutcome, incidents=list[_INCIDENT_NAMED])  # type: ignore[valid-type]
+_EVENT = reference("CloudEvent")
+_EVENTS = {
+    STRUCTURED: _EVENT,
+    BATCH: {"schema": {"type": "array", "maxItems": 10_000, "items": _EVENT["schema"]}},
 }
 
 
 @routes.post(
     "/job-failed",
     "A job has failed",
-    {202: ("The incident, and where to send files.", ANNOUNCED)},
+    {202: ("The incident, and where to send files.", _ANNOUNCED)},
     body=json_body("JobFailed"),
     repeatable=True,
 )
@@ -79,21 +77,21 @@ async def job_failed(request: Request) -> Response:
         failure = with_allowed_callback(state.context, failure)
 
         def keep(session: Session, incident: IncidentView) -> None:
-            keeper.answer(session, announced(incident, failure))
+            keeper.answer(session, _announced(incident, failure))
 
-        return announced(announce(state.context, failure, also=keep), failure)
+        return _announced(announce(state.context, failure, also=keep), failure)
 
     return await to_thread.run_sync(once, request, body, act)
 
 
-def seen_by(caller: Caller, view: IncidentView) -> dict[str, Any]:
+def _seen_by(caller: Caller, view: IncidentView) -> dict[str, Any]:
     """An incident as far as a token may know it: one that only sends reads nothing."""
     incident = view.to_dict()
-    return incident if caller.reads else {key: incident[key] for key in NAMED}
+    return incident if caller.reads else {key: incident[key] for key in _NAMED}
 
 
-def announced(view: IncidentView, failure: Failure) -> Response:
-    incident = seen_by(failure.caller, view)
+def _announced(view: IncidentView, failure: Failure) -> Response:
+    incident = _seen_by(failure.caller, view)
     where = f"incident={quote(view.id)}"
     upload_url = f"/v1/jobs/{quote(view.job_id, safe='')}/bundle?{where}"
     # The incident's own keys stand beside it too: `curl | jq .id` needs no path.
@@ -112,7 +110,7 @@ def announced(view: IncidentView, failure: Failure) -> Response:
 @routes.post(
     "/alertmanager",
     "Alerts of Alertmanager or Grafana",
-    {202: ("What became of each alert.", OUTCOME)},
+    {202: ("What became of each alert.", _OUTCOME)},
     body=json_body("Alerts"),
     repeatable=True,
 )
@@ -122,14 +120,14 @@ async def alertmanager(request: Request) -> Response:
     """
     state = state_of(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
-    return await answered(request, body, lambda: alert_notices(object_from(body)))
+    return await _answered(request, body, lambda: alert_notices(object_from(body)))
 
 
 @routes.post(
     "/cloudevents",
     "CloudEvents 1.0, such as NVSentinel's health events",
-    {202: ("What became of each event.", OUTCOME)},
-    body=json_body("CloudEvent", EVENTS),
+    {202: ("What became of each event.", _OUTCOME)},
+    body=json_body("CloudEvent", _EVENTS),
     repeatable=True,
 )
 async def cloudevents(request: Request) -> Response:
@@ -147,15 +145,15 @@ async def cloudevents(request: Request) -> Response:
         all_notices.extend([event_notices(event) for event in events])
         return all_notices
 
-    return await answered(request, body, notices)
+    return await _answered(request, body, notices)
 
 
-async def answered(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
+async def _answered(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
     # The same notice again changes nothing.
     def act(_keeper: Keeper) -> Response:
         caller = caller_of(request)
         outcome = hear(state_of(request).context, read(), caller)
-        incidents = [seen_by(caller, one) for one in outcome.incidents]
+        incidents = [_seen_by(caller, one) for one in outcome.incidents]
         return as_json({**outcome.to_dict(), "incidents": incidents}, 202)
 
     return await to_thread.run_sync(once, request, body, act)

@@ -30,8 +30,6 @@ from triage.store.incidents import revisions
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import ArtifactView, RevisionView
 
-__all__ = ["routes"]
-
 routes = Routes(PREFIX, TAG, Scope.READ)
 
 
@@ -99,9 +97,9 @@ def incident_collectives(
     limit: Limit = 50,
 ) -> Response:
     """Who waits, who is missing, who disagrees; empty before the first verdict."""
-    revision = newest(request, id)
+    revision = _newest(request, id)
     rows = [] if revision is None else wire.report(revision.reported())["groups"]
-    return part_of(request, "collectives", revision, rows, cursor, limit)
+    return _part_of(request, "collectives", revision, rows, cursor, limit)
 
 
 @routes.get(
@@ -117,17 +115,17 @@ def incident_timeline(
     limit: Limit = 50,
 ) -> Response:
     """The first root evidence of each node beside the stop; empty before the first verdict."""
-    revision = newest(request, id)
+    revision = _newest(request, id)
     rows = [] if revision is None else wire.moments(revision.reported())
-    return part_of(request, "timeline", revision, rows, cursor, limit)
+    return _part_of(request, "timeline", revision, rows, cursor, limit)
 
 
-def newest(request: Request, incident_id: str) -> RevisionView | None:
+def _newest(request: Request, incident_id: str) -> RevisionView | None:
     with state_of(request).context.database.reading() as session:
         return revisions.newest(session, incident_of(request, session, incident_id).id)
 
 
-def part_of(
+def _part_of(
     request: Request,
     kind: str,
     revision: RevisionView | None,

@@ -46,15 +46,13 @@ from triage.store.incidents import incidents, revisions, suspects, wanted
 from triage.store.views import IncidentView
 from triage.store.work import waiting
 
-__all__ = ["LISTED", "PREFIX", "TAG", "incident_of", "routes"]
-
 PREFIX = "/v1/incidents"
 TAG = "incidents"
 routes = Routes(PREFIX, TAG, Scope.READ)
 
 LISTED = "GET /v1/incidents lists them"
-INCIDENTS = page(IncidentView, "incidents")
-ONE_INCIDENT = shape(
+_INCIDENTS = page(IncidentView, "incidents")
+_ONE_INCIDENT = shape(
     "OneIncident",
     IncidentView,
     doc="One failure of one job, and what it may be a repeat of.",
@@ -63,7 +61,7 @@ ONE_INCIDENT = shape(
         list[WantedFile], Keywords(maxItems=MAX_WANTED), "Files that would decide, best first."
     ],
 )
-SUSPECTS = shape(
+_SUSPECTS = shape(
     "Suspects",
     selection("", "", IncidentView, ("state", "revision", "provisional")),
     doc="The ranked answer.",
@@ -80,7 +78,7 @@ def incident_of(request: Request, session: Session, incident_id: str) -> Inciden
     return incident
 
 
-@routes.get("", "List incidents", ("Newest first.", INCIDENTS), refuses=(404,))
+@routes.get("", "List incidents", ("Newest first.", _INCIDENTS), refuses=(404,))
 def list_incidents(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,
@@ -114,7 +112,7 @@ def list_incidents(
     return page_of_rows(request, rows, limit, cursor_of, IncidentView.to_dict)
 
 
-@routes.get("/{id}", "One incident", ("The incident.", ONE_INCIDENT), etag=True, refuses=(404,))
+@routes.get("/{id}", "One incident", ("The incident.", _ONE_INCIDENT), etag=True, refuses=(404,))
 def incident(request: Request, id: str) -> Response:  # noqa: A002
     """Its state, verdict, coverage, resolution and times, and what it may be a repeat of."""
     with state_of(request).context.database.reading() as session:
@@ -129,7 +127,7 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
     return tagged(request, orjson.dumps(shown), JSON)
 
 
-REPORT = shape(
+_REPORT = shape(
     "Answer",
     Answer,
     restart=NotRequired[
@@ -150,7 +148,7 @@ REPORT = shape(
 @routes.get(
     "/{id}/report",
     "The whole report",
-    ("`triage.report/1`.", REPORT),
+    ("`triage.report/1`.", _REPORT),
     etag=True,
     forms={WHOLE: {"type": "string", "format": "binary"}},
     refuses=(404, 409),
@@ -175,7 +173,7 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
 @routes.get(
     "/{id}/suspects",
     "The suspects, best first",
-    ("The ranked answer, in the form that is accepted.", SUSPECTS),
+    ("The ranked answer, in the form that is accepted.", _SUSPECTS),
     etag=True,
     forms=dict.fromkeys(suspect_forms.FORMS, TEXT),
     refuses=(404, 406, 429),
@@ -197,29 +195,29 @@ async def incident_suspects(
             return incident, suspects.of_incident(session, incident.id)
 
     incident, rows = await to_thread.run_sync(read)
-    if wait_s > 0 and not settled(incident):
+    if wait_s > 0 and not _settled(incident):
         await state.watch.settled(incident.id, wait_s)
         incident, rows = await to_thread.run_sync(read)
     if form == suspect_forms.MARKDOWN:
-        text = await to_thread.run_sync(as_ticket, state.context, incident)
+        text = await to_thread.run_sync(_as_ticket, state.context, incident)
         return tagged(request, text, form, vary=True)
-    return tagged(request, shown(form, incident, rows), form, vary=True)
+    return tagged(request, _shown(form, incident, rows), form, vary=True)
 
 
-def as_ticket(context: Context, incident: IncidentView) -> bytes:
+def _as_ticket(context: Context, incident: IncidentView) -> bytes:
     """In a thread: the whole answer is read back, which takes a while at 16,384 ranks."""
     with context.database.reading() as session:
         newest = revisions.newest(session, incident.id)
-    event = Event.FAILED if newest is None and settled(incident) else Event.READY
+    event = Event.FAILED if newest is None and _settled(incident) else Event.READY
     message = message_of(incident, newest, context.settings, event, incident.created_at)
     return as_markdown(message).encode("utf-8", "replace")
 
 
-def settled(incident: IncidentView) -> bool:
+def _settled(incident: IncidentView) -> bool:
     return incident.state in {IncidentState.READY, IncidentState.FAILED}
 
 
-def shown(form: str, incident: IncidentView, rows: Sequence[dict[str, Any]]) -> bytes:
+def _shown(form: str, incident: IncidentView, rows: Sequence[dict[str, Any]]) -> bytes:
     if form == suspect_forms.CSV:
         return suspect_forms.as_csv(rows)
     if form == suspect_forms.NDJSON:

@@ -17,13 +17,11 @@ from triage.errors import NotFound
 from triage.store import nodes
 from triage.store.nodes import NodeReport
 
-__all__ = ["routes"]
-
-HISTORY: Final = shape("NodeHistory", NodeReport, probation=Probation | None)
+_HISTORY: Final = shape("NodeHistory", NodeReport, probation=Probation | None)
 routes = Routes("/v1/nodes", "nodes", Scope.READ)
 
 
-@routes.get("/{node}", "History of a node", ("Its history.", HISTORY), refuses=(404,))
+@routes.get("/{node}", "History of a node", ("Its history.", _HISTORY), refuses=(404,))
 def node_history(request: Request, node: PathName) -> Response:
     """Its incidents, its distinct errors, and how often it is a culprit beside the fleet.
 

@@ -17,13 +17,11 @@ from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import NoToken
 
-__all__ = ["routes"]
-
 routes = Routes("", "operations", None)
 
-PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-HEALTH = shape("Health", doc="The process answers.", status=Literal["ok"])
-READY = shape(
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+_HEALTH = shape("Health", doc="The process answers.", status=Literal["ok"])
+_READY = shape(
     "Ready",
     doc="Whether the service can do its work.",
     status=Literal["ok", "fail"],
@@ -31,7 +29,7 @@ READY = shape(
 )
 
 
-@routes.get("/healthz", "Whether the process answers", ("It does.", HEALTH))
+@routes.get("/healthz", "Whether the process answers", ("It does.", _HEALTH))
 async def healthz() -> Response:
     """Asks nothing else: a database that is away is no reason to restart this process."""
     return as_json({"status": "ok"})
@@ -40,8 +38,8 @@ async def healthz() -> Response:
 @routes.get(
     "/readyz",
     "Whether the service can do its work",
-    ("It can; broker and worker may still warn.", READY),
-    or_else={503: ("It cannot; the part that fails says why.", READY)},
+    ("It can; broker and worker may still warn.", _READY),
+    or_else={503: ("It cannot; the part that fails says why.", _READY)},
 )
 async def readyz(request: Request) -> Response:
     """Database and blob store decide; broker and worker are named and never fatal."""
@@ -63,11 +61,11 @@ def metrics(request: Request) -> Response:
 
     Where ``TRIAGE_METRICS_TOKEN`` is set it has to be sent as a bearer token.
     """
-    check_scraper(request)
-    return Response(state_of(request).metrics.text(), media_type=PROMETHEUS)
+    _check_scraper(request)
+    return Response(state_of(request).metrics.text(), media_type=_PROMETHEUS)
 
 
-def check_scraper(request: Request) -> None:
+def _check_scraper(request: Request) -> None:
     """Raises :class:`NoToken` where a token for ``/metrics`` is set and this is not it."""
     wanted = state_of(request).context.settings.metrics_token
     sent = request.headers.get("authorization", "").encode("utf-8", "replace")

@@ -20,8 +20,6 @@ from triage.api.state import state_of
 from triage.services.incidents.resolve import resolve
 from triage.store.views import ResolutionView
 
-__all__ = ["routes"]
-
 routes = Routes(PREFIX, TAG, Scope.READ)
 
 

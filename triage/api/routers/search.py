@@ -15,12 +15,10 @@ from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.services.search import MAX_QUERY, SearchAnswer, search
 
-__all__ = ["SEARCH", "Words", "routes"]
-
 routes = Routes("/v1/search", "search", Scope.READ)
 
 
-def words(text: str) -> str:
+def _words(text: str) -> str:
     if len(name(text)) > MAX_QUERY or not text.strip():
         raise ValueError(f"give 1 to {MAX_QUERY} characters")
     return text
@@ -29,17 +27,17 @@ def words(text: str) -> str:
 Words = Annotated[
     str,
     Query(description="A job, node, serial number, UUID, `xid 79`, incident, category, or text."),
-    BeforeValidator(words),
+    BeforeValidator(_words),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_QUERY}),
 ]
 
 
-ANSWER: Final = shape("SearchAnswer", SearchAnswer, next_cursor=str | None)
+_ANSWER: Final = shape("SearchAnswer", SearchAnswer, next_cursor=str | None)
 SEARCH: Final = "search"
 """The kind of its cursors."""
 
 
-@routes.get("", "Find by one text", ("What bears it.", ANSWER), refuses=(404,))
+@routes.get("", "Find by one text", ("What bears it.", _ANSWER), refuses=(404,))
 def search_all(
     request: Request,
     q: Words,

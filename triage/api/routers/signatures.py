@@ -24,19 +24,17 @@ from triage.signatures.own.file import MAX_BYTES
 from triage.store import signature_files
 from triage.store.signature_files import SignatureFileView
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/signatures", "signatures", Scope.ADMIN)
 
-LIMIT_S: Final = 60.0
-FILE = shape("SignatureFile", SignatureFileView, doc="A file of own signatures.")
-FILE_WITH_BODY = shape(
-    "SignatureFileBody", FILE, doc="A file of own signatures with its TOML.", body=str
+_LIMIT_S: Final = 60.0
+_FILE = shape("SignatureFile", SignatureFileView, doc="A file of own signatures.")
+_FILE_WITH_BODY = shape(
+    "SignatureFileBody", _FILE, doc="A file of own signatures with its TOML.", body=str
 )
-TOML = text_body("A TOML file of own signatures.", "application/toml", "text/plain")
+_TOML = text_body("A TOML file of own signatures.", "application/toml", "text/plain")
 
 
-@routes.get("", "List files of own signatures", ("By name.", page_shape(FILE, "files")))
+@routes.get("", "List files of own signatures", ("By name.", page_shape(_FILE, "files")))
 def list_files(request: Request) -> Response:
     """Those that were uploaded; the files of the service's settings are not among them."""
     with state_of(request).context.database.reading() as session:
@@ -48,7 +46,7 @@ def list_files(request: Request) -> Response:
     "/dry-run",
     "Try own signatures on past incidents",
     {200: ("What would have changed.", DryRun)},
-    body=TOML,
+    body=_TOML,
     refuses=(409,),
 )
 async def try_file(
@@ -66,14 +64,14 @@ async def try_file(
     body = await read_whole(request, MAX_BYTES, "a file of signatures")
 
     def act() -> Response:
-        with reader_of(ctx) as readers:
-            run = dry_run(ctx, readers, body, name=name, since=since, most=most, limit_s=LIMIT_S)
+        with _reader_of(ctx) as readers:
+            run = dry_run(ctx, readers, body, name=name, since=since, most=most, limit_s=_LIMIT_S)
         return as_json(run.to_dict())
 
     return await to_thread.run_sync(act)
 
 
-def reader_of(ctx: Context) -> Sandbox:
+def _reader_of(ctx: Context) -> Sandbox:
     """A reader for one dry run; it starts with the first file."""
     settings = ctx.settings
     return Sandbox(settings.parse_memory_bytes, settings.reader_resident_bytes, warm=False)
@@ -82,8 +80,8 @@ def reader_of(ctx: Context) -> Sandbox:
 @routes.post(
     "/{name}",
     "Upload own signatures",
-    {200: ("The file as it is kept.", FILE)},
-    body=TOML,
+    {200: ("The file as it is kept.", _FILE)},
+    body=_TOML,
 )
 async def add_file(request: Request, name: str) -> Response:
     """It replaces the file of that name, and is checked whole: every fault is told with its line.
@@ -96,7 +94,7 @@ async def add_file(request: Request, name: str) -> Response:
     return as_json(found.to_dict())
 
 
-@routes.get("/{name}", "A file of own signatures", ("The file.", FILE_WITH_BODY), refuses=(404,))
+@routes.get("/{name}", "A file of own signatures", ("The file.", _FILE_WITH_BODY), refuses=(404,))
 def one_file(request: Request, name: str) -> Response:
     """With its TOML as it was uploaded."""
     with state_of(request).context.database.reading() as session:

@@ -30,22 +30,20 @@ from triage.services.notifications.subscribe import (
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView
 
-__all__ = ["routes"]
-
 routes = Routes("/v1", "subscriptions", Scope.ADMIN)
 
-OVERLAP_S = 86_400
-LISTED = "GET /v1/subscriptions lists them"
-SUBSCRIPTION = shape(
+_OVERLAP_S = 86_400
+_LISTED = "GET /v1/subscriptions lists them"
+_SUBSCRIPTION = shape(
     "Subscription",
     SubscriptionView,
     doc="One receiver.",
     kind=ReceiverKind,
     events=list[Event],
 )
-NEW_SUBSCRIPTION = shape(
+_NEW_SUBSCRIPTION = shape(
     "NewSubscription",
-    SUBSCRIPTION,
+    _SUBSCRIPTION,
     doc="One receiver that was just made; the secret is shown only here.",
     secret=str | None,
 )
@@ -54,7 +52,7 @@ NEW_SUBSCRIPTION = shape(
 @routes.post(
     "/subscriptions",
     "Subscribe a receiver",
-    {201: ("The receiver, with its secret.", NEW_SUBSCRIPTION)},
+    {201: ("The receiver, with its secret.", _NEW_SUBSCRIPTION)},
     body=json_body("SubscriptionRequest"),
     repeatable=True,
 )
@@ -87,7 +85,7 @@ async def add_subscription(request: Request) -> Response:
 @routes.post(
     "/subscriptions/{id}/rotate",
     "Change the secret of a receiver",
-    {200: ("The receiver, with its new secret.", NEW_SUBSCRIPTION)},
+    {200: ("The receiver, with its new secret.", _NEW_SUBSCRIPTION)},
     body=json_body("RotateRequest"),
     repeatable=True,
     refuses=(404, 507),
@@ -95,7 +93,7 @@ async def add_subscription(request: Request) -> Response:
 async def rotate(request: Request, id: str) -> Response:  # noqa: A002
     """Both secrets sign for a day, or for `old_valid_s`; the new one is shown only here."""
     ctx = state_of(request).context
-    subscription_id = one_id(id, "subscription", LISTED)
+    subscription_id = one_id(id, "subscription", _LISTED)
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
@@ -106,7 +104,7 @@ async def rotate(request: Request, id: str) -> Response:  # noqa: A002
             ctx,
             subscription_id,
             text_in(asked, "secret"),
-            OVERLAP_S if old_valid_s is None else old_valid_s,
+            _OVERLAP_S if old_valid_s is None else old_valid_s,
             actor_of(request),
             also=lambda session, changed: keeper.made(session, 200, changed.id),
         )
@@ -115,7 +113,7 @@ async def rotate(request: Request, id: str) -> Response:  # noqa: A002
     return await to_thread.run_sync(once, request, body, act)
 
 
-@routes.get("/subscriptions", "List receivers", ("Oldest first.", page(SUBSCRIPTION, "receivers")))
+@routes.get("/subscriptions", "List receivers", ("Oldest first.", page(_SUBSCRIPTION, "receivers")))
 def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Receivers, without their secrets; callbacks of one incident are among them."""
     seen = after_time("subscriptions", cursor)
@@ -131,7 +129,7 @@ def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 5
 @routes.delete("/subscriptions/{id}", "Unsubscribe a receiver", "Gone.", refuses=(404, 507))
 def remove_subscription(request: Request, id: str) -> Response:  # noqa: A002
     """What was not sent yet is dropped."""
-    unsubscribe(state_of(request).context, one_id(id, "subscription", LISTED), actor_of(request))
+    unsubscribe(state_of(request).context, one_id(id, "subscription", _LISTED), actor_of(request))
     return Response(status_code=204)
 
 
@@ -148,11 +146,11 @@ def list_deliveries(
     limit: Limit = 50,
 ) -> Response:
     """Each message with its state, its tries and what the receiver answered."""
-    subscription_id = one_id(id, "subscription", LISTED)
+    subscription_id = one_id(id, "subscription", _LISTED)
     before = after_time("deliveries", cursor)
     with state_of(request).context.database.reading() as session:
         if subscriptions.find(session, subscription_id) is None:
-            raise NotFound("there is no such subscription", hint=LISTED)
+            raise NotFound("there is no such subscription", hint=_LISTED)
         rows = deliveries.of_subscription(session, subscription_id, before=before, limit=limit + 1)
 
     def cursor_of(row: DeliveryView) -> str:

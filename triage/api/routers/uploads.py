@@ -31,22 +31,22 @@ from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_b
 from triage.services.uploads.received import Target
 from triage.store.views import ArtifactView
 
-__all__ = ["ARTIFACT", "coding", "routes", "within"]
-
 # Uploads are bounded by the gate, and are not counted as questions.
 routes = Routes("/v1/jobs", "uploads", Scope.INGEST, paced=False)
 
 T = TypeVar("T")
 ARTIFACT = shape("Artifact", ArtifactView, doc="One uploaded file and what became of it.")
-Incident = Annotated[
+_Incident = Annotated[
     IncidentRef | None,
     Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
 ]
 
-Attempt = Annotated[
+_Attempt = Annotated[
     Name | None, Query(description="Which start of a job that is requeued under its id.")
 ]
-Cluster = Annotated[Name | None, Query(description="Of the job; left out: the token's, else none.")]
+_Cluster = Annotated[
+    Name | None, Query(description="Of the job; left out: the token's, else none.")
+]
 
 
 @routes.post(
@@ -66,9 +66,9 @@ async def upload_artifact(
     rank: Annotated[Rank | None, Query()] = None,
     kind: Annotated[FileKind | None, Query()] = None,
     filename: Annotated[FileName | None, Query()] = None,
-    incident: Incident = None,
-    cluster: Cluster = None,
-    attempt: Attempt = None,
+    incident: _Incident = None,
+    cluster: _Cluster = None,
+    attempt: _Attempt = None,
 ) -> Response:
     """A flight-recorder dump, a kernel log or a job log. Known by its content, kept once."""
     state = state_of(request)
@@ -78,7 +78,7 @@ async def upload_artifact(
         rank=rank,
         kind=kind,
         filename=filename,
-        incident=known_id(incident),
+        incident=_known_id(incident),
         cluster=cluster,
         attempt=attempt,
         caller=caller_of(request),
@@ -111,16 +111,16 @@ async def upload_bundle(
     request: Request,
     job_id: PathName,
     node: Annotated[Name | None, Query()] = None,
-    incident: Incident = None,
-    cluster: Cluster = None,
-    attempt: Attempt = None,
+    incident: _Incident = None,
+    cluster: _Cluster = None,
+    attempt: _Attempt = None,
 ) -> Response:
     """One bad file refuses only itself; links, devices and `..` refuse the whole."""
     state = state_of(request)
     target = Target(
         job_id=name_in_path("job_id", job_id),
         node=node,
-        incident=known_id(incident),
+        incident=_known_id(incident),
         cluster=cluster,
         attempt=attempt,
         caller=caller_of(request),
@@ -159,7 +159,7 @@ def coding(request: Request) -> str | None:
     return ", ".join(request.headers.getlist("content-encoding")) or None
 
 
-def known_id(incident: str | None) -> str | None:
+def _known_id(incident: str | None) -> str | None:
     if incident is None:
         return None
     return one_id(incident, "incident", "take the upload_url of the job-failed answer as it is")

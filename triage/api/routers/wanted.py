@@ -15,17 +15,15 @@ from triage.api.state import state_of
 from triage.domain.report import WantedFile
 from triage.services.incidents.wanted import again_s, wanted_of_node
 
-__all__ = ["routes"]
-
 routes = Routes("/v1/jobs", "uploads", Scope.INGEST)
 
 # Not why: who sends files learns no verdict.
-TOLD = ("kind", "rank", "filename")
-WANTED_OF_NODE = shape(
+_TOLD = ("kind", "rank", "filename")
+_WANTED_OF_NODE = shape(
     "WantedOfNode",
     doc="The files that would decide, of one node.",
     incident_id=str,
-    wanted=list[selection("FileOfNode", "A file to be sent whole.", WantedFile, TOLD)],  # type: ignore[misc]
+    wanted=list[selection("FileOfNode", "A file to be sent whole.", WantedFile, _TOLD)],  # type: ignore[misc]
     again_s=Annotated[
         float | None, "Ask again after so many seconds; null: no more will be wanted."
     ],
@@ -35,7 +33,7 @@ WANTED_OF_NODE = shape(
 @routes.get(
     "/{job_id}/wanted",
     "What is wanted of a node",
-    ("Files to be sent whole, and when to ask again.", WANTED_OF_NODE),
+    ("Files to be sent whole, and when to ask again.", _WANTED_OF_NODE),
     refuses=(404,),
 )
 def wanted_of(
@@ -51,5 +49,5 @@ def wanted_of(
     job = name_in_path("job_id", job_id)
     with state_of(request).context.database.reading() as session:
         found = wanted_of_node(session, caller_of(request), job, known, node)
-    files = [{key: one.to_dict()[key] for key in TOLD} for one in found.wanted]
+    files = [{key: one.to_dict()[key] for key in _TOLD} for one in found.wanted]
     return as_json({"incident_id": known, "wanted": files, "again_s": again_s(found)})

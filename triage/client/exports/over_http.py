@@ -7,8 +7,6 @@ from typing import Any
 from triage.client.incident import path_of
 from triage.client.transport import Transport
 
-__all__ = ["ServiceIncidents"]
-
 
 class ServiceIncidents:
     """Incidents of the service behind ``transport``: two questions for each."""

@@ -14,9 +14,7 @@ from triage.render.data.tables import TIME, cell
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["write_tables"]
-
-PRIVATE: Final = 0o600
+_PRIVATE: Final = 0o600
 
 
 def write_tables(
@@ -33,21 +31,21 @@ def write_tables(
         raise UsageError(
             'Parquet files need pyarrow: pip install "nccl-triage[telemetry]"'
         ) from error
-    schemas = {name: schema_of(table) for name, table in TABLES.items()}
+    schemas = {name: _schema_of(table) for name, table in TABLES.items()}
     num_rows = dict.fromkeys(TABLES, 0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         parts = {name: folder / f".{name}.parquet.{os.getpid()}.part" for name in TABLES}
         with ExitStack() as stack:
-            stack.callback(remove, parts.values())
+            stack.callback(_remove, parts.values())
             writers = {
                 name: stack.enter_context(
-                    pq.ParquetWriter(private(parts[name]), schemas[name], compression="zstd")
+                    pq.ParquetWriter(_private(parts[name]), schemas[name], compression="zstd")
                 )
                 for name in TABLES
             }
             for name, rows in pieces:
-                held = [as_row(row, TABLES[name]) for row in rows]
+                held = [_as_row(row, TABLES[name]) for row in rows]
                 if held:
                     writers[name].write_table(pa.Table.from_pylist(held, schemas[name]))
                 num_rows[name] += len(held)
@@ -55,39 +53,39 @@ def write_tables(
                 writer.close()
             for name in TABLES:
                 parts[name].replace(folder / f"{name}.parquet")
-        described = private(folder / "schema.json")
-        described.write_text(json.dumps(schema_file(), indent=1) + "\n", "utf-8")
+        described = _private(folder / "schema.json")
+        described.write_text(json.dumps(_schema_file(), indent=1) + "\n", "utf-8")
     except OSError as error:
         raise UsageError(f"cannot write into {folder}: {error.strerror or error}") from error
     return num_rows
 
 
-def private(path: Path) -> Path:
+def _private(path: Path) -> Path:
     """An empty file that nobody else may read: logs of a cluster are not everybody's."""
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, PRIVATE))
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, _PRIVATE))
     return path
 
 
-def remove(paths: Iterable[Path]) -> None:
+def _remove(paths: Iterable[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
 
 
-def as_row(row: Mapping[str, Any], table: ExportTable) -> dict[str, Any]:
+def _as_row(row: Mapping[str, Any], table: ExportTable) -> dict[str, Any]:
     return {name: cell(row.get(name), dtype) for name, dtype in table.dtypes.items()}
 
 
-def schema_of(table: ExportTable) -> "pa.Schema":
+def _schema_of(table: ExportTable) -> "pa.Schema":
     import pyarrow as pa
 
     fields = [
-        pa.field(name, arrow_type(column), metadata={"about": column.about})
+        pa.field(name, _arrow_type(column), metadata={"about": column.about})
         for name, column in table.columns.items()
     ]
     return pa.schema(fields, metadata={"schema": SCHEMA, "about": table.about})
 
 
-def arrow_type(column: ExportColumn) -> "pa.DataType":
+def _arrow_type(column: ExportColumn) -> "pa.DataType":
     import pyarrow as pa
 
     types = {
@@ -98,7 +96,7 @@ def arrow_type(column: ExportColumn) -> "pa.DataType":
     return pa.list_(types[column.items]) if column.items else types[column.dtype]
 
 
-def schema_file() -> dict[str, Any]:
+def _schema_file() -> dict[str, Any]:
     """What ``schema.json`` says: every table with its columns."""
     return {
         "schema": SCHEMA,

@@ -17,14 +17,12 @@ from triage.render.data.tables import table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["IncidentSource", "Row", "Store"]
-
 Row = Mapping[str, Any]
 # Incidents whose suspects and evidence are asked for at once.
-TOGETHER: Final = 100
+_TOGETHER: Final = 100
 
 
-class ExportFilter(TypedDict, total=False):
+class _ExportFilter(TypedDict, total=False):
     """Which incidents: ``since`` a time, or days before now; the newest ``limit`` of them."""
 
     since: datetime | float | None
@@ -74,29 +72,29 @@ class Store:
     ) -> None:
         self.close()
 
-    def incidents(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+    def incidents(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per incident, newest first."""
         found = self._found(wanted)
-        return table(map(incident_row, found), TABLES["incidents"].dtypes)
+        return table(map(_incident_row, found), TABLES["incidents"].dtypes)
 
-    def suspects(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+    def suspects(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per suspect."""
         found = self._found(wanted)
         return table(self._suspects(found), TABLES["suspects"].dtypes)
 
-    def evidence(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+    def evidence(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per fact that was read. A year of a large fleet has millions: give a limit."""
         found = self._found(wanted)
         return table(self._evidence(found), TABLES["evidence"].dtypes)
 
-    def labelled(self, **wanted: Unpack[ExportFilter]) -> "DataFrame":
+    def labelled(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per incident that a person resolved: what was answered, what it was, and how
         many lines of each role and kind it had. The data set of a study in one cell.
         """
         found = self._found(wanted)
         return table(self._labelled(found), TABLES["labelled"].dtypes)
 
-    def export(self, folder: str | Path, **wanted: Unpack[ExportFilter]) -> dict[str, int]:
+    def export(self, folder: str | Path, **wanted: Unpack[_ExportFilter]) -> dict[str, int]:
         """Write all tables as Parquet files into ``folder``, with ``schema.json``; rows of each.
 
         Files that are there are replaced when the new ones are whole. Needs pyarrow
@@ -105,7 +103,7 @@ class Store:
         found = self._found(wanted)
         return write_tables(Path(folder), self._pieces(found))
 
-    def _found(self, wanted: ExportFilter) -> Iterator[Row]:
+    def _found(self, wanted: _ExportFilter) -> Iterator[Row]:
         since = wanted.get("since")
         if isinstance(since, int | float):
             since = utc_now() - timedelta(days=since)
@@ -118,25 +116,25 @@ class Store:
 
     def _pieces(self, found: Iterator[Row]) -> Iterator[tuple[str, Iterable[Row]]]:
         """Rows of every table, a hundred incidents at a time: none is ever held whole."""
-        for together in batched(found, TOGETHER):
-            yield "incidents", map(incident_row, together)
+        for together in batched(found, _TOGETHER):
+            yield "incidents", map(_incident_row, together)
             yield "suspects", self._suspects(together)
             yield "evidence", self._evidence(together)
             yield "labelled", self._labelled(together)
 
     def _suspects(self, found: Iterable[Row]) -> Iterator[Row]:
-        for together in batched(found, TOGETHER):
+        for together in batched(found, _TOGETHER):
             for incident_id, suspect in self._source.suspects([one["id"] for one in together]):
-                yield suspect_row(incident_id, suspect)
+                yield _suspect_row(incident_id, suspect)
 
     def _evidence(self, found: Iterable[Row]) -> Iterator[Row]:
-        for together in batched(found, TOGETHER):
+        for together in batched(found, _TOGETHER):
             for incident_id, row in self._source.evidence([one["id"] for one in together]):
                 yield {"count": 1, **row, "incident_id": incident_id}
 
     def _labelled(self, found: Iterable[Row]) -> Iterator[Row]:
         resolved = (one for one in found if one.get("resolution"))
-        for together in batched(resolved, TOGETHER):
+        for together in batched(resolved, _TOGETHER):
             ids = [one["id"] for one in together]
             suspects: dict[str, list[Row]] = {}
             for incident_id, suspect in self._source.suspects(ids):
@@ -146,7 +144,7 @@ class Store:
                 mine = counts.setdefault(incident_id, Counter())
                 mine[count_name(row["role"], row["kind"])] += row.get("count") or 1
             for one in together:
-                yield labelled_row(
+                yield _labelled_row(
                     one, suspects.get(one["id"], []), counts.get(one["id"], Counter())
                 )
 
@@ -154,7 +152,7 @@ class Store:
         return f"triage.Store of {self._source!r}"
 
 
-def incident_row(facts: Row) -> dict[str, Any]:
+def _incident_row(facts: Row) -> dict[str, Any]:
     verdict = facts.get("verdict") or {}
     resolution = facts.get("resolution") or {}
     keys = ("kind", "category", "confidence", "summary", "action", "cordon")
@@ -168,7 +166,7 @@ def incident_row(facts: Row) -> dict[str, Any]:
     }
 
 
-def suspect_row(incident_id: str, suspect: Row) -> dict[str, Any]:
+def _suspect_row(incident_id: str, suspect: Row) -> dict[str, Any]:
     because = suspect.get("because") or []
     detectors = list(dict.fromkeys(one["detector"] for one in because))
     return {
@@ -179,7 +177,7 @@ def suspect_row(incident_id: str, suspect: Row) -> dict[str, Any]:
     }
 
 
-def labelled_row(facts: Row, suspects: Sequence[Row], counts: Counter[str]) -> dict[str, Any]:
+def _labelled_row(facts: Row, suspects: Sequence[Row], counts: Counter[str]) -> dict[str, Any]:
     verdict, label = facts.get("verdict") or {}, facts["resolution"]
     best: Row = suspects[0] if suspects else {}
     names = [count_name(role, kind) for role, kind in COUNTED]

@@ -11,16 +11,14 @@ from typing import Final
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.render.data.tables import TIME
 
-__all__ = ["COUNTED", "SCHEMA", "TABLES", "ExportColumn", "ExportTable", "count_name"]
-
 SCHEMA: Final = "triage.export/1"
 # Placement and progress are never weighed.
-UNWEIGHED: Final = (Kind.IDENTITY, Kind.PROGRESS)
+_UNWEIGHED: Final = (Kind.IDENTITY, Kind.PROGRESS)
 COUNTED: Final = tuple(
     (role, kind)
     for role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
     for kind in Kind
-    if kind not in UNWEIGHED
+    if kind not in _UNWEIGHED
 )
 """Roles and kinds of lines that a labelled incident is counted by."""
 
@@ -56,12 +54,12 @@ def count_name(role: str, kind: str) -> str:
     return f"{role}_{kind}"
 
 
-INCIDENT: Final = ExportColumn("string", "Id of the incident.")
+_INCIDENT: Final = ExportColumn("string", "Id of the incident.")
 TABLES: Final[Mapping[str, ExportTable]] = {
     "incidents": ExportTable(
         "One row per incident, newest first.",
         {
-            "id": INCIDENT,
+            "id": _INCIDENT,
             "job_id": ExportColumn("string", "The scheduler's id of the job."),
             "cluster": ExportColumn("string", "Missing where nobody named one."),
             "state": ExportColumn("string", "`collecting`, `analysing`, `ready` or `failed`."),
@@ -83,7 +81,7 @@ TABLES: Final[Mapping[str, ExportTable]] = {
     "suspects": ExportTable(
         "One row per suspect of the newest answer, best first.",
         {
-            "incident_id": INCIDENT,
+            "incident_id": _INCIDENT,
             "position": ExportColumn("int64", "1 is the best."),
             "node": ExportColumn("string", "Missing where no map of nodes is known."),
             "ranks": ExportColumn("object", "Ranks that the evidence points at.", "int64"),
@@ -99,7 +97,7 @@ TABLES: Final[Mapping[str, ExportTable]] = {
     "evidence": ExportTable(
         "One row per fact that was read, as `triage parse` prints it, in the order read.",
         {
-            "incident_id": INCIDENT,
+            "incident_id": _INCIDENT,
             "artifact": ExportColumn("string", "Name of the file in reports."),
             "line": ExportColumn("Int64", "Its line."),
             "at": ExportColumn(TIME, "When, on the incident's clock."),
@@ -119,7 +117,7 @@ TABLES: Final[Mapping[str, ExportTable]] = {
     "labelled": ExportTable(
         "One row per incident that a person resolved: answer, label, and counts of lines.",
         {
-            "incident_id": INCIDENT,
+            "incident_id": _INCIDENT,
             "job_id": ExportColumn("string", "The scheduler's id of the job."),
             "cluster": ExportColumn("string", "Missing where nobody named one."),
             "created_at": ExportColumn(TIME, "When the incident was opened."),

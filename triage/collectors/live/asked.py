@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ANSWERED", "SILENT", "TOOL_FAILED", "UNREACHABLE", "Question"]
-
 ANSWERED = "answered"
 SILENT = "silent"
 UNREACHABLE = "unreachable"

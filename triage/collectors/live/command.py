@@ -27,22 +27,20 @@ from triage.collectors.options import Misuse, bytes_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["checked", "fill", "main", "options_of", "say"]
-
-ABOUT = "Ask the processes of a running job on this node, and write an incident folder."
-NICENESS = 5
+_ABOUT = "Ask the processes of a running job on this node, and write an incident folder."
+_NICENESS = 5
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command with ``argv``; its exit status."""
-    arguments = parser().parse_args(argv)
+    arguments = _parser().parse_args(argv)
     try:
         options = options_of(arguments)
         if not options.out and not options.send:
             raise Misuse("give --out DIR, --out - or --send; triage live also analyses")
         if options.every_s:
             raise Misuse("--every needs the analysis: run triage live --every")
-        return run(options, os.environ)
+        return _run(options, os.environ)
     except Misuse as error:
         say(hide_tokens(str(error)))
         return 2
@@ -50,10 +48,10 @@ def main(argv: Sequence[str]) -> int:
         end_all()
 
 
-def run(options: LiveOptions, environment: Mapping[str, str]) -> int:
+def _run(options: LiveOptions, environment: Mapping[str, str]) -> int:
     """Write the folder or the tar, and send it where that is asked for."""
     with suppress(OSError):
-        os.nice(NICENESS)
+        os.nice(_NICENESS)
     with suppress(ValueError):
         signal.signal(signal.SIGTERM, _terminated)
     if options.out and options.out != "-":
@@ -127,10 +125,10 @@ def checked(options: LiveOptions) -> LiveOptions:
     return options
 
 
-def parser() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     """The options; the same as those of ``triage live``, less what analyses."""
     made = _Parser(
-        prog="triage live", description=ABOUT, epilog=__doc__.partition("\n\n")[2],
+        prog="triage live", description=_ABOUT, epilog=__doc__.partition("\n\n")[2],
         allow_abbrev=False,
     )  # fmt: skip
     for name, option in LIVE_OPTIONS.items():

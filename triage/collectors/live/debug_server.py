@@ -22,16 +22,11 @@ if TYPE_CHECKING:
     from triage.collectors.live.exchange import Address
     from triage.collectors.live.processes import RankProcess
 
-__all__ = [
-    "FRONTEND_PORT", "HANDLERS", "MAX_PAGE", "ServerHandler", "addresses_by", "answer_of",
-    "ports_in",
-]  # fmt: skip
-
 FRONTEND_PORT = 25999
-MAX_PAGE, MAX_BYTES = 16 << 20, 64 << 20
-HANDLER_S = 6.0
+MAX_PAGE, _MAX_BYTES = 16 << 20, 64 << 20
+_HANDLER_S = 6.0
 # A row of the page /tcpstore, and of the dump of the same name.
-STORED = re.compile(
+_STORED = re.compile(
     r"debug_server/rank(\d{1,7})\D{1,80}?(https?://([^\s:/'\"<>]{1,255}):(\d{1,5}))"
 )
 
@@ -57,7 +52,7 @@ HANDLERS = (
 def ports_in(page: bytes) -> dict[int, tuple[str, int]]:
     """Host and port of each rank's worker server, as a page or a dump of the store says."""
     text = html.unescape(page.decode("utf-8", "replace"))
-    rows = STORED.findall(text)
+    rows = _STORED.findall(text)
     return {int(rank): (host, int(port)) for rank, _, host, port in rows if 0 < int(port) < 65536}
 
 
@@ -94,8 +89,8 @@ def answer_of(
 ) -> tuple[Question, bytes]:
     """What a rank's server answers to one question."""
     began = time.monotonic()
-    deadline = deadline.part(min(1.0, HANDLER_S / max(deadline.left_s(), 0.001)))
-    got = post(address, f"/handler/{handler.name}{handler.query}", deadline, MAX_BYTES)
+    deadline = deadline.part(min(1.0, _HANDLER_S / max(deadline.left_s(), 0.001)))
+    got = post(address, f"/handler/{handler.name}{handler.query}", deadline, _MAX_BYTES)
     reply, why = ANSWERED, got.why
     if got.refused:
         reply = UNREACHABLE

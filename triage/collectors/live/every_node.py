@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from triage.collectors.live.options import LiveOptions
     from triage.collectors.live.parallel import Task
 
-__all__ = ["pull_all_nodes"]
-
 # Beside the budget of each node: to reach it, and to bring its files back.
-TRANSFER_S = 15.0
+_TRANSFER_S = 15.0
 # Connections at a time.
-WIDTH = 64
+_WIDTH = 64
 # The environment that a way to the nodes needs: its configuration, agent and credentials.
-CARRIED = (
+_CARRIED = (
     "PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "KUBECONFIG", "KUBERNETES_", "SLURM_",
     "LD_LIBRARY_PATH", "XDG_", "KRB5CCNAME", "MUNGE_",
 )  # fmt: skip
@@ -48,8 +46,8 @@ def pull_all_nodes(
 ) -> None:
     """Fill ``root`` from all nodes. Raises :class:`Misuse` where none answers, and OSError."""
     reach = reach_of(options, environment)
-    carried = {name: value for name, value in environment.items() if name.startswith(CARRIED)}
-    deadline = Deadline(options.budget_s + TRANSFER_S)
+    carried = {name: value for name, value in environment.items() if name.startswith(_CARRIED)}
+    deadline = Deadline(options.budget_s + _TRANSFER_S)
     arguments = _arguments(options)
     with tempfile.TemporaryDirectory(prefix="triage-live-") as scratch:
         if reach.how == "srun":
@@ -114,7 +112,7 @@ def _one_by_one(
         )
         for node in reach.nodes
     }
-    results = run_all(tasks, deadline, WIDTH)
+    results = run_all(tasks, deadline, _WIDTH)
     late = Printed(b"", "", None, "did not answer in time")
     return {
         node: got if isinstance(got := results.get(node), Printed) else late for node in reach.nodes

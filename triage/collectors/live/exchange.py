@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Address", "Received", "connected", "post", "receive"]
-
-CHUNK = 1 << 16
+_CHUNK = 1 << 16
 # Of a head of HTTP, and of one number in it.
-MAX_HEAD, MAX_DIGITS = 1 << 16, 12
+_MAX_HEAD, _MAX_DIGITS = 1 << 16, 12
 
 # Host and port, or the path of a unix socket.
 Address = Union["tuple[str, int]", str]
@@ -63,7 +61,7 @@ def receive(
             return Received(bytes(data), "did not end in time")
         line.settimeout(max(0.01, deadline.left_s()))
         try:
-            part = line.recv(min(CHUNK, max_bytes - len(data)))
+            part = line.recv(min(_CHUNK, max_bytes - len(data)))
         except TimeoutError:
             return Received(bytes(data), "did not end in time" if data else "no answer in time")
         except OSError as error:
@@ -87,7 +85,7 @@ def post(
     try:
         with connected(address, deadline) as line:
             line.sendall(head.encode("ascii", "replace"))
-            came = receive(line, deadline, MAX_HEAD + max_bytes, _is_whole)
+            came = receive(line, deadline, _MAX_HEAD + max_bytes, _is_whole)
     except TimeoutError:
         return Received(b"", "no answer in time")
     except ConnectionRefusedError:
@@ -125,7 +123,7 @@ def _length(head: bytes) -> int | None:
         name, _, value = row.partition(b":")
         digits = value.strip()
         if name.strip().lower() == b"content-length" and digits.isdigit():
-            return int(digits) if len(digits) <= MAX_DIGITS else None
+            return int(digits) if len(digits) <= _MAX_DIGITS else None
     return None
 
 
@@ -135,7 +133,7 @@ def _unchunked(body: bytes) -> bytes:
         end = body.find(b"\r\n", at)
         size = body[at:end].partition(b";")[0].strip() if end >= 0 else b""
         with suppress(ValueError):
-            number = int(size, 16) if len(size) <= MAX_DIGITS else 0
+            number = int(size, 16) if len(size) <= _MAX_DIGITS else 0
             if number <= 0:
                 break
             parts.append(body[end + 2 : end + 2 + number])

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from triage.collectors.live.asked import Question
     from triage.collectors.live.processes import Job
 
-__all__ = ["SCHEMA", "PullFolder", "job_facts", "processes_text", "stamp_text"]
-
 SCHEMA = "triage.processes/1"
-MAX_NOTES = 200
+_MAX_NOTES = 200
 
 
 def stamp_text(now: float) -> str:
@@ -115,7 +113,7 @@ def processes_text(
         ],
         "launchers": [one.pid for one in job.launchers],
         "asked": [_without_nothing(one._asdict()) for one in asked],
-        "notes": list(notes)[:MAX_NOTES],
+        "notes": list(notes)[:_MAX_NOTES],
     }
     return (json.dumps(row, indent=1) + "\n").encode()
 

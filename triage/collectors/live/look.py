@@ -40,11 +40,9 @@ if TYPE_CHECKING:
     from triage.collectors.live.parallel import Task
     from triage.collectors.live.processes import Job, RankProcess
 
-__all__ = ["LookPlan", "take_look"]
-
 # Threads that wait for answers. Programs of our own run two for each core at most.
-WIDTH = 64
-MAX_WORKERS = 16
+_WIDTH = 64
+_MAX_WORKERS = 16
 
 
 class LookPlan(NamedTuple):
@@ -61,7 +59,7 @@ class LookPlan(NamedTuple):
 
 
 # How the text of py-spy and of faulthandler begins.
-STACKS = (b"Process ", b"Thread 0x", b"Current thread 0x")
+_STACKS = (b"Process ", b"Thread 0x", b"Current thread 0x")
 
 
 def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) -> list[Question]:
@@ -69,12 +67,12 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
     now = time.time()
     writer = _Writer(folder, plan, stamp_text(now))
     asked: list[Question] = []
-    here = tuple(one for one in job.ranks if same_network(one.seen.pid))
+    here = tuple(one for one in job.ranks if _same_network(one.seen.pid))
     programs: dict[tuple[str, object], Task] = {}
     waits: dict[tuple[str, object], Task] = {}
     if "proc" not in plan.without:
         waits.update({("proc", one.seen.pid): (writer.kernel, (one,)) for one in job.ranks})
-        asked.extend(rights_missing(job.ranks))
+        asked.extend(_rights_missing(job.ranks))
     if "py-spy" not in plan.without:
         py_spy, why = find_py_spy(plan.search, job.ranks)
         if py_spy:
@@ -85,7 +83,7 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
         else:
             asked.append(Question("py_spy", None, None, TOOL_FAILED, why))
     if "gpu" not in plan.without:
-        for name, argv, ending in gpu_tools(plan.search):
+        for name, argv, ending in _gpu_tools(plan.search):
             waits[(name, None)] = (writer.gpus, (name, argv, ending, deadline))
     if "pipe" not in plan.without and plan.recorders:
         waits.update({
@@ -95,7 +93,7 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
     if here and {"debug-server", "ras"} - set(plan.without):
         waits[("servers", None)] = (writer.servers, (job, here, deadline))
     tasks: dict[tuple[str, object], Task] = {**waits, **programs}
-    width = len(waits) if len(waits) < WIDTH else WIDTH
+    width = len(waits) if len(waits) < _WIDTH else _WIDTH
     results = run_all(tasks, deadline, width + 2 * (os.cpu_count() or 1))
     by_pid = {one.seen.pid: one.rank for one in job.ranks}
     for key in tasks:
@@ -125,8 +123,8 @@ class _Writer:
         """The rank's, and those of the processes below it."""
         asked, data = kernel_view_of(one)
         self._write(one, "proc", "txt", data)
-        for below in one.workers[:MAX_WORKERS]:
-            text = own_view_of(below.pid)
+        for below in one.workers[:_MAX_WORKERS]:
+            text = _own_view_of(below.pid)
             if text:
                 name = f"worker_{below.pid}_of_{_name_of(one)}_proc_{self.stamp}.txt"
                 self.folder.write(f"look-{self.plan.number}/workers", name, text.encode())
@@ -171,7 +169,7 @@ class _Writer:
                     if self.plan.recorders or not handler.recorder:
                         row = (one, place, handler, deadline.part(0.9))
                         tasks[(handler.name, pid)] = (self.handler, row)
-        results = run_all(tasks, deadline, WIDTH)
+        results = run_all(tasks, deadline, _WIDTH)
         answers = [row for got in results.values() if isinstance(got, list) for row in got]
         ranks = {one.seen.pid: one.rank for one in here}
         for key in tasks:
@@ -215,7 +213,7 @@ class _Writer:
     def _write(self, one: RankProcess, what: str, ending: str, data: bytes) -> None:
         if data:
             # Stacks say no time: two looks at a rank that stands would be one file to a service.
-            if data.startswith(STACKS):
+            if data.startswith(_STACKS):
                 data = f"# {what} of look {self.plan.number}, {self.stamp}\n".encode() + data
             self.folder.write(self._folder, f"{_name_of(one)}_{what}_{self.stamp}.{ending}", data)
 
@@ -224,21 +222,21 @@ def _name_of(one: RankProcess) -> str:
     return f"pid_{one.seen.pid}" if one.rank is None else f"rank_{one.rank}"
 
 
-MAX_BYTES = 8 << 20
+_MAX_BYTES = 8 << 20
 # A driver that hangs holds its tool in the kernel.
-TOOL_S = 8.0
-FIELDS = ("timestamp", "index", "uuid", "pci.bus_id", "pstate", "utilization.gpu",
+_TOOL_S = 8.0
+_FIELDS = ("timestamp", "index", "uuid", "pci.bus_id", "pstate", "utilization.gpu",
           "utilization.memory", "power.draw", "power.limit", "clocks.current.sm",
           "temperature.gpu")  # fmt: skip
-TOOLS = (
-    ("nvidia-smi", (f"--query-gpu={','.join(FIELDS)}", "--format=csv"), "csv"),
+_TOOLS = (
+    ("nvidia-smi", (f"--query-gpu={','.join(_FIELDS)}", "--format=csv"), "csv"),
     ("amd-smi", ("metric", "--usage", "--power", "--json"), "json"),
 )
 
 
-def gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+def _gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Name, command and ending of each tool that this node has."""
-    for name, arguments, ending in TOOLS:
+    for name, arguments, ending in _TOOLS:
         path = program(name, search)
         if path is not None:
             yield name, (path, *arguments), ending
@@ -247,8 +245,8 @@ def gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
 def state_by(name: str, argv: tuple[str, ...], deadline: Deadline) -> tuple[Question, bytes]:
     """What the tool prints."""
     began = time.monotonic()
-    deadline = deadline.part(min(1.0, TOOL_S / max(deadline.left_s(), 0.001)))
-    got = printed_by(argv, deadline, MAX_BYTES)
+    deadline = deadline.part(min(1.0, _TOOL_S / max(deadline.left_s(), 0.001)))
+    got = printed_by(argv, deadline, _MAX_BYTES)
     reply = ANSWERED if got.status == 0 else SILENT if got.status is None else TOOL_FAILED
     why = "" if reply == ANSWERED else f"{name} {got.why}"
     return Question(name, None, None, reply, why, time.monotonic() - began), got.data
@@ -257,20 +255,20 @@ def state_by(name: str, argv: tuple[str, ...], deadline: Deadline) -> tuple[Ques
 # So that no port is asked that is not the job's, and no process that did not open a server of its
 # own accord: a stray request to NCCL's or gloo's listeners could do harm.
 
-MAX_TABLE = 32 << 20
-MAX_FILES = 20_000
-LISTEN = "0A"
-SOCKET = re.compile(r"socket:\[([0-9]{1,20})\]")
+_MAX_TABLE = 32 << 20
+_MAX_FILES = 20_000
+_LISTEN = "0A"
+_SOCKET = re.compile(r"socket:\[([0-9]{1,20})\]")
 
 
 def listening(pids: Iterable[int], proc: str = PROC) -> dict[int, int]:
     """Ports of this network namespace by which of ``pids`` listens there."""
     by_inode = {}
     for table in ("tcp", "tcp6"):
-        data = read_file(f"{proc}/self/net/{table}", MAX_TABLE) or b""
+        data = read_file(f"{proc}/self/net/{table}", _MAX_TABLE) or b""
         for row in data.decode("ascii", "replace").splitlines()[1:]:
             fields = row.split()
-            if len(fields) > 9 and fields[3] == LISTEN:
+            if len(fields) > 9 and fields[3] == _LISTEN:
                 by_inode[fields[9]] = int(fields[1].rpartition(":")[2], 16)
     ports: dict[int, int] = {}
     for pid in pids:
@@ -280,7 +278,7 @@ def listening(pids: Iterable[int], proc: str = PROC) -> dict[int, int]:
     return ports
 
 
-def same_network(pid: int, proc: str = PROC) -> bool:
+def _same_network(pid: int, proc: str = PROC) -> bool:
     """Whether a process is in the network namespace of this one, where ports mean the same."""
     try:
         return os.readlink(f"{proc}/{pid}/ns/net") == os.readlink(f"{proc}/self/ns/net")
@@ -292,10 +290,10 @@ def _sockets_of(pid: int, proc: str) -> list[str]:
     found = []
     with suppress(OSError):
         for number, name in enumerate(os.scandir(f"{proc}/{pid}/fd")):
-            if number > MAX_FILES:
+            if number > _MAX_FILES:
                 break
             with suppress(OSError):
-                match = SOCKET.fullmatch(os.readlink(name.path))
+                match = _SOCKET.fullmatch(os.readlink(name.path))
                 if match is not None:
                     found.append(match[1])
     return found
@@ -303,41 +301,41 @@ def _sockets_of(pid: int, proc: str) -> list[str]:
 
 # It is read without the process, which may be stopped or stuck in the kernel.
 
-NAME = "proc"
-PARTS = ("status", "wchan", "stack", "syscall")
-MAX_TASK_BYTES = 1 << 16
+_NAME = "proc"
+_PARTS = ("status", "wchan", "stack", "syscall")
+_MAX_TASK_BYTES = 1 << 16
 # Of a process of a few hundred threads the main one is asked, and those that say more than it.
-MAX_THREADS = 16
+_MAX_THREADS = 16
 # The rows of ``status`` that say who it is and how it fares.
-STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "TracerPid", "NSpid", "VmRSS", "Threads",
+_STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "TracerPid", "NSpid", "VmRSS", "Threads",
           "SigQ", "SigCgt", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")  # fmt: skip
 
 
 def kernel_view_of(one: RankProcess, proc: str = PROC) -> tuple[Question, bytes]:
     """The parts of ``/proc/PID`` of a rank, each below ``== NAME``."""
-    text = own_view_of(one.seen.pid, proc)
+    text = _own_view_of(one.seen.pid, proc)
     reply = ANSWERED if text else UNREACHABLE
     why = "" if text else "ended while it was asked"
-    return Question(NAME, one.rank, one.seen.pid, reply, why), text.encode("utf-8", "replace")
+    return Question(_NAME, one.rank, one.seen.pid, reply, why), text.encode("utf-8", "replace")
 
 
-def own_view_of(pid: int, proc: str = PROC) -> str:
+def _own_view_of(pid: int, proc: str = PROC) -> str:
     """The text for one process, empty where it is gone."""
     folder = f"{proc}/{pid}"
     rows = []
-    for part in PARTS:
-        data = read_file(f"{folder}/{part}", MAX_TASK_BYTES)
+    for part in _PARTS:
+        data = read_file(f"{folder}/{part}", _MAX_TASK_BYTES)
         if data is None:
             continue
         text = data.decode("utf-8", "replace").strip("\0\n ")
         if part == "status":
-            text = "\n".join(row for row in text.splitlines() if row.partition(":")[0] in STATUS)
+            text = "\n".join(row for row in text.splitlines() if row.partition(":")[0] in _STATUS)
         if text:
             rows.append(f"== {part}\n{text}\n")
     return "".join(rows) if rows and rows[0].startswith("== status") else ""
 
 
-def rights_missing(ranks: Sequence[RankProcess], proc: str = PROC) -> Iterable[Question]:
+def _rights_missing(ranks: Sequence[RankProcess], proc: str = PROC) -> Iterable[Question]:
     """That the kernel's stacks may not be read, once for the node."""
     for one in ranks[:1]:
         path = f"{proc}/{one.seen.pid}/stack"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["LIVE_OPTIONS", "SOURCES", "LiveOption", "LiveOptions"]
-
-MIB = 1 << 20
+_MIB = 1 << 20
 
 # What can be asked, and so left out by --without.
 SOURCES = ("py-spy", "proc", "debug-server", "pipe", "ras", "gpu")
@@ -54,7 +52,7 @@ class LiveOptions(NamedTuple):
     out: str | None = None
     looks: int = 2
     budget_s: float = 30.0
-    max_bytes: int = 256 * MIB
+    max_bytes: int = 256 * _MIB
     without: tuple[str, ...] = ()
     node: str | None = None
     cluster: str | None = None

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Task", "run_all"]
-
 Key = TypeVar("Key", bound=Hashable)
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 

@@ -21,20 +21,18 @@ if TYPE_CHECKING:
     from triage.collectors.deadline import Deadline
     from triage.collectors.live.processes import RankProcess
 
-__all__ = ["dump_by_pipe", "pipe_of"]
-
-NAME = "pipe"
-MAX_BYTES = 64 << 20
-POLL_S, QUIET_S = 0.05, 0.3
-PIPES = ("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_HCCL_DEBUG_INFO_PIPE_FILE")
-FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+_NAME = "pipe"
+_MAX_BYTES = 64 << 20
+_POLL_S, _QUIET_S = 0.05, 0.3
+_PIPES = ("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_HCCL_DEBUG_INFO_PIPE_FILE")
+_FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
          "TORCH_HCCL_DEBUG_INFO_TEMP_FILE")  # fmt: skip
 
 
 def pipe_of(one: RankProcess) -> str:
     """The path of a rank's pipe, empty where the job has none."""
     environment = one.seen.environment or {}
-    stem = next((environment[name] for name in PIPES if environment.get(name)), "")
+    stem = next((environment[name] for name in _PIPES if environment.get(name)), "")
     return f"{stem}{one.rank}.pipe" if stem and one.rank is not None else ""
 
 
@@ -46,7 +44,7 @@ def dump_by_pipe(one: RankProcess, deadline: Deadline, proc: str = PROC) -> tupl
     before = [_written(file) for file, _ in files]
 
     def answer(reply: str, why: str = "") -> Question:
-        return Question(NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began)
+        return Question(_NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began)
 
     try:
         _poke(path, one.seen.uid)
@@ -58,12 +56,12 @@ def dump_by_pipe(one: RankProcess, deadline: Deadline, proc: str = PROC) -> tupl
         for (file, place), old in zip(files, before):  # noqa: B905 - not in Python 3.9
             new = _written(file)
             # Written anew, and for a moment not further: then it is whole.
-            if new is not None and new != old and time.time() - new[0] / 1e9 >= QUIET_S:
+            if new is not None and new != old and time.time() - new[0] / 1e9 >= _QUIET_S:
                 try:
                     return answer(ANSWERED), _read(file, place, one.seen.uid)
                 except OSError as error:
                     return answer(TOOL_FAILED, f"{file}: {error.strerror or error}"), b""
-        time.sleep(POLL_S)
+        time.sleep(_POLL_S)
     return answer(SILENT, "asked by its pipe, it wrote no dump in time"), b""
 
 
@@ -88,7 +86,7 @@ def _poke(path: str, uid: int) -> None:
 
 def _dump_files(one: RankProcess) -> list[str]:
     environment = one.seen.environment or {}
-    stems = [environment[name] for name in FILES if environment.get(name)]
+    stems = [environment[name] for name in _FILES if environment.get(name)]
     if not stems:
         cache = environment.get("XDG_CACHE_HOME") or os.path.join(
             environment.get("HOME", "/root"), ".cache"
@@ -128,7 +126,7 @@ def _written(path: str) -> tuple[int, int] | None:
 def _read(path: str, under: str, uid: int) -> bytes:
     """The dump, where it belongs to the process's user. Raises OSError."""
     with os.fdopen(open_regular(path, under=under, owner=uid), "rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"more than {MAX_BYTES:,} bytes", path)
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise OSError(errno.EFBIG, f"more than {_MAX_BYTES:,} bytes", path)
     return data

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
     from triage.collectors.live.seen import Seen, Table
 
-__all__ = ["Job", "RankProcess", "by_parent", "jobs_of", "tree_of"]
-
 # Where a launcher says the rank: (rank, local rank, world size, ranks of this node), surest first.
-SOURCES = (
+_SOURCES = (
     ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
     (
         "OMPI_COMM_WORLD_RANK",
@@ -30,14 +28,14 @@ SOURCES = (
     ("PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", ""),
     ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", ""),
 )
-MAX_RANK = 10_000_000
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_MAX_RANK = 10_000_000
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Python's own helpers beside the processes that torch.multiprocessing starts.
-HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker",
+_HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker",
            "multiprocessing.forkserver")  # fmt: skip
 
 
-class Identity(NamedTuple):
+class _Identity(NamedTuple):
     """What an environment says: ``sureness`` is higher where a launcher set all of it."""
 
     sureness: int
@@ -97,7 +95,7 @@ def jobs_of(table: Table, root: int | None = None) -> list[Job]:
     chosen = dict(rows) if root is None else {one.pid: one for one in tree_of(root, rows, children)}
     found: dict[str, list[RankProcess]] = defaultdict(list)
     launchers: dict[str, list[Seen]] = defaultdict(list)
-    identities = {pid: who for pid, one in chosen.items() if (who := identity_of(one)) is not None}
+    identities = {pid: who for pid, one in chosen.items() if (who := _identity_of(one)) is not None}
     surest = _surest_below(identities, rows)
     claimed: set[int] = set()
     for pid, who in sorted(identities.items()):
@@ -117,28 +115,28 @@ def jobs_of(table: Table, root: int | None = None) -> list[Job]:
     return [_job(name, ranks, launchers[name], identities) for name, ranks in sorted(found.items())]
 
 
-def identity_of(seen: Seen) -> Identity | None:
+def _identity_of(seen: Seen) -> _Identity | None:
     """The identity that the environment of a process states, if any."""
     environment = seen.environment or {}
-    for position, (rank, local, world, local_world) in enumerate(SOURCES):
+    for position, (rank, local, world, local_world) in enumerate(_SOURCES):
         number = _number(environment.get(rank))
         if number is None:
             continue
         local_rank = _number(environment.get(local))
         # RANK without LOCAL_RANK may be a node's number, which a launcher there reads.
-        sureness = 2 * (len(SOURCES) - position) + (local_rank is not None)
-        return Identity(
+        sureness = 2 * (len(_SOURCES) - position) + (local_rank is not None)
+        return _Identity(
             sureness,
             number,
             local_rank,
             _number(environment.get(world)) or None,
             _number(environment.get(local_world)) or None,
-            names_of(environment)[0],
+            _names_of(environment)[0],
         )
     return None
 
 
-def names_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+def _names_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     """All that a job may be called, the scheduler's name first."""
     candidates = [environment.get(name, "") for name in ("TRIAGE_JOB_ID", "SLURM_JOB_ID")]
     run = environment.get("TORCHELASTIC_RUN_ID", "")
@@ -174,11 +172,11 @@ def tree_of(
         waiting.extend(one.pid for one in children.get(pid, ()))
 
 
-def _same(one: Identity, other: Identity) -> bool:
+def _same(one: _Identity, other: _Identity) -> bool:
     return one[1:] == other[1:]
 
 
-def _surest_below(identities: Mapping[int, Identity], rows: Mapping[int, Seen]) -> dict[int, int]:
+def _surest_below(identities: Mapping[int, _Identity], rows: Mapping[int, Seen]) -> dict[int, int]:
     """The highest sureness among the descendants of each process."""
     surest: dict[int, int] = {}
     for pid, who in identities.items():
@@ -193,8 +191,8 @@ def _surest_below(identities: Mapping[int, Identity], rows: Mapping[int, Seen]) 
 
 def _has_python_below(
     pid: int,
-    who: Identity,
-    identities: Mapping[int, Identity],
+    who: _Identity,
+    identities: Mapping[int, _Identity],
     children: Mapping[int, list[Seen]],
 ) -> bool:
     """Whether a child, or a shell's child, with the same identity is Python."""
@@ -231,21 +229,21 @@ def _spawned(
         for number, one in enumerate(rows)
     )
     notes = ("ranks are numbered in the order of their start: no process states one",)
-    names = names_of(chosen[root].environment or {})
+    names = _names_of(chosen[root].environment or {})
     names = (f"pid-{root}",) if names == ("unnamed",) else names
     world = len(rows) if counted else None
     return [Job(names, ranks, (chosen[root],) if below else (), world, (), notes if below else ())]
 
 
 def _is_helper(seen: Seen) -> bool:
-    return any(helper in word for word in seen.argv for helper in HELPERS)
+    return any(helper in word for word in seen.argv for helper in _HELPERS)
 
 
 def _job(
     name: str,
     ranks: list[RankProcess],
     launchers: list[Seen],
-    identities: Mapping[int, Identity],
+    identities: Mapping[int, _Identity],
 ) -> Job:
     ordered = sorted(ranks, key=lambda one: (one.rank or 0, -one.seen.started, one.seen.pid))
     newest: dict[int | None, RankProcess] = {}
@@ -265,7 +263,7 @@ def _job(
     environment = next(iter(newest.values())).seen.environment or {}
     missing = _missing(who, world, environment.get("MASTER_ADDR", ""))
     return Job(
-        (name, *(other for other in names_of(environment) if other != name)),
+        (name, *(other for other in _names_of(environment) if other != name)),
         tuple(newest.values()),
         tuple(launchers),
         world,
@@ -274,7 +272,7 @@ def _job(
     )
 
 
-def _missing(who: list[Identity], world: int | None, master: str) -> tuple[int, ...]:
+def _missing(who: list[_Identity], world: int | None, master: str) -> tuple[int, ...]:
     """The ranks of this node without a process, where the others say which belong here.
 
     A launcher numbers the ranks of a node in a row: rank less local rank is the same for all.
@@ -286,7 +284,7 @@ def _missing(who: list[Identity], world: int | None, master: str) -> tuple[int, 
     if len(sizes) == 1 and size is not None and len(first) == 1 and 0 < size <= 1024:
         start = next(iter(first))
         return tuple(rank for rank in range(start, start + size) if rank not in here)
-    if master in LOOPBACK and world is not None and world <= 1024:
+    if master in _LOOPBACK and world is not None and world <= 1024:
         return tuple(rank for rank in range(world) if rank not in here)
     return ()
 
@@ -294,4 +292,4 @@ def _missing(who: list[Identity], world: int | None, master: str) -> tuple[int, 
 def _number(text: str | None) -> int | None:
     if text is None or not (text.isascii() and text.isdigit()) or len(text) > 9:
         return None
-    return int(text) if int(text) < MAX_RANK else None
+    return int(text) if int(text) < _MAX_RANK else None

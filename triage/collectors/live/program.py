@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Printed", "printed_by"]
-
-CHUNK = 1 << 16
-MAX_ERRORS = 1 << 14
+_CHUNK = 1 << 16
+_MAX_ERRORS = 1 << 14
 
 
 class Printed(NamedTuple):
@@ -69,7 +67,7 @@ def printed_by(
             if process.stdout is not None:
                 process.stdout.close()
         errors.seek(0)
-        errors_text = errors.read(MAX_ERRORS).decode("utf-8", "replace").strip()
+        errors_text = errors.read(_MAX_ERRORS).decode("utf-8", "replace").strip()
     if status is None:
         return Printed(data, errors_text, None, why or "did not end in time")
     return Printed(data, errors_text, status, f"ended with status {status}" if status else "")
@@ -88,7 +86,7 @@ def _read(
         ready, _, _ = select.select([pipe], [], [], min(1.0, deadline.left_s()))
         if not ready:
             continue
-        part = os.read(pipe, CHUNK)
+        part = os.read(pipe, _CHUNK)
         if not part:
             return b"".join(parts), ""
         if size + len(part) > max_bytes:

@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from triage.collectors.live.options import LiveOptions
     from triage.collectors.live.processes import Job
 
-__all__ = ["Pulled", "look_once", "node_name", "pull"]
-
 # Of the time of one look, for finding the processes.
-FIND_S = 5.0
-LAST_SHARE = 0.45
+_FIND_S = 5.0
+_LAST_SHARE = 0.45
 # Of many nodes, how many ask what answers for the whole job: the first may be the one that hangs.
-ASKING_NODES = 4
+_ASKING_NODES = 4
 
 
 class Pulled(NamedTuple):
@@ -58,7 +56,7 @@ def pull(
     asked: list[Question] = []
     for number in range(1, options.looks + 1):
         # The last look begins where enough of the budget is left for it.
-        start_s = (1 - LAST_SHARE) * options.budget_s * (number - 1) / max(1, options.looks - 1)
+        start_s = (1 - _LAST_SHARE) * options.budget_s * (number - 1) / max(1, options.looks - 1)
         time.sleep(max(0.0, min(began + start_s - time.monotonic(), whole.left_s())))
         last = number == options.looks
         share = 1.0 if last else 0.8 / (options.looks - number + 1)
@@ -86,7 +84,7 @@ def look_once(
 ) -> tuple[Job, list[Question]]:
     """Find the job and take one look; its files are ``look-NUMBER``."""
     now = time.time()
-    job = find_job(options, deadline.part(min(1.0, FIND_S / max(deadline.left_s(), 0.01))))
+    job = find_job(options, deadline.part(min(1.0, _FIND_S / max(deadline.left_s(), 0.01))))
     plan = LookPlan(
         number,
         options.without,
@@ -119,10 +117,10 @@ def node_name(options: LiveOptions, environment: Mapping[str, str]) -> str:
 
 def _is_among_first(job: Job) -> bool:
     ranks = [one.rank for one in job.ranks if one.rank is not None]
-    return not ranks or min(ranks) < ASKING_NODES * max(1, len(job.ranks))
+    return not ranks or min(ranks) < _ASKING_NODES * max(1, len(job.ranks))
 
 
-SHOWN = 8
+_SHOWN = 8
 
 
 def find_job(options: LiveOptions, deadline: Deadline, proc: str = PROC) -> Job:
@@ -133,7 +131,7 @@ def find_job(options: LiveOptions, deadline: Deadline, proc: str = PROC) -> Job:
     jobs = jobs_of(table, options.pid)
     notes = []
     if table.silent:
-        shown = ", ".join(str(pid) for pid in table.silent[:SHOWN])
+        shown = ", ".join(str(pid) for pid in table.silent[:_SHOWN])
         notes.append(f"{len(table.silent)} process(es) did not let themselves be read: {shown}")
     chosen = [job for job in jobs if options.job in job.names] if options.job else jobs
     if options.job and not chosen and len(jobs) == 1 and not _is_scheduled(jobs[0]):
@@ -144,7 +142,7 @@ def find_job(options: LiveOptions, deadline: Deadline, proc: str = PROC) -> Job:
         job = chosen[0]
         return job._replace(notes=(*job.notes, *notes))
     if len(chosen) > 1:
-        names = ", ".join(job.job_id for job in chosen[:SHOWN])
+        names = ", ".join(job.job_id for job in chosen[:_SHOWN])
         raise Misuse(f"several jobs run here: {names}; give --job ID or --pid PID")
     raise Misuse(_none_found(options, jobs, table.num_closed))
 
@@ -157,7 +155,7 @@ def _is_scheduled(job: Job) -> bool:
 
 def _none_found(options: LiveOptions, jobs: list[Job], num_closed: int) -> str:
     if options.job and jobs:
-        names = ", ".join(job.job_id for job in jobs[:SHOWN])
+        names = ", ".join(job.job_id for job in jobs[:_SHOWN])
         return f"no process of job {options.job} runs here, but of {names}"
     closed = ""
     if num_closed and os.geteuid() != 0:

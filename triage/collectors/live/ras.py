@@ -18,22 +18,20 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["ras_address", "ras_status"]
-
-NAME = "ras"
-DEFAULT = ("localhost", 28028)
+_NAME = "ras"
+_DEFAULT = ("localhost", 28028)
 # 16,384 ranks in JSON have some 10 MB.
-MAX_BYTES, MAX_LINE = 64 << 20, 4096
+_MAX_BYTES, _MAX_LINE = 64 << 20, 4096
 # Seconds that NCCL may wait for ranks that do not answer it.
-COLLECT_S = 5
+_COLLECT_S = 5
 
 
 def ras_address(environment: Mapping[str, str]) -> tuple[str, int]:
     """Where the job's processes listen: ``NCCL_RAS_ADDR``, else ``localhost:28028``."""
     host, _, port = environment.get("NCCL_RAS_ADDR", "").rpartition(":")
-    host = host.strip("[]") or DEFAULT[0]
+    host = host.strip("[]") or _DEFAULT[0]
     if not (port.isascii() and port.isdigit()) or not 0 < int(port[:6]) < 65536:
-        return DEFAULT
+        return _DEFAULT
     # A wildcard is where it listens; it is reached by loopback.
     return ("localhost" if host in {"0.0.0.0", "::"} else host), int(port)
 
@@ -49,13 +47,13 @@ def ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Question, 
     if not got.data:
         reply = UNREACHABLE if got.refused else SILENT if "time" in got.why else TOOL_FAILED
     why = f"RAS on {address[0]}:{address[1]}: {got.why}" if got.why else ""
-    return Question(NAME, None, None, reply, why, time.monotonic() - began), got.data, ending
+    return Question(_NAME, None, None, reply, why, time.monotonic() - began), got.data, ending
 
 
 def _asked(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Received:
     try:
         with connected(address, deadline) as line:
-            for command in ("CLIENT PROTOCOL 2", f"TIMEOUT {COLLECT_S}"):
+            for command in ("CLIENT PROTOCOL 2", f"TIMEOUT {_COLLECT_S}"):
                 line.sendall(f"{command}\n".encode())
                 answer = _line(line, deadline)
                 if answer.why:
@@ -68,7 +66,7 @@ def _asked(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Recei
                 if not answer.data.startswith(b"OK"):
                     return Received(b"", answer.why or "no JSON")
             line.sendall(b"VERBOSE STATUS\n")
-            return _report(receive(line, deadline, MAX_BYTES))
+            return _report(receive(line, deadline, _MAX_BYTES))
     except TimeoutError:
         return Received(b"", "no answer in time")
     except OSError as error:
@@ -76,7 +74,7 @@ def _asked(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Recei
 
 
 def _line(line: socket.socket, deadline: Deadline) -> Received:
-    got = receive(line, deadline, MAX_LINE, lambda data: data.endswith(b"\n"))
+    got = receive(line, deadline, _MAX_LINE, lambda data: data.endswith(b"\n"))
     if not got.data.endswith(b"\n") and not got.why:
         return Received(b"", "closed the connection")
     return got

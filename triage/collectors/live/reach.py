@@ -21,22 +21,20 @@ if TYPE_CHECKING:
 
     from triage.collectors.live.options import LiveOptions
 
-__all__ = ["HOW", "Reach", "agent_zip", "expanded", "reach_of", "remote_command", "srun_command"]
-
 HOW = ("auto", "srun", "ssh", "kubectl")
-MAX_NODES = 100_000
+_MAX_NODES = 100_000
 # A node's name that no shell and no option parser takes for something else.
-NODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:/-]{0,252}")
-BRACKETS = re.compile(r"([^\[\],]*)\[([0-9,-]+)\]([^\[\],]*)")
+_NODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:/-]{0,252}")
+_BRACKETS = re.compile(r"([^\[\],]*)\[([0-9,-]+)\]([^\[\],]*)")
 # Reads the code from stdin into a file of its own and runs it; nothing stays.
-LOADER = (
+_LOADER = (
     "import sys,tempfile,runpy\n"
     "f=tempfile.NamedTemporaryFile(suffix='.zip')\n"
     "f.write(sys.stdin.buffer.read());f.flush()\n"
     "sys.path.insert(0,f.name);sys.argv=sys.argv[:1]+sys.argv[1:]\n"
     "runpy.run_module('triage.collectors',run_name='__main__')\n"
 )
-SSH = ("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", "ConnectTimeout=10")
+_SSH = ("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", "ConnectTimeout=10")
 
 
 class Reach(NamedTuple):
@@ -71,9 +69,9 @@ def reach_of(options: LiveOptions, environment: Mapping[str, str]) -> Reach:
 
 def remote_command(reach: Reach, node: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     """The command that runs the agent on ``node`` and gives its tar on stdout."""
-    python = ("python3", "-c", LOADER, "live", *arguments)
+    python = ("python3", "-c", _LOADER, "live", *arguments)
     if reach.how == "ssh":
-        return (reach.path, *SSH, node, shlex.join((*python, "--node", node.rpartition("@")[2])))
+        return (reach.path, *_SSH, node, shlex.join((*python, "--node", node.rpartition("@")[2])))
     space, _, pod = node.rpartition("/")
     where = ("-n", space) if space else ()
     return (reach.path, "exec", "-i", *where, pod, "--", *python, "--node", pod)
@@ -86,7 +84,7 @@ def srun_command(reach: Reach, output: str, arguments: tuple[str, ...]) -> tuple
         reach.path, "--overlap", f"--jobid={reach.job}", *where, "--ntasks-per-node=1",
         "--gres=none", "--quiet", "--kill-on-bad-exit=0", "--wait=0", "--mem=0",
         f"--output={output}", "--error=none",
-        "python3", "-c", LOADER, "live", *arguments, "--job", reach.job,
+        "python3", "-c", _LOADER, "live", *arguments, "--job", reach.job,
     )  # fmt: skip
 
 
@@ -111,12 +109,12 @@ def expanded(text: str) -> tuple[str, ...]:
     """``a,b[1-3,07-08]c`` as names. Raises :class:`Misuse` for what is no list of nodes."""
     names: list[str] = []
     for word in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
-        match = BRACKETS.fullmatch(word)
+        match = _BRACKETS.fullmatch(word)
         numbers = _numbers(match[2]) if match else [""]
         before, behind = (match[1], match[3]) if match else (word, "")
         names += [f"{before}{number}{behind}" for number in numbers]
-        if len(names) > MAX_NODES:
-            raise Misuse(f"more than {MAX_NODES:,} nodes")
+        if len(names) > _MAX_NODES:
+            raise Misuse(f"more than {_MAX_NODES:,} nodes")
     return tuple(dict.fromkeys(_named(name) for name in names))
 
 
@@ -127,8 +125,8 @@ def _numbers(text: str) -> list[str]:
         last = last or first
         if not (first.isdigit() and last.isdigit()) or len(last) > 9:
             raise Misuse(f"[{text}] is no range of nodes")
-        if int(last) - int(first) > MAX_NODES:
-            raise Misuse(f"more than {MAX_NODES:,} nodes")
+        if int(last) - int(first) > _MAX_NODES:
+            raise Misuse(f"more than {_MAX_NODES:,} nodes")
         found += [str(one).zfill(len(first)) for one in range(int(first), int(last) + 1)]
     return found
 
@@ -139,7 +137,7 @@ def _listed(text: str) -> tuple[str, ...]:
         return expanded(text)
     try:
         with open(text, encoding="utf-8", errors="replace") as file:
-            lines = file.read(MAX_NODES * 100).splitlines()
+            lines = file.read(_MAX_NODES * 100).splitlines()
     except OSError as error:
         raise Misuse(f"cannot read {text}: {error.strerror}") from error
     words = [line.partition("#")[0].split() for line in lines]
@@ -153,6 +151,6 @@ def _of_surroundings(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _named(name: str) -> str:
-    if NODE.fullmatch(name) is None:
+    if _NODE.fullmatch(name) is None:
         raise Misuse(f"{name[:80]!r} is no name of a node")
     return name

@@ -18,18 +18,16 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["PROC", "Seen", "Table", "read_file", "read_table", "seen_of"]
-
 PROC = "/proc"
 # The kernel gives an environment of any size; those of training jobs have some 20 KB.
-MAX_ENVIRONMENT, MAX_SMALL = 1 << 20, 1 << 16
-MAX_COMMAND = 4_096
-READERS = 8
+_MAX_ENVIRONMENT, _MAX_SMALL = 1 << 20, 1 << 16
+_MAX_COMMAND = 4_096
+_READERS = 8
 # The flag PF_KTHREAD of the kernel: a thread of its own, without memory or environment.
-KERNEL_THREAD = 0x00200000
+_KERNEL_THREAD = 0x00200000
 
 # The variables of launchers, schedulers and recorders; no other is kept, since any may be secret.
-KEPT = re.compile(
+_KEPT = re.compile(
     r"(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_ADDR|MASTER_PORT"
     r"|TORCHELASTIC_(RUN_ID|RESTART_COUNT|ERROR_FILE)|TORCH_WORKER_SERVER_SOCKET"
     r"|TORCH_(NCCL|HCCL)_DEBUG_INFO_(PIPE_FILE|TEMP_FILE)|TORCH_FR_DUMP_TEMP_FILE"
@@ -87,7 +85,7 @@ def read_table(deadline: Deadline, proc: str = PROC) -> Table:
     """All processes that can be read by ``deadline``."""
     pids = sorted(int(name) for name in os.listdir(proc) if name.isascii() and name.isdigit())
     tasks = {pid: (seen_of, (pid, proc)) for pid in pids if pid != os.getpid()}
-    rows = run_all(tasks, deadline, READERS)
+    rows = run_all(tasks, deadline, _READERS)
     found = {pid: row for pid, row in rows.items() if isinstance(row, Seen)}
     return Table(found, tuple(pid for pid in tasks if pid not in rows))
 
@@ -95,8 +93,8 @@ def read_table(deadline: Deadline, proc: str = PROC) -> Table:
 def seen_of(pid: int, proc: str = PROC) -> Seen | None:
     """One process, None where it is gone or only a thread of the kernel."""
     folder = f"{proc}/{pid}"
-    stat = read_file(f"{folder}/stat", MAX_SMALL)
-    status = read_file(f"{folder}/status", MAX_SMALL)
+    stat = read_file(f"{folder}/stat", _MAX_SMALL)
+    status = read_file(f"{folder}/status", _MAX_SMALL)
     if stat is None or status is None:
         return None
     # The name stands in parentheses and may hold any byte, also parentheses.
@@ -106,16 +104,16 @@ def seen_of(pid: int, proc: str = PROC) -> Seen | None:
         return None
     try:
         parent_pid, started = int(fields[1]), int(fields[19])
-        if int(fields[6]) & KERNEL_THREAD:
+        if int(fields[6]) & _KERNEL_THREAD:
             return None
     except ValueError:
         return None
     known = _fields(status)
-    argv = read_file(f"{folder}/cmdline", MAX_COMMAND) or b""
+    argv = read_file(f"{folder}/cmdline", _MAX_COMMAND) or b""
     executable = ""
     with suppress(OSError):
         executable = os.readlink(f"{folder}/exe")
-    raw = read_file(f"{folder}/environ", MAX_ENVIRONMENT)
+    raw = read_file(f"{folder}/environ", _MAX_ENVIRONMENT)
     return Seen(
         pid=pid,
         parent_pid=parent_pid,
@@ -157,7 +155,7 @@ def _environment(raw: bytes) -> dict[str, str]:
     kept: dict[str, str] = {}
     for row in raw.split(b"\0"):
         name, _, value = row.decode("utf-8", "surrogateescape").partition("=")
-        if KEPT.fullmatch(name) and len(value) <= MAX_COMMAND:
+        if _KEPT.fullmatch(name) and len(value) <= _MAX_COMMAND:
             kept.setdefault(name, value)
     return kept
 

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
     from triage.collectors.live.options import LiveOptions
 
-__all__ = ["send_folder"]
-
-SEND_S = 60.0
-MAX_FILE = 256 << 20
+_SEND_S = 60.0
+_MAX_FILE = 256 << 20
 
 
 def send_folder(
@@ -33,7 +31,7 @@ def send_folder(
     environment: Mapping[str, str],
     root: str,
     say: Callable[[str], None],
-    seconds: float = SEND_S,
+    seconds: float = _SEND_S,
 ) -> int:
     """Send all files below ``root`` as one bundle; 0 where the service has it, else 1.
 
@@ -47,7 +45,7 @@ def send_folder(
         return 1
     spool = Spool(options.spool or default_folder(environment))
     artifacts = [
-        Artifact(JOB_LOG, member, path, MAX_FILE, False, None, True, False)
+        Artifact(JOB_LOG, member, path, _MAX_FILE, False, None, True, False)
         for member, path in files_below(root)
     ]
     label = Label(*_name_of(root, options, environment))

@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from triage.collectors.live.processes import RankProcess
     from triage.collectors.live.seen import Seen
 
-__all__ = ["find_py_spy", "stack_of"]
-
-NAME = "py_spy"
-MAX_BYTES = 4 << 20
+_NAME = "py_spy"
+_MAX_BYTES = 4 << 20
 # Symbols are read anew for each process; without them a dump takes 50 ms.
-DUMP_S = 8.0
+_DUMP_S = 8.0
 # A stack that is read while it changes may make no sense to py-spy; the next one does.
-TRIES = 3
-RIGHTS = "needs the right to read its memory: run as root, or with CAP_SYS_PTRACE"
+_TRIES = 3
+_RIGHTS = "needs the right to read its memory: run as root, or with CAP_SYS_PTRACE"
 
 
 def find_py_spy(search: str, ranks: tuple[RankProcess, ...]) -> tuple[str, str]:
@@ -55,27 +53,27 @@ def stack_of(py_spy: str, one: RankProcess, deadline: Deadline) -> tuple[Questio
     """The stacks of a rank and of the processes below it, as py-spy prints them."""
     began = time.monotonic()
     argv = (py_spy, "dump", "--nonblocking", "--subprocesses", "--pid", str(one.seen.pid))
-    share = min(1.0, DUMP_S / max(deadline.left_s(), 0.001))
+    share = min(1.0, _DUMP_S / max(deadline.left_s(), 0.001))
     deadline = deadline.part(share)
     data, reply, why = b"", SILENT, "no time was left to ask"
-    for _ in range(TRIES):
+    for _ in range(_TRIES):
         if deadline.passed():
             break
-        got = printed_by(argv, deadline, MAX_BYTES)
+        got = printed_by(argv, deadline, _MAX_BYTES)
         data = got.data
         if got.status == 0 and data:
             reply, why = ANSWERED, ""
             break
         reply, why = _trouble(got.errors, got.why)
-        if reply != TOOL_FAILED or why == RIGHTS:
+        if reply != TOOL_FAILED or why == _RIGHTS:
             break
-    return Question(NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began), data
+    return Question(_NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began), data
 
 
 def _trouble(errors: str, why: str) -> tuple[str, str]:
     lowered = errors.lower()
     if "permission denied" in lowered or "operation not permitted" in lowered:
-        return TOOL_FAILED, RIGHTS
+        return TOOL_FAILED, _RIGHTS
     if "no such process" in lowered or "no such file or directory" in lowered:
         return UNREACHABLE, "ended while it was asked"
     if "did not end" in why:

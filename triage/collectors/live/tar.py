@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
     from triage.collectors.live.folder import PullFolder
 
-__all__ = ["files_below", "lay", "merged_facts", "write_tar"]
-
-MAX_MEMBERS = 100_000
-MAX_FACTS = 4 << 20
+_MAX_MEMBERS = 100_000
+_MAX_FACTS = 4 << 20
 
 
 def files_below(root: str) -> Iterator[tuple[str, str]]:
@@ -51,14 +49,14 @@ def lay(source: IO[bytes], folder: PullFolder, node: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     with tarfile.open(fileobj=source, mode="r|") as tar:
         for number, member in enumerate(tar):
-            if number > MAX_MEMBERS:
+            if number > _MAX_MEMBERS:
                 break
             file = tar.extractfile(member) if member.isreg() else None
             if file is None or member.size > folder.left_bytes:
                 folder.num_left_out += member.isreg()
                 continue
-            if member.name == "job.json" and member.size <= MAX_FACTS:
-                facts = _facts(file.read(MAX_FACTS))
+            if member.name == "job.json" and member.size <= _MAX_FACTS:
+                facts = _facts(file.read(_MAX_FACTS))
                 continue
             parts = [part for part in member.name.split("/") if part not in {"", ".", ".."}]
             own = parts[2:] if parts[:1] == ["nodes"] else parts

@@ -6,8 +6,6 @@ from enum import StrEnum
 
 from triage.domain.live.process import Process
 
-__all__ = ["Communicator", "CommunicatorRank", "Presence", "WaitReason", "Waiting"]
-
 
 class Presence(StrEnum):
     """Whether a rank answered for itself."""

@@ -3,25 +3,25 @@
 import re
 from typing import Final
 
-__all__ = ["is_helper", "is_launcher"]
-
 # "torchrun --nproc-per-node 8 train.py", "/opt/venv/bin/python -m torch.distributed.run ...",
 # "srun --ntasks 16 python train.py", "ray::IDLE", "/usr/bin/python3 /opt/bin/accelerate launch ..."
-PROGRAM: Final = re.compile(
+_PROGRAM: Final = re.compile(
     r"(?:\S*/)?(?:torchrun|torch_distributed|srun|slurmstepd|sbatch|mpirun|mpiexec|orterun|prterun|"
     r"prted|orted|hydra_pmi_proxy|deepspeed|accelerate|accelerate-launch|raylet|gcs_server|"
     r"dumb-init|tini|docker-init)(?::|\s|$)"
 )
-MODULE: Final = re.compile(
+_MODULE: Final = re.compile(
     r"-m\s+(?:torch\.distributed\.(?:run|launch)|deepspeed\.launcher\.\w+|accelerate\.commands\.\w+"
     r"|torchx\.\S+|ray\.\S+)(?:\s|$)"
 )
 # An actor of Ray runs the job ("ray::TrainWorker.step"); these wait for it.
-RAY: Final = re.compile(r"ray::IDLE|ray::_wrapper|.*/ray/(?:_private|dashboard|autoscaler)/\S+\.py")
-INTERPRETER: Final = re.compile(r"(?:\S*/)?python[\d.]*(?:\s+-[uBEsSOIqbv]+)*\s+")
+_RAY: Final = re.compile(
+    r"ray::IDLE|ray::_wrapper|.*/ray/(?:_private|dashboard|autoscaler)/\S+\.py"
+)
+_INTERPRETER: Final = re.compile(r"(?:\S*/)?python[\d.]*(?:\s+-[uBEsSOIqbv]+)*\s+")
 # "python .../torch/_inductor/compile_worker/__main__.py --workers=32", "python -m wandb service",
 # "python -c from multiprocessing.resource_tracker import main;main(9)", "wandb-core", "ptxas ..."
-HELPER: Final = re.compile(
+_HELPER: Final = re.compile(
     r"\S*torch/_inductor/compile_worker/|-m\s+torch\._inductor\.compile_worker\b"
     r"|-c\s+['\"]?from multiprocessing\.(?:resource_tracker|semaphore_tracker|forkserver) import"
     r"|-m\s+(?:wandb|tensorboard|mlflow|torch\.utils\.tensorboard)\b"
@@ -29,7 +29,7 @@ HELPER: Final = re.compile(
     r"|jupyter(?:-lab|-notebook|-server)?)(?:\s|\(|$)"
 )
 # Beyond it a command line is data.
-LOOKED_AT: Final = 4096
+_LOOKED_AT: Final = 4096
 
 
 def is_launcher(command: str | None) -> bool:
@@ -39,14 +39,14 @@ def is_launcher(command: str | None) -> bool:
     """
     if not command:
         return False
-    text = command[:LOOKED_AT].strip()
-    if PROGRAM.match(text) or RAY.match(text):
+    text = command[:_LOOKED_AT].strip()
+    if _PROGRAM.match(text) or _RAY.match(text):
         return True
-    interpreter = INTERPRETER.match(text)
+    interpreter = _INTERPRETER.match(text)
     if interpreter is None:
         return False
     program = text[interpreter.end() :]
-    return PROGRAM.match(program) is not None or MODULE.match(program) is not None
+    return _PROGRAM.match(program) is not None or _MODULE.match(program) is not None
 
 
 def is_helper(command: str | None) -> bool:
@@ -55,6 +55,6 @@ def is_helper(command: str | None) -> bool:
     """
     if not command:
         return False
-    text = command[:LOOKED_AT].strip()
-    interpreter = INTERPRETER.match(text)
-    return HELPER.match(text if interpreter is None else text[interpreter.end() :]) is not None
+    text = command[:_LOOKED_AT].strip()
+    interpreter = _INTERPRETER.match(text)
+    return _HELPER.match(text if interpreter is None else text[interpreter.end() :]) is not None

@@ -8,8 +8,6 @@ from triage.domain.live.communicator import Communicator, Waiting
 from triage.domain.live.process import Process, Reply
 from triage.domain.live.stack import ThreadStack
 
-__all__ = ["GpuSample", "Look", "Tool", "WaitCounter"]
-
 
 class Tool(StrEnum):
     """Whose output it is."""

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["UNKNOWN_PROCESS", "Process", "Reply", "ReplyKind"]
-
 
 @dataclass(frozen=True, slots=True)
 class Process:

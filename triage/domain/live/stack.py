@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from triage.domain.live.process import Process
 
-__all__ = ["StackFrame", "ThreadStack"]
-
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:

@@ -28,10 +28,8 @@ from triage.formats.health.reading import (
     lines_of,
 )
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
-Json = Mapping[str, Any]
-MAX_NODE: Final = 256
+_Json = Mapping[str, Any]
+_MAX_NODE: Final = 256
 
 
 # NVSentinel's health events: bare, as CloudEvents, in lists, or one a line. A healthy event clears
@@ -39,13 +37,13 @@ MAX_NODE: Final = 256
 # back is listed as skipped: it is our conclusion, and no evidence.
 
 # What stands around events: CloudEvents, answers of its database and of its API.
-AROUND: Final = ("data", "healthEvent", "healthevent", "events", "items", "healthEvents")
-MAX_DEPTH: Final = 6
+_AROUND: Final = ("data", "healthEvent", "healthevent", "events", "items", "healthEvents")
+_MAX_DEPTH: Final = 6
 # Actions by number, where a program prints no name of them.
-NO_ACTION: Final = frozenset({"NONE", "0"})
-GPU_ENTITIES: Final = ("PCI", "GPU_UUID", "GPU")
+_NO_ACTION: Final = frozenset({"NONE", "0"})
+_GPU_ENTITIES: Final = ("PCI", "GPU_UUID", "GPU")
 # The class of the component, where the words name no part.
-COMPONENTS: Final = {
+_COMPONENTS: Final = {
     "gpu": Category.GPU, "nvswitch": Category.NVLINK, "nic": Category.NIC,
     "cpu": Category.CPU, "network": Category.NETWORK,
 }  # fmt: skip
@@ -53,29 +51,29 @@ COMPONENTS: Final = {
 
 def read_nvsentinel(text: str, reading: Reading) -> None:
     for document in documents_of(text, reading):
-        for event in events_in(document, 0):
+        for event in _events_in(document, 0):
             if reading.full:
                 return
-            of_event(event, reading)
+            _of_event(event, reading)
 
 
-def events_in(value: object, depth: int) -> Iterator[Json]:
+def _events_in(value: object, depth: int) -> Iterator[_Json]:
     """The health events in a document, in their order."""
-    if depth > MAX_DEPTH:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(value, list):
         for item in value:
-            yield from events_in(item, depth + 1)
+            yield from _events_in(item, depth + 1)
     elif isinstance(value, Mapping):
         if "checkName" in value and ("isHealthy" in value or "isFatal" in value):
             yield value
             return
-        for name in AROUND:
+        for name in _AROUND:
             if name in value:
-                yield from events_in(value[name], depth + 1)
+                yield from _events_in(value[name], depth + 1)
 
 
-def of_event(event: Json, reading: Reading) -> None:
+def _of_event(event: _Json, reading: Reading) -> None:
     """One event: a result for each GPU that it names, else one of the node."""
     codes = event.get("errorCode")
     listed = codes if isinstance(codes, list) else [codes]
@@ -89,20 +87,20 @@ def of_event(event: Json, reading: Reading) -> None:
         outcome = SKIPPED
     elif event.get("isHealthy") is True:
         outcome = PASS
-    elif event.get("isFatal") is True and action.upper() not in NO_ACTION:
+    elif event.get("isFatal") is True and action.upper() not in _NO_ACTION:
         outcome = WARN if complaint.follows else FAIL
     said = (" ".join(numbers), message, f"recommended action {action}" if action else "")
     detail = "; ".join(one for one in said if one)
-    category = complaint.category or COMPONENTS.get(text_in(event, "componentClass").lower())
-    for part in gpus_of(event) or [complaint.gpu]:
+    category = complaint.category or _COMPONENTS.get(text_in(event, "componentClass").lower())
+    for part in _gpus_of(event) or [complaint.gpu]:
         reading.add(
             check_name("nvsentinel", name), outcome, part, detail, category, 1,
-            node=text_in(event, "nodeName")[:MAX_NODE] or None,
+            node=text_in(event, "nodeName")[:_MAX_NODE] or None,
             at=moment(text_in(event, "generatedTimestamp")),
         )  # fmt: skip
 
 
-def gpus_of(event: Json) -> list[str | None]:
+def _gpus_of(event: _Json) -> list[str | None]:
     """The GPUs that an event names: by address, else by uuid, else by number."""
     found: dict[str, list[str | None]] = {}
     entities = event.get("entitiesImpacted")
@@ -110,35 +108,35 @@ def gpus_of(event: Json) -> list[str | None]:
         part = gpu_part(text_in(entity, "entityValue"))
         if part is not None:
             found.setdefault(text_in(entity, "entityType").upper(), []).append(part)
-    return next((found[kind] for kind in GPU_ENTITIES if kind in found), [])
+    return next((found[kind] for kind in _GPU_ENTITIES if kind in found), [])
 
 
 # Records of Meta's GCM. The results are those of Nagios; times are seconds since the epoch.
 
-RESULTS: Final = (PASS, WARN, FAIL, SKIPPED)
+_RESULTS: Final = (PASS, WARN, FAIL, SKIPPED)
 
 
 def read_gcm_records(text: str, reading: Reading) -> None:
     for document in documents_of(text, reading):
-        for record in records_in(document):
+        for record in _records_in(document):
             check, result = text_in(record, "health_check"), record.get("result")
             known = isinstance(result, int) and not isinstance(result, bool) and 0 <= result <= 3
             if not check or not known:
                 reading.skip(1, 'no record with "health_check" and a known "result"')
                 continue
-            outcome, wording = RESULTS[int(str(result))], text_in(record, "_msg", "msg")
+            outcome, wording = _RESULTS[int(str(result))], text_in(record, "_msg", "msg")
             complaint = complaint_in_words(f"{check} {wording}") if outcome in BAD else Complaint()
             end = record.get("end_time")
             number = isinstance(end, int | float) and not isinstance(end, bool)
             seconds = end if number and 1e9 < (end or 0) < 4e9 else None
             reading.add(
                 check_name("gcm", check.removeprefix("check ")), outcome, complaint.gpu, wording,
-                complaint.category, 1, node=text_in(record, "node")[:MAX_NODE] or None,
+                complaint.category, 1, node=text_in(record, "node")[:_MAX_NODE] or None,
                 at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
             )  # fmt: skip
 
 
-def records_in(document: object) -> list[Json]:
+def _records_in(document: object) -> list[_Json]:
     """The records of a document; some sinks wrap them into ``message`` or ``normal``."""
     found = []
     for entry in items_of(document):
@@ -157,9 +155,9 @@ def records_in(document: object) -> list[Json]:
 # against nothing here: the baseline stands in files of SuperBench.
 
 # "nccl-bw:nvlink/return_code", "gpt-7b/return_code:0"
-CODE: Final = re.compile(r"([\w.:/-]{1,160})[/:]return_code(?::\d{1,4})?$")
+_CODE: Final = re.compile(r"([\w.:/-]{1,160})[/:]return_code(?::\d{1,4})?$")
 # Arguments, precision or binary that do not fit the machine: nothing was measured.
-NOT_RUN: Final = frozenset({1, 2, 10, 30, 31, 34, 50, 51, 52})
+_NOT_RUN: Final = frozenset({1, 2, 10, 30, 31, 34, 50, 51, 52})
 
 
 def read_superbench(text: str, reading: Reading) -> None:
@@ -167,15 +165,15 @@ def read_superbench(text: str, reading: Reading) -> None:
         for entry in items_of(document):
             if reading.full:
                 return
-            node = text_in(entry, "node", "index")[:MAX_NODE] or None
+            node = text_in(entry, "node", "index")[:_MAX_NODE] or None
             if any(key.startswith("diagnosis/") or key == "Defective Details" for key in entry):
-                of_diagnosis(node, entry, reading)
+                _of_diagnosis(node, entry, reading)
             else:
-                of_node(node, entry, reading)
+                _of_node(node, entry, reading)
     reading.none_found("superbench.run", "no benchmark has a return code")
 
 
-def of_diagnosis(node: str | None, entry: Json, reading: Reading) -> None:
+def _of_diagnosis(node: str | None, entry: _Json, reading: Reading) -> None:
     sort = text_in(entry, "diagnosis/category", "Category")
     said = text_in(entry, "diagnosis/issue_details", "Defective Details")
     outcome, detail = FAIL, f"{sort}: {said}"
@@ -185,15 +183,15 @@ def of_diagnosis(node: str | None, entry: Json, reading: Reading) -> None:
     reading.add("superbench.diagnosis", outcome, None, detail, category, 1, node=node)
 
 
-def of_node(node: str | None, entry: Json, reading: Reading) -> None:
+def _of_node(node: str | None, entry: _Json, reading: Reading) -> None:
     """The return codes of one node's benchmarks, the worst of each benchmark's."""
     worst: dict[str, int] = {}
     for key, code in entry.items():
-        found = CODE.match(key)
+        found = _CODE.match(key)
         if found is not None and isinstance(code, int) and not isinstance(code, bool):
             worst[found[1]] = max(worst.get(found[1], 0), abs(code))
     for benchmark, code in worst.items():
-        outcome = SKIPPED if code in NOT_RUN else FAIL if code else PASS
+        outcome = SKIPPED if code in _NOT_RUN else FAIL if code else PASS
         detail = f"{json.dumps(benchmark)[1:-1]}: return code {code}"
         check = check_name("superbench", benchmark)
         reading.add(check, outcome, None, detail, line=1, node=node)
@@ -208,8 +206,8 @@ RESULT: Final = re.compile(
     r"(?:(?P<check>check_\w{2,60}):\s{0,4})?(?P<wording>.{0,600})"
 )
 # "Watchdog timer unable to terminate hung NHC process": the node was not checked.
-TROUBLE: Final = re.compile(r"ERROR:\s{1,4}nhc:\s{1,4}(?P<wording>.{1,600})")
-EXIT: Final = re.compile(r"Health checks completed with exit code: (\d{1,3})\.")
+_TROUBLE: Final = re.compile(r"ERROR:\s{1,4}nhc:\s{1,4}(?P<wording>.{1,600})")
+_EXIT: Final = re.compile(r"Health checks completed with exit code: (\d{1,3})\.")
 
 
 def read_nhc(text: str, reading: Reading) -> None:
@@ -223,17 +221,17 @@ def read_nhc(text: str, reading: Reading) -> None:
             name = check_name("nhc", check.removeprefix("check_"))
             said = found["wording"]
             reading.add(name, outcome, complaint.gpu, said, complaint.category, index)
-        elif (trouble := TROUBLE.search(line)) is not None:
+        elif (trouble := _TROUBLE.search(line)) is not None:
             reading.unknown("nhc.run", trouble["wording"], line=index)
-        elif (ended := EXIT.search(line)) is not None:
-            of_exit(ended, index, reading)
+        elif (ended := _EXIT.search(line)) is not None:
+            _of_exit(ended, index, reading)
         else:
             continue
         reading.saw(index)
     reading.none_found("nhc.run", "no check has a result")
 
 
-def of_exit(ended: re.Match[str], line: int, reading: Reading) -> None:
+def _of_exit(ended: re.Match[str], line: int, reading: Reading) -> None:
     if any(one.outcome is FAIL for one in reading.results):
         return
     if ended[1] != "0":
@@ -248,13 +246,13 @@ def of_exit(ended: re.Match[str], line: int, reading: Reading) -> None:
 # conditions that end in ``Ready``, false where something is wrong; the node-problem-detector and
 # NVSentinel set problems, true where there is one. Kubernetes' own pressures warn.
 
-PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-OF_CONDITION: Final = {
+_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
+_OF_CONDITION: Final = {
     "AcceleratedHardwareReady": Category.GPU, "StorageReady": Category.STORAGE,
     "NetworkingReady": Category.NETWORK, "ReadonlyFilesystem": Category.SSD,
 }  # fmt: skip
 # "NvidiaXID79Error", "DCGMDiagnosticFailure": words run together.
-WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def read_conditions(text: str, reading: Reading) -> None:
@@ -268,20 +266,20 @@ def read_conditions(text: str, reading: Reading) -> None:
                 listed = status.get("conditions") if isinstance(status, Mapping) else None
                 for condition in items_of(listed):
                     if not reading.full:
-                        of_condition(name[:MAX_NODE] or None, condition, reading)
+                        _of_condition(name[:_MAX_NODE] or None, condition, reading)
     reading.none_found("node.conditions", "no node has a condition")
 
 
-def of_condition(node: str | None, condition: Json, reading: Reading) -> None:
+def _of_condition(node: str | None, condition: _Json, reading: Reading) -> None:
     sort, state = text_in(condition, "type"), text_in(condition, "status")
     words = f"{text_in(condition, 'reason')}: {text_in(condition, 'message')}"
     outcome: Outcome = PASS if state in ("True", "False") else SKIPPED
     category = part = at = None
     if state == ("False" if sort.endswith("Ready") else "True"):
-        complaint = complaint_in_words(WORDS.sub(" ", words))
-        outcome = WARN if sort in PRESSURES or complaint.follows else FAIL
+        complaint = complaint_in_words(_WORDS.sub(" ", words))
+        outcome = WARN if sort in _PRESSURES or complaint.follows else FAIL
         part, at = complaint.gpu, moment(text_in(condition, "lastTransitionTime"))
         # Where it is not ready as a whole, the kubelet is silent: it does not say why.
-        category = complaint.category or OF_CONDITION.get(sort) if sort != "Ready" else None
-    check = check_name("node", WORDS.sub("_", sort))
+        category = complaint.category or _OF_CONDITION.get(sort) if sort != "Ready" else None
+    check = check_name("node", _WORDS.sub("_", sort))
     reading.add(check, outcome, part, words, category, 1, node=node, at=at)

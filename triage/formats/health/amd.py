@@ -16,16 +16,14 @@ from triage.domain.health import Outcome
 from triage.formats.health.json_report import documents_of, items_of, text_in
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, lines_of
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
 # Numbers of more errors than this are a query that failed: a known one counts 1,048,560.
-ABSURD: Final = 1_000_000
-BLOCKS: Final = {
+_ABSURD: Final = 1_000_000
+_BLOCKS: Final = {
     "UMC": Category.GPU_HBM, "XGMI_WAFL": Category.NVLINK, "PCIE_BIF": Category.IO_BOARD,
 }  # fmt: skip
-PAGE_LISTS: Final = {"retired": WARN, "pending": WARN, "un_res": FAIL}
-COUNTS: Final = ("uncorrectable", "deferred", "correctable")
-NUMBER: Final = re.compile(r"\d{1,12}", re.ASCII)
+_PAGE_LISTS: Final = {"retired": WARN, "pending": WARN, "un_res": FAIL}
+_COUNTS: Final = ("uncorrectable", "deferred", "correctable")
+_NUMBER: Final = re.compile(r"\d{1,12}", re.ASCII)
 
 
 def read_smi(text: str, reading: Reading) -> None:
@@ -37,19 +35,19 @@ def read_smi(text: str, reading: Reading) -> None:
                 return
             number = entry.get("gpu")
             if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1024:
-                of_gpu(f"gpu {number}", entry, reading)
+                _of_gpu(f"gpu {number}", entry, reading)
 
 
-def of_gpu(part: str, entry: Mapping[str, Any], reading: Reading) -> None:
+def _of_gpu(part: str, entry: Mapping[str, Any], reading: Reading) -> None:
     """The results of one GPU's counts and lists of pages."""
     ecc, blocks = entry.get("ecc"), entry.get("ecc_blocks")
     for name, counts in blocks.items() if isinstance(blocks, Mapping) else ():
         if isinstance(counts, Mapping):
-            category = BLOCKS.get(str(name).upper(), Category.GPU_SRAM)
-            of_counts(f"amd.ecc_{str(name).lower()[:24]}", part, counts, "", category, reading)
+            category = _BLOCKS.get(str(name).upper(), Category.GPU_SRAM)
+            _of_counts(f"amd.ecc_{str(name).lower()[:24]}", part, counts, "", category, reading)
     if isinstance(ecc, Mapping):
-        of_counts("amd.ecc", part, ecc, "total_", Category.GPU_HBM, reading)
-    for name, outcome in PAGE_LISTS.items():
+        _of_counts("amd.ecc", part, ecc, "total_", Category.GPU_HBM, reading)
+    for name, outcome in _PAGE_LISTS.items():
         pages = entry.get(name)
         if isinstance(pages, list):
             count = sum(isinstance(page, Mapping) for page in pages)
@@ -57,7 +55,7 @@ def of_gpu(part: str, entry: Mapping[str, Any], reading: Reading) -> None:
             reading.add(f"amd.pages_{name}", outcome, part, said, Category.GPU_HBM, 1)
 
 
-def of_counts(
+def _of_counts(
     check: str,
     part: str,
     counts: Mapping[str, Any],
@@ -67,9 +65,9 @@ def of_counts(
 ) -> None:
     """Uncorrectable errors fail; deferred ones were found and not used yet."""
     known: dict[str, int] = {}
-    for name in COUNTS:
+    for name in _COUNTS:
         count = counts.get(f"{prefix}{name}_count")
-        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < ABSURD:
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < _ABSURD:
             known[name] = count
     if known:
         deferred = WARN if known.get("deferred") else PASS
@@ -79,7 +77,7 @@ def of_counts(
 
 
 GPU: Final = re.compile(r"GPU: (\d{1,4})\s*$")
-KEY: Final = re.compile(r"(\s{1,40})([A-Z][A-Z0-9_]{1,60}):(?:\s(.{0,200}))?$")
+_KEY: Final = re.compile(r"(\s{1,40})([A-Z][A-Z0-9_]{1,60}):(?:\s(.{0,200}))?$")
 
 
 def read_smi_text(text: str, reading: Reading) -> None:
@@ -89,14 +87,14 @@ def read_smi_text(text: str, reading: Reading) -> None:
     path: list[tuple[int, dict[str, Any]]] = []
 
     def end_gpu() -> None:
-        for name in PAGE_LISTS.keys() & tree.keys():
+        for name in _PAGE_LISTS.keys() & tree.keys():
             pages = tree[name] if isinstance(tree[name], dict) else {}
             tree[name] = [page for key, page in pages.items() if key.startswith("page ")]
         if part:
-            of_gpu(part, tree, reading)
+            _of_gpu(part, tree, reading)
 
     for index, line in lines_of(text):
-        gpu, key = GPU.match(line), KEY.match(line)
+        gpu, key = GPU.match(line), _KEY.match(line)
         if gpu is not None:
             end_gpu()
             reading.saw(index)
@@ -108,7 +106,7 @@ def read_smi_text(text: str, reading: Reading) -> None:
             while len(path) > 1 and path[-1][0] >= depth:
                 path.pop()
             below: dict[str, Any] = {}
-            path[-1][1][name] = int(value) if NUMBER.fullmatch(value) else (value or below)
+            path[-1][1][name] = int(value) if _NUMBER.fullmatch(value) else (value or below)
             if name == "page_address":
                 # Pages follow each other under the same names.
                 path[-1][1][f"page {index}"] = below
@@ -125,29 +123,29 @@ def read_smi_text(text: str, reading: Reading) -> None:
 # errors are those since the last reading, whenever that was: they warn, and fail in a second
 # object of the same file. Temperatures, clocks and use judge nothing.
 
-BEGIN: Final = re.compile(r'^[ \t]{0,8}\{\s{0,40}"card\d{1,4}"\s{0,4}:\s{0,4}\{', re.MULTILINE)
+_BEGIN: Final = re.compile(r'^[ \t]{0,8}\{\s{0,40}"card\d{1,4}"\s{0,4}:\s{0,4}\{', re.MULTILINE)
 # Words of rocm-smi and ROC-smi, of what one asks for most.
-OWN: Final = re.compile(
+_OWN: Final = re.compile(
     r'"(?:XGMI Error count|PCIe Replay Count|Block \w{2,16} is|Retired page \d{1,6} \w{4,8}'
     r"|(?:indep_)?throttle_status|Metric Version and Size|GPU use \(%\)|GPU memory use \(%\)"
     r"|Temperature \(Sensor \w{2,12}\) \(C\)|Unique ID|Serial Number|Device (?:Name|ID)|GPU ID|GUID"
     r'|Card [Ss]eries|VBIOS version|VRAM Total [A-Z][\w ]{4,20} \(B\))"'
 )
-NOTHING: Final = re.compile(r"^WARNING: ?No JSON data to report", re.MULTILINE)
-CARD: Final = re.compile(r"card(\d{1,4})")
-BLOCK: Final = re.compile(r"Block (\w{2,16}) is")
+_NOTHING: Final = re.compile(r"^WARNING: ?No JSON data to report", re.MULTILINE)
+_CARD: Final = re.compile(r"card(\d{1,4})")
+_BLOCK: Final = re.compile(r"Block (\w{2,16}) is")
 PAGE: Final = re.compile(r"Retired page \d{1,6} Type")
-COUNT: Final = re.compile(r"\d{1,20}", re.ASCII)
-DECODER: Final = json.JSONDecoder(strict=False)
+_COUNT: Final = re.compile(r"\d{1,20}", re.ASCII)
+_DECODER: Final = json.JSONDecoder(strict=False)
 # Bits of amdgpu_smu.h that heat sets: temperatures, voltage regulators, PROCHOT. Those of power
 # and current are a busy GPU's rule.
-HEAT: Final = sum(1 << bit for bit in range(32, 48))
-PAGES: Final = {
+_HEAT: Final = sum(1 << bit for bit in range(32, 48))
+_PAGES: Final = {
     "retired": ("amd.pages_retired", WARN), "pending": ("amd.pages_pending", WARN),
     "unreservable": ("amd.pages_un_res", FAIL),
 }  # fmt: skip
 # What warns where it grew between two objects: its check, its words, its part.
-COUNTERS: Final = {
+_COUNTERS: Final = {
     "PCIe Replay Count": ("amd.pcie_replay", "PCIe replays", Category.IO_BOARD),
     "pcie_replay_count_acc": ("amd.pcie_replay", "PCIe replays", Category.IO_BOARD),
     "prochot_residency_acc": ("amd.throttle", "PROCHOT", Category.GPU_THERMAL),
@@ -157,17 +155,17 @@ COUNTERS: Final = {
 }  # fmt: skip
 XGMI: Final = "XGMI Error count"
 # Checks that a GPU without errors or pages has no value of.
-OF_SOME: Final = ("amd.ecc_", "amd.pages_")
-RANK: Final = {PASS: 0, WARN: 1, FAIL: 2}
+_OF_SOME: Final = ("amd.ecc_", "amd.pages_")
+_RANK: Final = {PASS: 0, WARN: 1, FAIL: 2}
 # A reading each second for hours; no node has more GPUs, partitions included.
-MAX_DOCUMENTS: Final = 20_000
-MAX_BROKEN: Final = 8
-MAX_CARDS: Final = 128
+_MAX_DOCUMENTS: Final = 20_000
+_MAX_BROKEN: Final = 8
+_MAX_CARDS: Final = 128
 Counters = dict[tuple[str, str], int]
 """The counters of each GPU in the object before."""
 
 
-class Finding(NamedTuple):
+class _Finding(NamedTuple):
     """What one value says of a GPU."""
 
     check: str
@@ -177,36 +175,36 @@ class Finding(NamedTuple):
 
 
 def begins_rocm_json(head: str) -> bool:
-    if NOTHING.search(head[:2000]) is not None:
+    if _NOTHING.search(head[:2000]) is not None:
         return True
-    begin = BEGIN.search(head)
-    return begin is not None and OWN.search(head, begin.start()) is not None
+    begin = _BEGIN.search(head)
+    return begin is not None and _OWN.search(head, begin.start()) is not None
 
 
 def read_rocm_json(text: str, reading: Reading) -> None:
     counters: Counters = {}
-    for document, line in objects_of(text, reading):
-        of_object(document, line, counters, reading)
+    for document, line in _objects_of(text, reading):
+        _of_object(document, line, counters, reading)
         if reading.full:
             break
-    why = "no JSON data to report" if NOTHING.search(text) else "no value that a check reads"
+    why = "no JSON data to report" if _NOTHING.search(text) else "no value that a check reads"
     reading.none_found("amd.smi", why)
 
 
-def objects_of(text: str, reading: Reading) -> Iterator[tuple[Mapping[str, Any], int]]:
+def _objects_of(text: str, reading: Reading) -> Iterator[tuple[Mapping[str, Any], int]]:
     """The objects of a file with the lines where they begin; lines between them do not matter.
 
     Of one that does not end the whole parts come, and it is listed as not understood.
     """
-    begins = [begin.start() for begin in islice(BEGIN.finditer(text), MAX_DOCUMENTS)]
+    begins = [begin.start() for begin in islice(_BEGIN.finditer(text), _MAX_DOCUMENTS)]
     line, counted, end, num_broken = 1, 0, 0, 0
     for begin, following in pairwise([*begins, len(text)]):
         line, counted = line + text.count("\n", counted, begin), begin
-        if begin < end or num_broken >= MAX_BROKEN:
+        if begin < end or num_broken >= _MAX_BROKEN:
             continue
         start = text.index("{", begin)
         try:
-            document, end = DECODER.raw_decode(text, start)
+            document, end = _DECODER.raw_decode(text, start)
             found = [document]
         except (ValueError, RecursionError):
             num_broken += 1
@@ -214,22 +212,24 @@ def objects_of(text: str, reading: Reading) -> Iterator[tuple[Mapping[str, Any],
         yield from ((one, line) for one in found if isinstance(one, Mapping))
 
 
-def of_object(document: Mapping[str, Any], line: int, counters: Counters, reading: Reading) -> None:
+def _of_object(
+    document: Mapping[str, Any], line: int, counters: Counters, reading: Reading
+) -> None:
     """The results of one object, and which GPUs or values are not in it."""
     checks: dict[int, set[str]] = {}
     for name, values in document.items():
-        number = CARD.fullmatch(str(name))
-        if number is None or not isinstance(values, Mapping) or int(number[1]) >= MAX_CARDS:
+        number = _CARD.fullmatch(str(name))
+        if number is None or not isinstance(values, Mapping) or int(number[1]) >= _MAX_CARDS:
             continue
         card = int(number[1])
-        worst: dict[str, Finding] = {}
-        for one in findings_of(f"gpu {card}", values, line, counters, reading):
+        worst: dict[str, _Finding] = {}
+        for one in _findings_of(f"gpu {card}", values, line, counters, reading):
             known = worst.get(one.check)
-            if known is None or RANK[one.outcome] > RANK[known.outcome]:
+            if known is None or _RANK[one.outcome] > _RANK[known.outcome]:
                 worst[one.check] = one
         for check, outcome, detail, category in worst.values():
             reading.add(check, outcome, f"gpu {card}", detail, category, line)
-        checks[card] = {check for check in worst if not check.startswith(OF_SOME)}
+        checks[card] = {check for check in worst if not check.startswith(_OF_SOME)}
     usual = set().union(*checks.values())
     for card in range(min(checks, default=0), max(checks, default=-1) + 1):
         if card not in checks:
@@ -239,46 +239,46 @@ def of_object(document: Mapping[str, Any], line: int, counters: Counters, readin
             reading.unknown(check, "no value of it, but of other GPUs", f"gpu {card}", line)
 
 
-def findings_of(
+def _findings_of(
     part: str, values: Mapping[str, Any], line: int, counters: Counters, reading: Reading
-) -> Iterator[Finding]:
+) -> Iterator[_Finding]:
     """What the values of one GPU say."""
     texts: dict[str, str] = defaultdict(str)
     for name, value in values.items():
         if isinstance(value, str | int) and not isinstance(value, bool):
             texts[str(name).partition(" (Count)")[0]] = str(value)[:200].strip()
-    counts = {name: int(text) for name, text in texts.items() if COUNT.fullmatch(text)}
+    counts = {name: int(text) for name, text in texts.items() if _COUNT.fullmatch(text)}
     if (errors := counts.get(XGMI)) is not None:
         bad = FAIL if (part, XGMI) in counters else WARN
         counters[part, XGMI] = 0
         words = {0: "no error", 1: "one error", 2: "several errors"}.get(errors, f"{errors} errors")
         detail = f"{words} since the last reading"
-        yield Finding("amd.xgmi", bad if errors else PASS, detail, Category.NVLINK)
+        yield _Finding("amd.xgmi", bad if errors else PASS, detail, Category.NVLINK)
     if (mask := counts.get("indep_throttle_status")) is not None:
-        hot = bool(mask & HEAT)
+        hot = bool(mask & _HEAT)
         detail = f"slowed down by heat ({mask:#x})" if hot else "not slowed down by heat"
-        yield Finding("amd.throttle", WARN if hot else PASS, detail, Category.GPU_THERMAL)
-    for name, (check, words, category) in COUNTERS.items():
+        yield _Finding("amd.throttle", WARN if hot else PASS, detail, Category.GPU_THERMAL)
+    for name, (check, words, category) in _COUNTERS.items():
         if (count := counts.get(name)) is not None:
             grown = max(0, count - counters.get((part, name), count))
             counters[part, name] = count
             detail = f"{words} grew by {grown:,}" if grown else f"{words}: {count:,}"
-            yield Finding(check, WARN if grown else PASS, detail, category)
-    yield from blocks_of(part, texts, counts, line, reading)
+            yield _Finding(check, WARN if grown else PASS, detail, category)
+    yield from _blocks_of(part, texts, counts, line, reading)
     kinds = [state.lower() for name, state in texts.items() if PAGE.fullmatch(name)]
-    for kind, (check, outcome) in PAGES.items():
+    for kind, (check, outcome) in _PAGES.items():
         if kind in kinds:
-            yield Finding(check, outcome, f"{kinds.count(kind)} pages", Category.GPU_HBM)
+            yield _Finding(check, outcome, f"{kinds.count(kind)} pages", Category.GPU_HBM)
 
 
-def blocks_of(
+def _blocks_of(
     part: str, texts: Mapping[str, str], counts: Mapping[str, int], line: int, reading: Reading
-) -> Iterator[Finding]:
+) -> Iterator[_Finding]:
     """ROC-smi's counts: they are of the last block that is enabled, and hide those before it."""
     enabled = [
         found[1].lower()
         for name, state in texts.items()
-        if (found := BLOCK.fullmatch(name)) is not None and state.upper() == "ENABLED"
+        if (found := _BLOCK.fullmatch(name)) is not None and state.upper() == "ENABLED"
     ]
     bad = counts.get("ue")
     for name in enabled:
@@ -289,14 +289,14 @@ def blocks_of(
         detail = (
             f"{bad} uncorrectable, {counts.get('ce', 0)} correctable since the driver was loaded"
         )
-        category = BLOCKS.get(name.upper(), Category.GPU_SRAM)
-        yield Finding(f"amd.ecc_{name}", FAIL if bad else PASS, detail, category)
+        category = _BLOCKS.get(name.upper(), Category.GPU_SRAM)
+        yield _Finding(f"amd.ecc_{name}", FAIL if bad else PASS, detail, category)
 
 
 # Records of the firmware (CPER): which part one is about stands in its sections alone.
 
-FAILS: Final = frozenset({"fatal", "non-fatal-uncorrected", "nonfatal-uncorrected"})
-GPU_NUMBER: Final = re.compile(r"(\d{1,3}):.+", re.ASCII)
+_FAILS: Final = frozenset({"fatal", "non-fatal-uncorrected", "nonfatal-uncorrected"})
+_GPU_NUMBER: Final = re.compile(r"(\d{1,3}):.+", re.ASCII)
 
 
 def read_cper(text: str, reading: Reading) -> None:
@@ -307,9 +307,9 @@ def read_cper(text: str, reading: Reading) -> None:
                 reading.skip(1, "a record without its severity")
                 continue
             # "5:1" of the record that amdgpu made: the GPU and a number.
-            number = GPU_NUMBER.fullmatch(text_in(record, "record_id"))
+            number = _GPU_NUMBER.fullmatch(text_in(record, "record_id"))
             ours = number is not None and text_in(record, "creator_id") == "amdgpu"
-            grave = severity.lower().replace("_", "-") in FAILS
+            grave = severity.lower().replace("_", "-") in _FAILS
             detail = f"{severity.lower()} {text_in(record, 'notify_type')}".strip()
             part = f"gpu {int(number[1])}" if ours and number else None
             reading.add("amd.cper", FAIL if grave else WARN, part, detail, Category.GPU, 1)

@@ -22,49 +22,47 @@ from triage.signatures.host.ipmi_sel import SIGNATURES, placed
 from triage.signatures.signature import Reading as LineReading
 from triage.signatures.signature import Signature
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
 # ipmitool sensor, sdr, sdr elist. "cr" and "nr" are limits that are passed now, and fail; "nc"
 # warns. "na" and "ns" are sensors that were not read: they are no zero. The state of a discrete
 # sensor is words in elist; in sensor it is a mask, which is read of power supplies alone.
 
-SENSOR: Final = "bmc.sensor"
-STATE: Final = r"(?:ok|ns|na|nc|cr|nr|us|[lu](?:nc|cr|nr)|0x[0-9a-fA-F]{4})"
-FORMS: Final = (
+_SENSOR: Final = "bmc.sensor"
+_STATE: Final = r"(?:ok|ns|na|nc|cr|nr|us|[lu](?:nc|cr|nr)|0x[0-9a-fA-F]{4})"
+_FORMS: Final = (
     re.compile(
         r"(?P<name>[^|\n]{1,40}?)\s*\|\s*(?P<reading>[^|\n]{1,24}?)\s*\|\s*(?P<unit>[^|\n]{0,24}?)\s*"
-        rf"\|\s*(?P<state>{STATE})\s*\|(?P<limits>(?:[^|\n]{{1,16}}\|){{5}}[^|\n]{{0,16}})$"
+        rf"\|\s*(?P<state>{_STATE})\s*\|(?P<limits>(?:[^|\n]{{1,16}}\|){{5}}[^|\n]{{0,16}})$"
     ),
     re.compile(
-        rf"(?P<name>[^|\n]{{1,40}}?)\s*\|\s*[0-9A-Fa-f]{{2}}h\s*\|\s*(?P<state>{STATE})\s*"
+        rf"(?P<name>[^|\n]{{1,40}}?)\s*\|\s*[0-9A-Fa-f]{{2}}h\s*\|\s*(?P<state>{_STATE})\s*"
         r"\|\s*\d{1,3}\.\d{1,3}\s*\|(?P<reading>[^|\n]{0,160})$"
     ),
     re.compile(
         r"(?P<name>[^|\n]{1,40}?)\s*\|\s*(?P<reading>[^|\n]{1,60}?)\s*\|"
-        rf"\s*(?P<state>{STATE})\s*$"
+        rf"\s*(?P<state>{_STATE})\s*$"
     ),
 )
-LIMITS: Final = {
+_LIMITS: Final = {
     **dict.fromkeys(("cr", "nr", "lcr", "ucr", "lnr", "unr"), (FAIL, "critical")),
     **dict.fromkeys(("nc", "lnc", "unc"), (WARN, "first")),
 }
-NOT_READ: Final = frozenset({"ns", "na", "us"})
+_NOT_READ: Final = frozenset({"ns", "na", "us"})
 # IPMI 2.0, table 42-3: events of discrete sensors, in words.
-BAD_WORDS: Final = re.compile(
+_BAD_WORDS: Final = re.compile(
     r"failure detected|ac lost|input lost|uncorrectable|ierr\b|thermal trip|machine check"
     r"|drive fault|bus fatal|failed array|config(?:uration)? error|redundancy lost"
     r"|transition to (?:critical|non-recoverable)|predictive failure asserted", re.I
 )  # fmt: skip
-NEAR_WORDS: Final = re.compile(
+_NEAR_WORDS: Final = re.compile(
     r"predictive failure|redundancy degraded|non-redundant|throttled|correctable|intrusion", re.I
 )
-LEAST_ROWS: Final = 2
-LOOKED_AT: Final = 60
+_LEAST_ROWS: Final = 2
+_LOOKED_AT: Final = 60
 # PSU1_Status, "PS2 Status": the lower half of the mask has presence, failure, predicted, AC lost
-SUPPLY: Final = re.compile(r"(?:ps|psu|power ?supply)[ _-]?\d{0,2}[ _-]?(?:stat\w{0,4})", re.I)
-PRESENT, FAILED, PREDICTED, NO_INPUT = 0x01, 0x02, 0x04, 0x08
+_SUPPLY: Final = re.compile(r"(?:ps|psu|power ?supply)[ _-]?\d{0,2}[ _-]?(?:stat\w{0,4})", re.I)
+_PRESENT, _FAILED, _PREDICTED, _NO_INPUT = 0x01, 0x02, 0x04, 0x08
 # The part that a sensor's name means: a GPU's heat, a power supply, a fan ...
-SENSORS: Final = Words(
+_SENSORS: Final = Words(
     (r"gpu.{0,20}(?:temp|tmp|therm)|(?:temp|tmp).{0,12}gpu|hbm", Category.GPU_THERMAL),
     (r"\bps(?:u)?\d{0,2}(?:[ _-]|$)|power ?supply|\bpdb|\bpwr|12v|3\.3v|\b5v|vcore|vbat|volt",
      Category.POWER),
@@ -75,29 +73,29 @@ SENSORS: Final = Words(
     (r"cpu|proc", Category.CPU),
     ("", Category.CHASSIS),
 )  # fmt: skip
-MEASURED: Final = re.compile(
+_MEASURED: Final = re.compile(
     r"degrees|volts|amps|watts|rpm|percent|discrete|presence|fully redundant|unspecified"
     r"|no reading", re.I | re.A
 )  # fmt: skip
 
 
-def row_in(line: str) -> re.Match[str] | None:
+def _row_in(line: str) -> re.Match[str] | None:
     if line.count("|") < 2:
         return None
-    return next((found for form in FORMS if (found := form.match(line)) is not None), None)
+    return next((found for form in _FORMS if (found := form.match(line)) is not None), None)
 
 
 def begins_sensors(head: str) -> bool:
     """Rows of sensors, and hardly anything else; an event list has numbers and dates in front."""
     if " |" not in head and "| " not in head:
         return False
-    lines = [line for line in head.split("\n")[:LOOKED_AT] if "|" in line]
-    if len(head) > 4000 and len(lines) < LOOKED_AT:
+    lines = [line for line in head.split("\n")[:_LOOKED_AT] if "|" in line]
+    if len(head) > 4000 and len(lines) < _LOOKED_AT:
         lines = lines[:-1]
-    rows = [row for row in map(row_in, lines) if row is not None]
-    if len(rows) < max(LEAST_ROWS, 0.8 * len(lines)):
+    rows = [row for row in map(_row_in, lines) if row is not None]
+    if len(rows) < max(_LEAST_ROWS, 0.8 * len(lines)):
         return False
-    return any(MEASURED.search(row[0]) for row in rows)
+    return any(_MEASURED.search(row[0]) for row in rows)
 
 
 def read_sensors(text: str, reading: Reading) -> None:
@@ -106,83 +104,83 @@ def read_sensors(text: str, reading: Reading) -> None:
         if "|" not in line:
             continue
         reading.saw(index)
-        row = row_in(line)
+        row = _row_in(line)
         if row is not None:
-            judge_sensor(row, index, reading)
+            _judge_sensor(row, index, reading)
         elif index == last and not whole:
             name = line.partition("|")[0].strip()[:60]
-            reading.unknown(SENSOR, "its row breaks off", name, index)
+            reading.unknown(_SENSOR, "its row breaks off", name, index)
         else:
             reading.skip(index, "no row of a sensor")
 
 
-def judge_sensor(row: re.Match[str], index: int, reading: Reading) -> None:
+def _judge_sensor(row: re.Match[str], index: int, reading: Reading) -> None:
     name, state, value = row["name"].strip(), row["state"].lower(), row["reading"].strip()
     measured = f"{value} {row.groupdict().get('unit') or ''}"
     outcome: Outcome | None
-    if state in NOT_READ:
+    if state in _NOT_READ:
         return
     if state.startswith("0x"):
-        outcome, said = of_mask(name, int(state, 16))
-    elif state in LIMITS:
-        outcome, limit = LIMITS[state]
+        outcome, said = _of_mask(name, int(state, 16))
+    elif state in _LIMITS:
+        outcome, limit = _LIMITS[state]
         said = f"{measured}, beyond a {limit} limit ({state})"
-    elif BAD_WORDS.search(value):
+    elif _BAD_WORDS.search(value):
         outcome, said = FAIL, value
-    elif NEAR_WORDS.search(value):
+    elif _NEAR_WORDS.search(value):
         outcome, said = WARN, value
     else:
         outcome, said = PASS, measured
     if outcome is not None:
-        reading.add(SENSOR, outcome, name, said, SENSORS.category_in(name), index)
+        reading.add(_SENSOR, outcome, name, said, _SENSORS.category_in(name), index)
 
 
-def of_mask(name: str, mask: int) -> tuple[Outcome | None, str]:
+def _of_mask(name: str, mask: int) -> tuple[Outcome | None, str]:
     """What a discrete mask says: of a power supply that is there; of others nobody knows."""
     bits = mask >> 8
-    if SUPPLY.search(name) is None or not bits & PRESENT:
+    if _SUPPLY.search(name) is None or not bits & _PRESENT:
         return None, ""
-    lost = [word for bit, word in ((FAILED, "failure detected"), (NO_INPUT, "input lost"))
+    lost = [word for bit, word in ((_FAILED, "failure detected"), (_NO_INPUT, "input lost"))
             if bits & bit]  # fmt: skip
     if lost:
         return FAIL, f"{' and '.join(lost)} ({mask:#06x})"
-    if bits & PREDICTED:
+    if bits & _PREDICTED:
         return WARN, f"predictive failure ({mask:#06x})"
     return PASS, f"present ({mask:#06x})"
 
 
 # ipmitool chassis status
 
-CHASSIS: Final = "bmc.chassis"
-FAULTS: Final = {
+_CHASSIS: Final = "bmc.chassis"
+_FAULTS: Final = {
     "power overload": Category.POWER, "main power fault": Category.POWER,
     "power control fault": Category.POWER, "drive fault": Category.SSD,
     "cooling/fan fault": Category.CHASSIS,
 }  # fmt: skip
-FIELD: Final = re.compile(
+_FIELD: Final = re.compile(
     r"\s{0,8}(?P<name>[A-Z][A-Za-z/ -]{4,30}?)\s{0,20}: ?(?P<value>[\w -]{0,60})$"
 )
-LAST_EVENTS: Final = frozenset({"ac-failed", "overload", "interlock", "fault"})
+_LAST_EVENTS: Final = frozenset({"ac-failed", "overload", "interlock", "fault"})
 
 
 def read_chassis(text: str, reading: Reading) -> None:
     seen: set[str] = set()
     for index, line in lines_of(text):
-        field = FIELD.match(line)
+        field = _FIELD.match(line)
         if field is None:
             continue
         name, value = field["name"].lower(), field["value"].strip().lower()
         off = name == "system power" and value != "on"
-        if name in FAULTS and value in ("true", "false"):
+        if name in _FAULTS and value in ("true", "false"):
             outcome = FAIL if value == "true" else PASS
-            reading.add(CHASSIS, outcome, name, value, FAULTS[name], index)
-        elif off or (name == "last power event" and value in LAST_EVENTS):
-            reading.add(CHASSIS, WARN, name, value, Category.POWER, index)
+            reading.add(_CHASSIS, outcome, name, value, _FAULTS[name], index)
+        elif off or (name == "last power event" and value in _LAST_EVENTS):
+            reading.add(_CHASSIS, WARN, name, value, Category.POWER, index)
         seen.add(name)
         reading.saw(index)
-    missing = [name for name in FAULTS if name not in seen]
+    missing = [name for name in _FAULTS if name not in seen]
     if missing:
-        reading.unknown(CHASSIS, f"breaks off before {missing[0]!r}")
+        reading.unknown(_CHASSIS, f"breaks off before {missing[0]!r}")
 
 
 # Resources by Redfish: Thermal, Power, Sensor and others. Status.Health of each part decides;
@@ -190,19 +188,19 @@ def read_chassis(text: str, reading: Reading) -> None:
 # not judged, and neither is the sum over parts (``HealthRollup``). Entries of event logs are read
 # as logs, by their time.
 
-REDFISH: Final = "bmc.redfish"
-HEALTH: Final = {"OK": PASS, "Warning": WARN, "Critical": FAIL}
-NOT_THERE: Final = frozenset(
+_REDFISH: Final = "bmc.redfish"
+_HEALTH: Final = {"OK": PASS, "Warning": WARN, "Critical": FAIL}
+_NOT_THERE: Final = frozenset(
     {
         "Absent", "Disabled", "StandbyOffline", "InTest", "Qualified", "UnavailableOffline",
         "Deferring",
     }
 )  # fmt: skip
-READINGS: Final = ("ReadingCelsius", "ReadingVolts", "Reading", "ReadingRPM")
-NOT_WITHIN: Final = frozenset({"Status", "Links", "Oem", "Thresholds"})
-MAX_DEPTH: Final = 12
-MAX_PARTS: Final = 20_000
-PARTS: Final = Words(
+_READINGS: Final = ("ReadingCelsius", "ReadingVolts", "Reading", "ReadingRPM")
+_NOT_WITHIN: Final = frozenset({"Status", "Links", "Oem", "Thresholds"})
+_MAX_DEPTH: Final = 12
+_MAX_PARTS: Final = 20_000
+_PARTS: Final = Words(
     (r"gpu_?sxm|#?hgx_gpu|\bgpu\b(?!.*temp)", Category.GPU),
     (r"nvswitch|nvlink", Category.NVLINK),
     (r"dimm|/memory", Category.HOST_MEMORY),
@@ -211,48 +209,48 @@ PARTS: Final = Words(
     (r"retimer|pcie", Category.IO_BOARD),
     (r"cpu|/processors/", Category.CPU),
 )
-OF_SENSOR: Final = re.compile(r"temp|volt|power|current|fan|rpm|pump|leak", re.I)
+_OF_SENSOR: Final = re.compile(r"temp|volt|power|current|fan|rpm|pump|leak", re.I)
 
 
 def read_redfish(text: str, reading: Reading) -> None:
     seen = 0
     for document in documents_of(text, reading):
-        for part, sort in parts_in(document, MAX_DEPTH):
+        for part, sort in _parts_in(document, _MAX_DEPTH):
             seen += 1
-            if seen > MAX_PARTS:
-                reading.skip(None, f"more than {MAX_PARTS:,} parts")
+            if seen > _MAX_PARTS:
+                reading.skip(None, f"more than {_MAX_PARTS:,} parts")
                 return
-            judge_part(part, sort, reading)
+            _judge_part(part, sort, reading)
     if not reading.results:
-        reading.unknown(REDFISH, "no part in it says its state")
+        reading.unknown(_REDFISH, "no part in it says its state")
     elif reading.num_not_understood and not any(one.outcome in BAD for one in reading.results):
-        reading.unknown(REDFISH, "the document breaks off")
+        reading.unknown(_REDFISH, "the document breaks off")
 
 
-def parts_in(value: object, depth: int) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _parts_in(value: object, depth: int) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Each object with a state or a reading, and the word for its sort."""
     if depth == 0:
         return
     if isinstance(value, list):
         for one in value:
-            yield from parts_in(one, depth - 1)
+            yield from _parts_in(one, depth - 1)
     elif isinstance(value, Mapping):
-        if isinstance(value.get("Status"), Mapping) or any(name in value for name in READINGS):
+        if isinstance(value.get("Status"), Mapping) or any(name in value for name in _READINGS):
             yield value, text_in(value, "@odata.type", "@odata.id")
         for name, one in value.items():
-            if isinstance(one, Mapping | list) and name not in NOT_WITHIN:
-                yield from parts_in(one, depth - 1)
+            if isinstance(one, Mapping | list) and name not in _NOT_WITHIN:
+                yield from _parts_in(one, depth - 1)
 
 
-def judge_part(part: Mapping[str, Any], sort: str, reading: Reading) -> None:
+def _judge_part(part: Mapping[str, Any], sort: str, reading: Reading) -> None:
     status = part.get("Status")
     status = status if isinstance(status, Mapping) else {}
-    if text_in(status, "State") in NOT_THERE:
+    if text_in(status, "State") in _NOT_THERE:
         return
     name = text_in(part, "Name", "Id", "MemberId") or sort.rpartition("/")[2]
     health = text_in(status, "Health")
-    measured, beyond = reading_of(part)
-    outcome = HEALTH.get(health)
+    measured, beyond = _reading_of(part)
+    outcome = _HEALTH.get(health)
     said = [f"health {health}" if outcome is not None else "", measured]
     outcome = beyond if outcome is None else outcome
     conditions = status.get("Conditions")
@@ -262,16 +260,16 @@ def judge_part(part: Mapping[str, Any], sort: str, reading: Reading) -> None:
         return
     # The part by its name first: a GPU's temperature is the GPU's.
     category = None
-    if OF_SENSOR.search(name) is None:
+    if _OF_SENSOR.search(name) is None:
         where = f"{sort} {text_in(part, '@odata.id')}"
-        category = PARTS.category_in(name) or PARTS.category_in(where)
+        category = _PARTS.category_in(name) or _PARTS.category_in(where)
     detail = ", ".join(word for word in said if word)
-    reading.add(REDFISH, outcome, name, detail, category or SENSORS.category_in(name))
+    reading.add(_REDFISH, outcome, name, detail, category or _SENSORS.category_in(name))
 
 
-def reading_of(part: Mapping[str, Any]) -> tuple[str, Outcome | None]:
+def _reading_of(part: Mapping[str, Any]) -> tuple[str, Outcome | None]:
     """A reading in words, and how it stands to its critical limits; None where it has none."""
-    value = next((part[name] for name in READINGS if is_number(part.get(name))), None)
+    value = next((part[name] for name in _READINGS if _is_number(part.get(name))), None)
     if value is None:
         return "", None
     said = f"{value:g} {text_in(part, 'ReadingUnits')}".strip()
@@ -282,7 +280,7 @@ def reading_of(part: Mapping[str, Any]) -> tuple[str, Outcome | None]:
         inner = [limits.get(f"{side}{grade}") for grade in ("Critical", "Fatal")]
         found = [part.get(f"{side}Threshold{grade}") for grade in ("Critical", "Fatal")]
         found += [one.get("Reading") for one in inner if isinstance(one, Mapping)]
-        return [one for one in found if is_number(one)]
+        return [one for one in found if _is_number(one)]
 
     above, below = limits_of("Upper"), limits_of("Lower")
     if any(value >= limit for limit in above):
@@ -292,7 +290,7 @@ def reading_of(part: Mapping[str, Any]) -> tuple[str, Outcome | None]:
     return said, PASS if above or below else None
 
 
-def is_number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -302,11 +300,11 @@ def is_number(value: object) -> bool:
 # the newest row is history. The rows are read by the same signatures. A time without a zone counts
 # as UTC here: the time of the request would make every old event a new one.
 
-EVENT: Final = "bmc.event"
-OLD: Final = timedelta(days=1)
+_EVENT: Final = "bmc.event"
+_OLD: Final = timedelta(days=1)
 # A controller keeps some thousand; of a longer list the last ones.
-MOST_ROWS: Final = 20_000
-OFFSET: Final = re.compile(r"[+-]\d\d:?\d\d\b")
+_MOST_ROWS: Final = 20_000
+_OFFSET: Final = re.compile(r"[+-]\d\d:?\d\d\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +319,7 @@ class Event:
     line: int
 
 
-def document_of(text: str) -> tuple[DocumentFormat, int] | None:
+def _document_of(text: str) -> tuple[DocumentFormat, int] | None:
     """The form of an event log, and where it begins; None for any other text."""
     if SEL_VERBOSE.begins(text):
         return SEL_VERBOSE, 0
@@ -338,17 +336,17 @@ def document_of(text: str) -> tuple[DocumentFormat, int] | None:
 
 
 def begins_events(head: str) -> bool:
-    return document_of(head) is not None
+    return _document_of(head) is not None
 
 
 def read_events(text: str, reading: Reading) -> None:
-    found = document_of(text)
+    found = _document_of(text)
     if found is None:
         return
     document, start = found
-    rows = list(rows_in(document, text, start))
-    events = [event for line, row in rows[-MOST_ROWS:] if (event := event_of(row, line))]
-    times = [at for _, row in rows if (at := time_of(placed(row).get("time", "")))]
+    rows = list(_rows_in(document, text, start))
+    events = [event for line, row in rows[-_MOST_ROWS:] if (event := _event_of(row, line))]
+    times = [at for _, row in rows if (at := _time_of(placed(row).get("time", "")))]
     newest = max(times, default=None)
     last: dict[tuple[str, str], Event] = {}
     counts: dict[tuple[str, str], int] = {}
@@ -358,16 +356,16 @@ def read_events(text: str, reading: Reading) -> None:
         known = last.get(key)
         if known is None or known.at is None or event.at is None or event.at >= known.at:
             last[key] = event
-    told = [tell_event(event, counts[key], newest, reading) for key, event in last.items()]
+    told = [_tell_event(event, counts[key], newest, reading) for key, event in last.items()]
     cut = document is JSON_DOCUMENT and not is_whole(text[start:])
     if cut and (reading.is_good or not any(told)):
-        reading.unknown(EVENT, "the document breaks off")
+        reading.unknown(_EVENT, "the document breaks off")
     elif not any(told):
         said = f"no event of a part in {len(rows)} rows"
-        reading.add(EVENT, PASS, None, said, line=1, at=newest)
+        reading.add(_EVENT, PASS, None, said, line=1, at=newest)
 
 
-def rows_in(document: DocumentFormat, text: str, start: int) -> Iterator[tuple[int, str]]:
+def _rows_in(document: DocumentFormat, text: str, start: int) -> Iterator[tuple[int, str]]:
     """(line, row) of each row with bars."""
     line, counted = text.count("\n", 0, start) + 1, start
     for offset, row in document.records(text[start:]):
@@ -377,7 +375,7 @@ def rows_in(document: DocumentFormat, text: str, start: int) -> Iterator[tuple[i
             yield line, row
 
 
-def event_of(row: str, line: int) -> Event | None:
+def _event_of(row: str, line: int) -> Event | None:
     """What the signatures make of a row; None where it is none of theirs."""
     lower = row.lower()
     for signature in SIGNATURES:
@@ -391,14 +389,14 @@ def event_of(row: str, line: int) -> Event | None:
         module = said.fields.get("gpu_module")
         part = f"GPU_SXM_{module}" if module else cells[3] if len(cells) > 3 else ""
         words = cells[4] if len(cells) > 4 else row
-        at = time_of(said.fields.get("time") or placed(row).get("time", ""))
+        at = _time_of(said.fields.get("time") or placed(row).get("time", ""))
         return Event(signature, said, part or signature.id, words, at, line)
     return None
 
 
-def time_of(text: str) -> datetime | None:
+def _time_of(text: str) -> datetime | None:
     """``2026-03-14 02:39:11 UTC``; a zone that is a name counts as UTC."""
-    offset = OFFSET.search(text[19:])
+    offset = _OFFSET.search(text[19:])
     try:
         if offset is not None:
             return datetime.fromisoformat(f"{text[:19]}{offset[0]}").astimezone(UTC)
@@ -407,7 +405,7 @@ def time_of(text: str) -> datetime | None:
         return None
 
 
-def tell_event(event: Event, count: int, newest: datetime | None, reading: Reading) -> bool:
+def _tell_event(event: Event, count: int, newest: datetime | None, reading: Reading) -> bool:
     """The result of one event; whether there is one."""
     role = event.meaning.role or event.signature.role
     ended = event.meaning.fields.get("cleared") == "yes"
@@ -418,11 +416,11 @@ def tell_event(event: Event, count: int, newest: datetime | None, reading: Readi
         outcome, said = PASS, f"{said}: ended"
     elif event.at is None:
         said = f"{said}: without a date"
-    elif newest is not None and newest - event.at > OLD:
+    elif newest is not None and newest - event.at > _OLD:
         said = f"{said}: {(newest - event.at).days} days before the newest"
     elif role is EvidenceRole.ROOT and not event.meaning.weak:
         outcome = FAIL
     said = f"{said}, {count} times" if count > 1 else said
     category = event.meaning.category or event.signature.category or Category.CHASSIS
-    reading.add(EVENT, outcome, event.part, said, category, event.line, at=event.at)
+    reading.add(_EVENT, outcome, event.part, said, category, event.line, at=event.at)
     return True

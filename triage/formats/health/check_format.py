@@ -20,12 +20,10 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream, ReadAhead
 
-__all__ = ["MAX_BYTES", "CheckFormat", "cut_part"]
-
 # `nvidia-smi -q` of 2,048 nodes in one file has 200 MB, but a check's result is of one node;
 # a fabric's counters have some MB.
 MAX_BYTES: Final = 16 << 20
-MOST_NOTES: Final = 3
+_MOST_NOTES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +107,13 @@ class CheckFormat:
             log.notes.append(too_large)
             return read_lines(log)
         checks = self.checks(begun, stream.artifact, node=node_in_name(stream.artifact))
-        return with_checks(read_lines(log), checks, report=self.report)
+        return _with_checks(read_lines(log), checks, report=self.report)
 
     def read_document(self, begun: bytes, stream: LogStream) -> Outcome:
         """The results of a document that is no log, of its beginning where it is too large."""
         node = node_in_name(stream.artifact)
         checks = self.checks(begun[:MAX_BYTES], stream.artifact, node=node)
-        notes = [*stream.notes, *notes_of(checks)]
+        notes = [*stream.notes, *_notes_of(checks)]
         if len(begun) > MAX_BYTES:
             notes.append(f"more than {MAX_BYTES >> 20} MiB: the rest is not read")
         found = [evidence_of(result) for result in checks.results]
@@ -125,7 +123,7 @@ class CheckFormat:
         return Outcome(file, found, size_bytes=len(begun))
 
 
-def with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:
+def _with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:
     """What the log gave, with the results of its report in the place of the report's lines."""
     if not checks.results and not checks.not_understood:
         return outcome
@@ -143,7 +141,7 @@ def with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:
         found = [row if row.node is not None else replace(row, node=node) for row in found]
     whole = report and all(row.kind is Kind.IDENTITY for row in rows)
     kind = LogKind.CHECKS if whole else outcome.file.kind
-    file = replace(outcome.file, kind=kind, notes=(*outcome.file.notes, *notes_of(checks)))
+    file = replace(outcome.file, kind=kind, notes=(*outcome.file.notes, *_notes_of(checks)))
     ordered = sorted([*rows, *found], key=lambda row: (row.line or 0, row.signature, row.text))
     if not whole:
         return replace(outcome, file=file, rows=ordered)
@@ -151,11 +149,11 @@ def with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:
     return Outcome(file, ordered, size_bytes=outcome.size_bytes)
 
 
-def notes_of(checks: Checks) -> list[str]:
+def _notes_of(checks: Checks) -> list[str]:
     """What was not understood of a report: the first places, and how many there are."""
     notes = [
         place.why if place.line is None else f"line {place.line}: {place.why}"
-        for place in checks.not_understood[:MOST_NOTES]
+        for place in checks.not_understood[:_MOST_NOTES]
     ]
     more = checks.num_not_understood - len(notes)
     return [*notes, *([f"and {more} more not understood as {checks.format}"] if more > 0 else [])]
@@ -165,8 +163,8 @@ def notes_of(checks: Checks) -> list[str]:
 # differ, the names do not. A last part whose names are the beginning of another one's is cut.
 
 # What a line is about, and whether a value stands there: "Processes : None" has no lines below.
-NAME: Final = re.compile(r"\s*([^\d\s:=][^:=]{0,80}?)\s*(?:[:=.]|(?=\d)|$)(.?)")
-MAX_PARTS: Final = 100_000
+_NAME: Final = re.compile(r"\s*([^\d\s:=][^:=]{0,80}?)\s*(?:[:=.]|(?=\d)|$)(.?)")
+_MAX_PARTS: Final = 100_000
 
 
 def cut_part(text: str, begins: re.Pattern[str]) -> int | None:
@@ -176,10 +174,10 @@ def cut_part(text: str, begins: re.Pattern[str]) -> int | None:
     """
     parts: list[tuple[int, list[str]]] = []
     for index, line in lines_of(text):
-        if begins.match(line) is not None and len(parts) < MAX_PARTS:
+        if begins.match(line) is not None and len(parts) < _MAX_PARTS:
             parts.append((index, []))
         elif parts and line.strip():
-            name = NAME.match(line)
+            name = _NAME.match(line)
             parts[-1][1].append(line.strip() if name is None else f"{name[1]}:{bool(name[2])}")
     if len(parts) < 2:
         return None

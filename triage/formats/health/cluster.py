@@ -25,25 +25,23 @@ from triage.formats.health.reading import (
 )
 from triage.formats.health.rows import STATUSES
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
-OURS: Final = "triage:"
+_OURS: Final = "triage:"
 DRAIN: Final = "slurm.drain"
 # The reason may hold anything; what follows it does not.
-ROW: Final = re.compile(
+_ROW: Final = re.compile(
     r"(.{0,300}?)\s+(\S{1,64})\s+(\d{4}-\d\d-\d\dT[\d:]{8}|Unknown)\s+(\S+)\s*$"
 )
-NODE: Final = re.compile(r"NodeName=(\S{1,256})")
-STATE: Final = re.compile(r"\bState=(\S{1,120})")
+_NODE: Final = re.compile(r"NodeName=(\S{1,256})")
+_STATE: Final = re.compile(r"\bState=(\S{1,120})")
 REASON: Final = re.compile(r"^\s*Reason=(.{1,300}?)(?: \[[^\]\[]{1,80}@[^\]\[]{1,40}\])?\s*$")
-OUT: Final = ("DRAIN", "DOWN", "FAIL", "NOT_RESPONDING", "MAINT")
+_OUT: Final = ("DRAIN", "DOWN", "FAIL", "NOT_RESPONDING", "MAINT")
 
 
 def read_sinfo(text: str, reading: Reading) -> None:
     rows = ((index, line.strip()) for index, line in lines_of(text) if line.strip())
     next(rows, None)  # the header
     for index, line in rows:
-        cells, found = line.split("|"), ROW.match(line)
+        cells, found = line.split("|"), _ROW.match(line)
         if len(cells) >= 4:
             reason, hosts = "|".join(cells[:-3]), cells[-1]
         elif found is not None:
@@ -53,7 +51,7 @@ def read_sinfo(text: str, reading: Reading) -> None:
             continue
         try:
             for name in expand(hosts):
-                add_reason(name, reason, index, reading)
+                _add_reason(name, reason, index, reading)
         except ValueError as error:
             reading.skip(index, str(error))
 
@@ -62,24 +60,24 @@ def read_records(text: str, reading: Reading) -> None:
     node, state, reason, first = "", "", "", 1
     for index, line in lines_of(f"{text}\nNodeName="):
         if line.startswith("NodeName="):
-            if node and any(word in state.upper() for word in OUT):
-                add_reason(node, reason or f"state {state}", first, reading)
+            if node and any(word in state.upper() for word in _OUT):
+                _add_reason(node, reason or f"state {state}", first, reading)
             elif node:
                 reading.add(DRAIN, PASS, None, f"state {state}", line=first, node=node)
-            named = NODE.match(line)
+            named = _NODE.match(line)
             node, state, reason, first = named[1] if named else "", "", "", index
-        if (found := STATE.search(line)) is not None:
+        if (found := _STATE.search(line)) is not None:
             state = found[1]
         if (found := REASON.match(line)) is not None:
             reason = found[1]
 
 
-def add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
+def _add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
     """A node that is out of service, by the words of its reason."""
     reason = reason.strip()
     category = category_in(reason)
     outcome = FAIL if category in HARDWARE else WARN
-    if reason.lower().startswith(OURS):
+    if reason.lower().startswith(_OURS):
         outcome, reason = SKIPPED, f"drained by this product: {reason}"
     reading.add(DRAIN, outcome, None, reason, category, line, node=node)
 
@@ -87,17 +85,17 @@ def add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
 # run_health_checks.py of imbue-ai/cluster-health: nodes by how ill they are. A single issue stands
 # below its node without a class. Nodes that could not be reached (UNKNOWN) were not checked.
 
-STATES: Final = "OK|CRITICAL|UNHEALTHY|UNKNOWN"
-HEALTH: Final = re.compile(rf"Health ComputeHostHealth\.({STATES})\s*$")
-SUMMARY: Final = re.compile(rf"Nodes with ComputeHostHealth\.({STATES}): \[(.*)\]\s*$")
-NAMED: Final = re.compile(r"'([^']{1,256})'")
-OF_NODE: Final = re.compile(r"(\S{1,256}): ?$")
+_STATES: Final = "OK|CRITICAL|UNHEALTHY|UNKNOWN"
+_HEALTH: Final = re.compile(rf"Health ComputeHostHealth\.({_STATES})\s*$")
+SUMMARY: Final = re.compile(rf"Nodes with ComputeHostHealth\.({_STATES}): \[(.*)\]\s*$")
+_NAMED: Final = re.compile(r"'([^']{1,256})'")
+_OF_NODE: Final = re.compile(r"(\S{1,256}): ?$")
 # "0: HealthCheckError: GPU 3 has uncorrectable ECC errors"
-ISSUE: Final = re.compile(r"\s*\d{1,3}: (?:Compound)?HealthCheck(\w{1,30}): (.{1,300})$")
-SEVERAL: Final = "Several issues were found:"
-REMEDIES: Final = "Several issues were found, and the suggested remediations are:"
+_ISSUE: Final = re.compile(r"\s*\d{1,3}: (?:Compound)?HealthCheck(\w{1,30}): (.{1,300})$")
+_SEVERAL: Final = "Several issues were found:"
+_REMEDIES: Final = "Several issues were found, and the suggested remediations are:"
 # The first words of an issue are as much of a name as it has.
-NAME_WORDS: Final = 6
+_NAME_WORDS: Final = 6
 
 
 def read_imbue(text: str, reading: Reading) -> None:
@@ -107,56 +105,56 @@ def read_imbue(text: str, reading: Reading) -> None:
     def tell_issue(sort: str, said: str, line: int) -> None:
         """One issue; a warning that stands beside errors stays one."""
         outcome = FAIL if health == "CRITICAL" and sort == "Error" else WARN
-        check = check_name("host", " ".join(said.split()[:NAME_WORDS]))
+        check = check_name("host", " ".join(said.split()[:_NAME_WORDS]))
         reading.add(check, outcome, None, said, category_in(said), line, node=node)
         told.add(node)
 
     for index, line in lines_of(text):
-        if (found := HEALTH.match(line)) is not None:
+        if (found := _HEALTH.match(line)) is not None:
             health, node = found[1], ""
         elif (found := SUMMARY.match(line)) is not None:
             # The checks as a whole, of the nodes of which nothing more exact was said.
             health, outcome, said = "", STATUSES[found[1].lower()], f"all checks: {found[1]}"
-            for name in NAMED.findall(found[2]):
+            for name in _NAMED.findall(found[2]):
                 if name not in told:
                     reading.add("host.all", outcome, None, said, line=index, node=name)
         elif health in ("", "OK", "UNKNOWN"):
             continue
-        elif not line[:1].isspace() and (named := OF_NODE.match(line)) and line != SEVERAL:
+        elif not line[:1].isspace() and (named := _OF_NODE.match(line)) and line != _SEVERAL:
             node, first = named[1], True
-        elif line == REMEDIES:
+        elif line == _REMEDIES:
             node = ""
-        elif node and (issue := ISSUE.match(line)) is not None:
+        elif node and (issue := _ISSUE.match(line)) is not None:
             tell_issue(issue[1], issue[2], index)
-        elif node and first and line.strip() and line != SEVERAL:
+        elif node and first and line.strip() and line != _SEVERAL:
             tell_issue("Error", line.strip(), index)
-        first = first and (line == "" or OF_NODE.match(line) is not None)
+        first = first and (line == "" or _OF_NODE.match(line) is not None)
 
 
 # Host checks of one's own: JSON lines, or ``name: STATUS`` line by line in a file of one node.
 
-CATEGORIES: Final = {str(one): one for one in Category}
+_CATEGORIES: Final = {str(one): one for one in Category}
 # "pcie_width: FAIL x8 of x16"
-PLAIN: Final = re.compile(
+_PLAIN: Final = re.compile(
     rf"([A-Za-z][\w./ -]{{1,60}}?)\s*[:=]\s*({'|'.join(STATUSES)})\b[\s:,-]*(.{{0,300}})$", re.I
 )
 # "srun: error: ...", "train.py: warning: ...": a program's name and how grave it is.
-SEVERITIES: Final = frozenset({"error", "warn", "warning", "critical", "unknown"})
-MAX_OBJECT: Final = 64 << 10
-MAX_WORDS: Final = 6
-FIRST_LINES: Final = 40
+_SEVERITIES: Final = frozenset({"error", "warn", "warning", "critical", "unknown"})
+_MAX_OBJECT: Final = 64 << 10
+_MAX_WORDS: Final = 6
+_FIRST_LINES: Final = 40
 # The beginning of a file that is longer than what was looked at.
-CUT_CHARS: Final = 4000
+_CUT_CHARS: Final = 4000
 
 
 def begins_host_json(head: str) -> bool:
     first = next((line for line in head.split("\n") if line.strip()), "")
     if not first.lstrip().startswith("{") or '"check"' not in first or '"status"' not in first:
         return False
-    return str(object_in(first).get("status", "")).lower() in STATUSES
+    return str(_object_in(first).get("status", "")).lower() in STATUSES
 
 
-def object_in(line: str) -> Mapping[str, Any]:
+def _object_in(line: str) -> Mapping[str, Any]:
     """The object that a line is, empty where it is none."""
     try:
         found = json.loads(line)
@@ -166,25 +164,25 @@ def object_in(line: str) -> Mapping[str, Any]:
 
 
 def read_host_json(text: str, reading: Reading) -> None:
-    for index, line in lines_of(text, MAX_OBJECT):
+    for index, line in lines_of(text, _MAX_OBJECT):
         if not line.strip():
             continue
-        found = object_in(line)
+        found = _object_in(line)
         outcome = STATUSES.get(str(found.get("status", "")).lower())
         if outcome is None or not found.get("check"):
             reading.skip(index, 'no object with "check" and a known "status"')
             continue
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
         detail = texts.get("detail") or texts.get("message", "")
-        named = CATEGORIES.get(texts.get("category", ""))
+        named = _CATEGORIES.get(texts.get("category", ""))
         reading.add(
             check_name("host", str(found["check"])), outcome, texts.get("part"), detail,
             named or category_in(f"{found['check']} {detail}"), index,
-            node=texts.get("node", "")[:256] or None, at=moment(texts.get("at", "")),
+            node=texts.get("node", "")[:256] or None, at=_moment(texts.get("at", "")),
         )  # fmt: skip
 
 
-def moment(text: str) -> datetime | None:
+def _moment(text: str) -> datetime | None:
     """An RFC 3339 time; None for one without a zone, which cannot be placed."""
     try:
         found = datetime.fromisoformat(text.strip())
@@ -195,26 +193,26 @@ def moment(text: str) -> datetime | None:
 
 def begins_host_plain(head: str) -> bool:
     """Every line is a name and a status, at least two, and not all as programs print errors."""
-    lines = [line for line in head.split("\n", FIRST_LINES)[:FIRST_LINES] if line.strip()]
-    if len(head) > CUT_CHARS and len(lines) < FIRST_LINES:
+    lines = [line for line in head.split("\n", _FIRST_LINES)[:_FIRST_LINES] if line.strip()]
+    if len(head) > _CUT_CHARS and len(lines) < _FIRST_LINES:
         lines = lines[:-1]  # the last one may be cut
     statuses = set()
     for line in lines:
-        found = plain(line)
+        found = _plain(line)
         if found is None:
             return False
         statuses.add(found[2].lower())
-    return len(lines) > 1 and bool(statuses - SEVERITIES)
+    return len(lines) > 1 and bool(statuses - _SEVERITIES)
 
 
-def plain(line: str) -> re.Match[str] | None:
-    found = PLAIN.match(line.strip())
-    return None if found is None or len(found[1].split()) > MAX_WORDS else found
+def _plain(line: str) -> re.Match[str] | None:
+    found = _PLAIN.match(line.strip())
+    return None if found is None or len(found[1].split()) > _MAX_WORDS else found
 
 
 def read_host_plain(text: str, reading: Reading) -> None:
     for index, line in lines_of(text):
-        found = plain(line)
+        found = _plain(line)
         if found is not None:
             check, category = check_name("host", found[1]), category_in(f"{found[1]} {found[3]}")
             reading.add(check, STATUSES[found[2].lower()], None, found[3], category, index)

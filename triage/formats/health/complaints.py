@@ -16,13 +16,11 @@ from triage.signatures.gpu.catalogue import sxid, xid
 from triage.signatures.host.agent_words import gpu_fields, part_of_reason
 from triage.signatures.pci import bus_id
 
-__all__ = ["Complaint", "Words", "category_in", "complaint_in_words", "complaint_of", "gpu_part"]
-
 # "XID 79 (GPU has fallen off the bus) detected on GPU-6b1f...", "ErrorCode:79"
 XID: Final = re.compile(r"\b(s?)xid[ _:=#-]{0,3}(?:error[ :=]{0,2})?(\d{1,5})\b", re.IGNORECASE)
-DCGM_NAME: Final = re.compile(r"\bDCGM_FR_([A-Z0-9_]{3,60})")
+_DCGM_NAME: Final = re.compile(r"\bDCGM_FR_([A-Z0-9_]{3,60})")
 UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-DIGITS: Final = re.compile(r"\d{1,4}", re.ASCII)
+_DIGITS: Final = re.compile(r"\d{1,4}", re.ASCII)
 
 
 class Words:
@@ -37,7 +35,7 @@ class Words:
 
 
 # The first word that a name of DCGM's errors holds: a limit of memory is no limit of power.
-DCGM_PARTS: Final = Words(
+_DCGM_PARTS: Final = Words(
     ("FALLEN_OFF|LOST", Category.GPU),
     ("SRAM", Category.GPU_SRAM),
     ("DBE|ROW_REMAP|RETIRED|PENDING_PAGE|UNCORRECT|ECC", Category.GPU_HBM),
@@ -47,7 +45,7 @@ DCGM_PARTS: Final = Words(
     ("PCI|BAR1", Category.IO_BOARD),
 )
 # Plain words: "GPU ECC error" is memory, "NVLink" is no link of the network.
-PLAIN: Final = Words(
+_PLAIN: Final = Words(
     (r"nv ?link|nvswitch|fabric ?manager|xid\W{0,3}74\b", Category.NVLINK),
     (r"row ?remap|\bhbm|gpu.{0,40}\b(?:ecc|dbe)\b|xid\W{0,3}(?:48|63|64|94|95)\b",
      Category.GPU_HBM),
@@ -86,19 +84,19 @@ def complaint_of(words: str, codes: tuple[str, ...] = ()) -> Complaint:
     >>> complaint_of("GPU has fallen off the bus", ("79",)).category
     <Category.GPU: 'gpu'>
     """
-    gpu = named_gpu(words)
+    gpu = _named_gpu(words)
     for code in codes:
-        entry = xid(int(code)) if DIGITS.fullmatch(code) else None
+        entry = xid(int(code)) if _DIGITS.fullmatch(code) else None
         if entry is not None and entry.category is not None:
             return Complaint(entry.category, entry.role is not EvidenceRole.ROOT, gpu)
-        if (category := of_dcgm(code)) is not None:
+        if (category := _of_dcgm(code)) is not None:
             return Complaint(category, gpu=gpu)
     number = XID.search(words)
     if number is not None:
         known = (sxid if number[1] else xid)(int(number[2]))
         if known is not None and known.category is not None:
             return Complaint(known.category, known.role is not EvidenceRole.ROOT, gpu)
-    if (category := of_dcgm(words)) is not None:
+    if (category := _of_dcgm(words)) is not None:
         return Complaint(category, gpu=gpu)
     part = part_of_reason(words)
     return Complaint(part.category, part.after_the_job, gpu)
@@ -106,7 +104,7 @@ def complaint_of(words: str, codes: tuple[str, ...] = ()) -> Complaint:
 
 def category_in(text: str) -> Category | None:
     """The part that a person or a script names in plain words; None where they name none."""
-    return PLAIN.category_in(text)
+    return _PLAIN.category_in(text)
 
 
 def complaint_in_words(words: str) -> Complaint:
@@ -117,13 +115,13 @@ def complaint_in_words(words: str) -> Complaint:
     return complaint
 
 
-def of_dcgm(words: str) -> Category | None:
+def _of_dcgm(words: str) -> Category | None:
     """The part of the first DCGM error that some words name."""
-    found = DCGM_NAME.search(words)
-    return None if found is None else DCGM_PARTS.category_in(found[1]) or Category.GPU
+    found = _DCGM_NAME.search(words)
+    return None if found is None else _DCGM_PARTS.category_in(found[1]) or Category.GPU
 
 
-def named_gpu(words: str) -> str | None:
+def _named_gpu(words: str) -> str | None:
     gpu, fields = gpu_fields(words[:1000])
     if gpu is not None:
         return gpu
@@ -139,4 +137,4 @@ def gpu_part(value: str) -> str | None:
         return address
     if UUID.fullmatch(value.strip()):
         return value.strip()
-    return f"gpu {int(value)}" if DIGITS.fullmatch(value.strip()) else None
+    return f"gpu {int(value)}" if _DIGITS.fullmatch(value.strip()) else None

@@ -28,41 +28,39 @@ from triage.formats.health.reading import (
 from triage.formats.health.table import data_of
 from triage.signatures.host.agent_words import part_of_reason
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
 DATA: Final = data_of(__name__)
 # What a test that fails is about, where its warning does not say it better.
-OF_TEST: Final = {name: Category(word) for name, word in DATA["of_test"].items()}
+_OF_TEST: Final = {name: Category(word) for name, word in DATA["of_test"].items()}
 # The part that a number of DCGM's errors names (dcgm_errors.h of DCGM 4.6).
-OF_ERROR: Final = {int(number): Category(word) for number, word in DATA["of_error"].items()}
+_OF_ERROR: Final = {int(number): Category(word) for number, word in DATA["of_error"].items()}
 # 129 NCCL failed somewhere among the nodes, 130 the test was run again: every node may report it.
-OF_NOBODY: Final = frozenset({129, 130})
-OUTCOMES: Final = {
+_OF_NOBODY: Final = frozenset({129, 130})
+_OUTCOMES: Final = {
     "pass": PASS, "passed": PASS, "fail": FAIL, "failed": FAIL, "warn": WARN, "warning": WARN,
     "skip": SKIPPED, "skipped": SKIPPED, "not run": SKIPPED,
 }  # fmt: skip
 # "Thermal violations detected", "clocks throttled for thermal": heat, whatever was tested.
-OF_WARNING: Final = Words(
+_OF_WARNING: Final = Words(
     ("thermal|temperature", Category.GPU_THERMAL),
     ("nv ?link|nvswitch|fabric manager", Category.NVLINK),
     (r"double[- ]bit|\bDBE|row remap|retired page|ecc", Category.GPU_HBM),
     (r"\bpcie?\b", Category.IO_BOARD),
 )
 # Drivers, libraries and permissions: nothing of a part.
-SOFTWARE: Final = frozenset({"deployment", "software"})
-NUMBER: Final = re.compile(r"[0-9]{1,4}", re.ASCII)
-MAX_WARNINGS: Final = 4
-MAX_NUMBERS: Final = 64
-Json = Mapping[str, Any]
+_SOFTWARE: Final = frozenset({"deployment", "software"})
+_NUMBER: Final = re.compile(r"[0-9]{1,4}", re.ASCII)
+_MAX_WARNINGS: Final = 4
+_MAX_NUMBERS: Final = 64
+_Json = Mapping[str, Any]
 
 
 # dcgmi diag -j of DCGM 2, 3 and 4; lines before and after the object are another program's. Of the
 # diagnosis over several nodes a title stands there.
-DIAGNOSTIC: Final = re.compile(r'"DCGM (?:GPU )?Diagnostic"\s{0,20}:(?!\s{0,20}")')
+_DIAGNOSTIC: Final = re.compile(r'"DCGM (?:GPU )?Diagnostic"\s{0,20}:(?!\s{0,20}")')
 
 
 def read_diag(text: str, reading: Reading) -> None:
-    found = DIAGNOSTIC.search(text)
+    found = _DIAGNOSTIC.search(text)
     if found is None:
         return
     begin = text.rfind("{", 0, found.start())
@@ -77,7 +75,7 @@ def read_diag(text: str, reading: Reading) -> None:
         return
     reading.last_line = line_at(text, end)
     for name, value in document.items():
-        if not DIAGNOSTIC.match(f'"{name}":') or not isinstance(value, Mapping):
+        if not _DIAGNOSTIC.match(f'"{name}":') or not isinstance(value, Mapping):
             continue
         trouble = value.get("runtime_error") or value.get("Error")
         if isinstance(trouble, str) and trouble:
@@ -85,7 +83,7 @@ def read_diag(text: str, reading: Reading) -> None:
         for category in items_of(value.get("test_categories")):
             family = str(category.get("category", "")).lower()
             for test in items_of(category.get("tests")):
-                read_test(test, str(test.get("name", "")), family, None, reading)
+                _read_test(test, str(test.get("name", "")), family, None, reading)
 
 
 def read_mndiag(text: str, reading: Reading) -> None:
@@ -106,67 +104,67 @@ def read_mndiag(text: str, reading: Reading) -> None:
                 name = text_in(test, "name")
                 if trouble := text_in(test, "mpi_error"):
                     reading.add(check_name("dcgm", name), WARN, None, trouble, line=1)
-                read_test(test, name, "", hosts, reading)
+                _read_test(test, name, "", hosts, reading)
 
 
-def read_test(
-    test: Json, name: str, family: str, hosts: Mapping[Any, str] | None, reading: Reading
+def _read_test(
+    test: _Json, name: str, family: str, hosts: Mapping[Any, str] | None, reading: Reading
 ) -> None:
     """The results of one test; those of each host where ``hosts`` has their names."""
     check = check_name("dcgm", name)
     for result in items_of(test.get("results")):
         status = str(result.get("status", "")).strip().lower()
-        outcome = OUTCOMES.get(status)
+        outcome = _OUTCOMES.get(status)
         if outcome is None:
             reading.skip(reading.first_line, f"{check}: unknown status {status[:40]!r}")
             continue
         # A test of all nodes fails on whoever waited, too: an error of NCCL alone names nobody.
-        numbers = set(numbers_of(result))
-        if hosts is not None and outcome is FAIL and numbers and numbers <= OF_NOBODY:
+        numbers = set(_numbers_of(result))
+        if hosts is not None and outcome is FAIL and numbers and numbers <= _OF_NOBODY:
             outcome = WARN
         host = result.get("host_id")
         node = hosts.get(host) if hosts and isinstance(host, int) else None
-        words = words_of(result)
-        numbered = (OF_ERROR[number] for number in numbers_of(result) if number in OF_ERROR)
-        category = next(numbered, None) or category_of(check[5:], family, words)
-        for part in parts_of(result):
+        words = _words_of(result)
+        numbered = (_OF_ERROR[number] for number in _numbers_of(result) if number in _OF_ERROR)
+        category = next(numbered, None) or _category_of(check[5:], family, words)
+        for part in _parts_of(result):
             reading.add(check, outcome, part, words, category, reading.first_line, node=node)
 
 
-def parts_of(result: Json) -> list[str | None]:
+def _parts_of(result: _Json) -> list[str | None]:
     """``gpu 3`` for each GPU that a result is of; one None for the node as a whole."""
     if "entity_id" in result:
         group = str(result.get("entity_group", "GPU")).lower()[:16]
-        return [f"{group} {number}" for number in NUMBER.findall(str(result["entity_id"]))[:1]]
+        return [f"{group} {number}" for number in _NUMBER.findall(str(result["entity_id"]))[:1]]
     ids = result.get("gpu_id", result.get("gpu_ids"))
-    return [f"gpu {number}" for number in NUMBER.findall(str(ids))] or [None]
+    return [f"gpu {number}" for number in _NUMBER.findall(str(ids))] or [None]
 
 
-def words_of(result: Json) -> str:
+def _words_of(result: _Json) -> str:
     """The warnings of a result: texts, or objects that hold one."""
     found = result.get("warnings", result.get("warning"))
     if isinstance(found, str):
         return found
     said = []
-    for one in found[:MAX_WARNINGS] if isinstance(found, list) else ():
+    for one in found[:_MAX_WARNINGS] if isinstance(found, list) else ():
         number = one.get("error_id") if isinstance(one, Mapping) else None
         text = str(one.get("warning", "") if isinstance(one, Mapping) else one)
         said.append(f"{text} (error {number})" if isinstance(number, int) else text)
     return "; ".join(said)
 
 
-def numbers_of(result: Json) -> Iterator[int]:
+def _numbers_of(result: _Json) -> Iterator[int]:
     warnings = result.get("warnings")
-    for warning in warnings[:MAX_NUMBERS] if isinstance(warnings, list) else ():
+    for warning in warnings[:_MAX_NUMBERS] if isinstance(warnings, list) else ():
         number = warning.get("error_id") if isinstance(warning, Mapping) else None
         if isinstance(number, int):
             yield number
 
 
-def category_of(test: str, family: str, warning: str) -> Category | None:
+def _category_of(test: str, family: str, warning: str) -> Category | None:
     """What a result is about: by the words of its warning, else by its test."""
-    found = OF_WARNING.category_in(warning) or OF_TEST.get(test)
-    return found or (Category.DEPENDENCY if family in SOFTWARE else Category.GPU)
+    found = _OF_WARNING.category_in(warning) or _OF_TEST.get(test)
+    return found or (Category.DEPENDENCY if family in _SOFTWARE else Category.GPU)
 
 
 # dcgmi diag and mndiag as tables. DCGM 3 puts GPUs behind the result ("Fail - GPU: 3"), DCGM 4 has
@@ -174,7 +172,7 @@ def category_of(test: str, family: str, warning: str) -> Category | None:
 # ends with a rule; without it, more tests may have followed. An error in its place means that
 # nothing was tested.
 
-TABLE: Final = re.compile(
+_TABLE: Final = re.compile(
     r"^(?:Successfully ran diagnostic for group\.|Successfully ran multi-node diagnostic\."
     r"|Multi-node diagnostic failed\.|\| (?:Multi-Node )?Diagnostic\s{2,30}\| Result\s"
     r"|Error: (?:Unable to complete|Could not stop the launched) (?:multi-node )?diagnostic\b"
@@ -182,28 +180,28 @@ TABLE: Final = re.compile(
     re.MULTILINE,
 )
 # "| GPU Memory                | Fail - GPU: 3                                  |"
-ROW: Final = re.compile(r"\|(?P<left>[^|]{1,80})\|(?P<right>.{0,200})\|\s*$")
-RULE: Final = re.compile(r"\+[-=]{10,60}\+[-=]{10,120}\+?\s*$")
+_ROW: Final = re.compile(r"\|(?P<left>[^|]{1,80})\|(?P<right>.{0,200})\|\s*$")
+_RULE: Final = re.compile(r"\+[-=]{10,60}\+[-=]{10,120}\+?\s*$")
 # "|-----  Hardware  ----------+-----", "+-----  Stress  ------------+----"
 SECTION: Final = re.compile(r"[|+]-{3,8}\s{1,4}(?P<name>[A-Za-z][A-Za-z /]{1,30}?)\s{1,4}-{2,30}\+")
 RESULT: Final = re.compile(
     r"(?P<word>Pass|Fail|Warn|Skip|Not Run)(?:\s{1,3}- (?P<gpus>.{1,120}))?$"
 )
 # "GPU3: Fail", "CPU0: Skip"
-ENTITY: Final = re.compile(
+_ENTITY: Final = re.compile(
     r"(?P<kind>[A-Za-z]{2,12})\s?(?P<number>\d{1,4}): (?P<word>\w[\w ]{2,8})$"
 )
-NOTE: Final = re.compile(
+_NOTE: Final = re.compile(
     r"(?P<sort>Warning|Info|Error)(?:: (?P<kind>[A-Za-z]{2,12})(?P<number>\d{1,4}))?$"
 )
-OF_HOST: Final = re.compile(r"Host (\d{1,5})$")
-HOST: Final = re.compile(r"(\d{1,5}): (\S{1,256})$")
-OF_GPU: Final = re.compile(r"GPUs?:? ([\d, ]{1,400})$")
-SAID_GPU: Final = re.compile(r"\bGPU ?(\d{1,4})\b")
+_OF_HOST: Final = re.compile(r"Host (\d{1,5})$")
+_HOST: Final = re.compile(r"(\d{1,5}): (\S{1,256})$")
+_OF_GPU: Final = re.compile(r"GPUs?:? ([\d, ]{1,400})$")
+_SAID_GPU: Final = re.compile(r"\bGPU ?(\d{1,4})\b")
 ERROR: Final = re.compile(r"\s{0,4}Error: (.{1,400})")
-NCCL_ALONE: Final = re.compile(r"\bNCCL\b")
-NAMES: Final = {"gpu_memory": "memory", "mnubergemm_test": "mnubergemm"}
-MAX_MESSAGE: Final = 1000
+_NCCL_ALONE: Final = re.compile(r"\bNCCL\b")
+_NAMES: Final = {"gpu_memory": "memory", "mnubergemm_test": "mnubergemm"}
+_MAX_MESSAGE: Final = 1000
 
 
 @dataclass(slots=True)
@@ -222,13 +220,13 @@ class Test:
 
     def put(self, kind: str, numbers: str, word: str, line: int) -> None:
         """The result of some parts."""
-        for number in NUMBER.findall(numbers):
-            self.part = part_of(kind, number)
-            self.parts[self.part], self.lines[self.part] = OUTCOMES[word.lower()], line
+        for number in _NUMBER.findall(numbers):
+            self.part = _part_of(kind, number)
+            self.parts[self.part], self.lines[self.part] = _OUTCOMES[word.lower()], line
 
 
 @dataclass(slots=True)
-class Table:
+class _Table:
     """Where the reading of a table stands."""
 
     reading: Reading
@@ -241,80 +239,80 @@ class Table:
 
     def start(self, test: Test) -> Test:
         """The next test."""
-        end_test(self)
+        _end_test(self)
         self.test, self.noted, self.listing = test, False, False
         return test
 
     def say(self, words: str) -> None:
         """More of a message."""
         test = self.test
-        if test is not None and self.noted and len(test.wording.get(test.part, "")) < MAX_MESSAGE:
+        if test is not None and self.noted and len(test.wording.get(test.part, "")) < _MAX_MESSAGE:
             test.wording[test.part] = f"{test.wording.get(test.part, '')} {words}".strip()
 
 
 def read_diag_table(text: str, reading: Reading) -> None:
-    table, begun = Table(reading), False
+    table, begun = _Table(reading), False
     for index, line in lines_of(text):
-        row = ROW.match(line)
+        row = _ROW.match(line)
         if begun and (section := SECTION.match(line)) is not None:
-            end_test(table)
+            _end_test(table)
             table.family = section["name"].lower()
-        elif row is not None and (begun or TABLE.match(line)):
+        elif row is not None and (begun or _TABLE.match(line)):
             begun = table.open = True
-            take(row["left"].strip(), row["right"].strip(), index, table)
-        elif RULE.match(line):
+            _take(row["left"].strip(), row["right"].strip(), index, table)
+        elif _RULE.match(line):
             if not begun:
                 continue
             table.open = "=" in line
-        elif (error := ERROR.match(line)) is not None and TABLE.match(line.strip()):
+        elif (error := ERROR.match(line)) is not None and _TABLE.match(line.strip()):
             begun = True
             if GONE.search(error[1]):
                 gpu = complaint_of(error[1]).gpu
                 reading.add("dcgm.run", FAIL, gpu, error[1], Category.GPU, index)
             else:
                 reading.unknown("dcgm.run", error[1], line=index)
-        elif TABLE.match(line):
+        elif _TABLE.match(line):
             begun = True
         else:
             continue
         reading.saw(index)
-    end_test(table)
+    _end_test(table)
     if table.open:
         reading.unknown("dcgm.run", "the table breaks off", line=reading.last_line)
     reading.none_found("dcgm.run", "no test has a result")
 
 
-def take(left: str, right: str, line: int, table: Table) -> None:
+def _take(left: str, right: str, line: int, table: _Table) -> None:
     """One row."""
     test, result, note, host = (
         table.test,
         RESULT.match(right),
-        NOTE.match(left),
-        OF_HOST.match(left),
+        _NOTE.match(left),
+        _OF_HOST.match(left),
     )
     if left == "Host List" or (table.listing and not left):
-        found = HOST.match(right)
+        found = _HOST.match(right)
         table.listing = found is not None
         if found is not None:
             table.hosts[found[1]] = found[2]
     elif note is not None and test is not None:
-        number = note["number"] or said_gpu(right, test)
-        test.part = part_of(note["kind"] or "gpu", number) if number else None
+        number = note["number"] or _said_gpu(right, test)
+        test.part = _part_of(note["kind"] or "gpu", number) if number else None
         table.noted = note["sort"] != "Info"
         table.say(right)
     elif host is not None and result is not None:
-        test = table.start(Test("mnubergemm", "", line, OUTCOMES[result["word"].lower()]))
+        test = table.start(Test("mnubergemm", "", line, _OUTCOMES[result["word"].lower()]))
         test.node = table.hosts.get(host[1])
-    elif (gpus := OF_GPU.match(left)) is not None and result is not None and test is not None:
+    elif (gpus := _OF_GPU.match(left)) is not None and result is not None and test is not None:
         test.put("gpu", gpus[1], result["word"], line)
         table.noted = False
     elif left and result is not None:
-        test = table.start(Test(left, table.family, line, OUTCOMES[result["word"].lower()]))
+        test = table.start(Test(left, table.family, line, _OUTCOMES[result["word"].lower()]))
         test.put("gpu", result["gpus"] or "", result["word"], line)
     elif not left and test is not None:
         # A row without a name: another result of the test, or more of a message.
-        entity = ENTITY.match(right)
-        if entity is not None and entity["word"].lower() in OUTCOMES:
+        entity = _ENTITY.match(right)
+        if entity is not None and entity["word"].lower() in _OUTCOMES:
             test.put(entity["kind"], entity["number"], entity["word"], line)
             table.noted = False
         elif result is not None and result["gpus"]:
@@ -325,26 +323,26 @@ def take(left: str, right: str, line: int, table: Table) -> None:
             table.say(right)
     elif left:
         table.listing = False
-        end_test(table)
+        _end_test(table)
 
 
-def said_gpu(words: str, test: Test) -> str | None:
+def _said_gpu(words: str, test: Test) -> str | None:
     """The GPU that a message of DCGM 3 begins with, if the test has a result of it."""
-    found = SAID_GPU.search(words)
+    found = _SAID_GPU.search(words)
     return found[1] if found and (not test.parts or f"gpu {found[1]}" in test.parts) else None
 
 
-def part_of(kind: str, number: str | None) -> str:
+def _part_of(kind: str, number: str | None) -> str:
     return f"{kind.lower()} {int(number or 0)}"
 
 
-def end_test(table: Table) -> None:
+def _end_test(table: _Table) -> None:
     """The results of the test that stood above."""
     test, table.test = table.test, None
     if test is None:
         return
     short = check_name("dcgm", test.name).removeprefix("dcgm.")
-    short = NAMES.get(short, short)
+    short = _NAMES.get(short, short)
     parts: dict[str | None, Outcome] = dict(test.parts.items())
     if not parts or (test.overall is FAIL and FAIL not in parts.values()):
         # DCGM 4 fails a test as a whole, and names the GPU in the message.
@@ -352,10 +350,10 @@ def end_test(table: Table) -> None:
         parts.update(dict.fromkeys(told or [None], test.overall))
     for part, outcome in parts.items():
         words = test.wording.get(part) or test.wording.get(None, "")
-        if test.node and outcome is FAIL and NCCL_ALONE.search(words):
+        if test.node and outcome is FAIL and _NCCL_ALONE.search(words):
             outcome = WARN
         table.reading.add(
-            f"dcgm.{short}", outcome, part, words, category_of(short, test.family, words),
+            f"dcgm.{short}", outcome, part, words, _category_of(short, test.family, words),
             test.lines.get(part or "", test.line), node=test.node,
         )  # fmt: skip
 
@@ -364,41 +362,41 @@ def end_test(table: Table) -> None:
 # column breaks messages at 54 characters; -j has the same tree below "body", the pieces of a
 # message under "overflow".
 
-BOX: Final = re.compile(r"\s{0,8}\+-{10,200}\+?[^\n]*\r?\n\s{0,8}\| Health Monitor Report ")
+_BOX: Final = re.compile(r"\s{0,8}\+-{10,200}\+?[^\n]*\r?\n\s{0,8}\| Health Monitor Report ")
 # "| -> 5                      | Failure        |", "|       -> NVLINK system    | Failure  |"
-LEAF: Final = re.compile(r"\s{0,8}\|(?P<left>[^|]{1,80})\|(?P<right>[^|]{0,200})\|")
-NAMED: Final = re.compile(r"(?P<depth>\s*)-> (?P<name>\S.*)")
-STATES: Final = {"healthy": PASS, "warning": WARN, "failure": FAIL}
-SYSTEMS: Final = {name: Category(word) for name, word in DATA["of_system"].items()}
-NEARER: Final = frozenset(
+_LEAF: Final = re.compile(r"\s{0,8}\|(?P<left>[^|]{1,80})\|(?P<right>[^|]{0,200})\|")
+_NAMED: Final = re.compile(r"(?P<depth>\s*)-> (?P<name>\S.*)")
+_STATES: Final = {"healthy": PASS, "warning": WARN, "failure": FAIL}
+_SYSTEMS: Final = {name: Category(word) for name, word in DATA["of_system"].items()}
+_NEARER: Final = frozenset(
     {
         Category.NVLINK, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP,
         Category.GPU_THERMAL, Category.IO_BOARD,
     }
 )  # fmt: skip
-WHOLE: Final = "Overall Health"
-MAX_WORDS: Final = 2000
-MAX_DEPTH: Final = 8
+_WHOLE: Final = "Overall Health"
+_MAX_WORDS: Final = 2000
+_MAX_DEPTH: Final = 8
 
 
-def add_system(
+def _add_system(
     entity: str, system: str, state: str, message: str, line: int, reading: Reading
 ) -> None:
     """One system of one entity (``gpu 5``); the state of the node as a whole names no part."""
-    outcome = STATES.get(state.strip().lower())
+    outcome = _STATES.get(state.strip().lower())
     if outcome is None:
         reading.skip(line, f"unknown state {state[:40]!r} of {system[:40]!r}")
         return
     words = system.lower().removesuffix(" system").split()
     # A message of the memory watch may say that the GPU is gone; "reset" in one is no plan.
     said = part_of_reason(message).category
-    category = said if said in NEARER else SYSTEMS.get(words[0] if words else "", Category.GPU)
+    category = said if said in _NEARER else _SYSTEMS.get(words[0] if words else "", Category.GPU)
     name = check_name("dcgm.health", " ".join(words) or "overall")
     reading.add(name, outcome, entity or None, message, category if entity else None, line)
 
 
 def begins_health(head: str) -> bool:
-    return BOX.match(head.lstrip("\ufeff\r\n")) is not None
+    return _BOX.match(head.lstrip("\ufeff\r\n")) is not None
 
 
 def read_health(text: str, reading: Reading) -> None:
@@ -409,10 +407,10 @@ def read_health(text: str, reading: Reading) -> None:
 
     def end_system() -> None:
         if system:
-            add_system(entity, system, state, " ".join(message), at_line, reading)
+            _add_system(entity, system, state, " ".join(message), at_line, reading)
 
     for index, line in lines_of(text):
-        row = LEAF.match(line)
+        row = _LEAF.match(line)
         if row is None:
             if begun and line.strip() and not line.lstrip().startswith(("+", "|")):
                 break  # another program's line
@@ -420,29 +418,29 @@ def read_health(text: str, reading: Reading) -> None:
             continue
         begun, last = True, index
         left, right = row["left"].rstrip(), row["right"].strip()
-        named = NAMED.match(left)
+        named = _NAMED.match(left)
         if named is not None and named["name"].strip() == "Errors":
             continue
         if named is None and not left.strip():
-            if sum(map(len, message)) < MAX_WORDS:
+            if sum(map(len, message)) < _MAX_WORDS:
                 message.append(right)
             continue
         end_system()
         if named is None:
             system, entity, group = "", "", left.strip()
-            if group == WHOLE:
-                add_system("", "", right, "", index, reading)
+            if group == _WHOLE:
+                _add_system("", "", right, "", index, reading)
         elif len(named["depth"]) <= 1:
-            entity, system = part_name(group, named["name"].strip()), ""
-            if STATES.get(right.lower()) is PASS:
-                add_system(entity, "", right, "", index, reading)
+            entity, system = _part_name(group, named["name"].strip()), ""
+            if _STATES.get(right.lower()) is PASS:
+                _add_system(entity, "", right, "", index, reading)
         else:
             system, state, message, at_line = named["name"].strip(), right, [], index
     end_system()
     reading.last_line = last
 
 
-def part_name(group: str, name: str) -> str:
+def _part_name(group: str, name: str) -> str:
     """``gpu 5``; DCGM counts GPUs as nvidia-smi does."""
     return f"{group.lower()[:16] or 'gpu'} {name[:16]}"
 
@@ -453,34 +451,34 @@ def read_health_json(text: str, reading: Reading) -> None:
         for group, tree in (body if isinstance(body, Mapping) else {}).items():
             if not isinstance(tree, Mapping):
                 continue
-            if group == WHOLE:
-                add_system("", "", text_in(tree, "value"), "", 1, reading)
+            if group == _WHOLE:
+                _add_system("", "", text_in(tree, "value"), "", 1, reading)
                 continue
             for name, entity in children(tree):
-                of_entity(part_name(str(group), name), entity, reading)
+                _of_entity(_part_name(str(group), name), entity, reading)
 
 
-def of_entity(entity: str, tree: Json, reading: Reading) -> None:
-    found, state = list(systems(tree, 0)), text_in(tree, "value")
+def _of_entity(entity: str, tree: _Json, reading: Reading) -> None:
+    found, state = list(_systems(tree, 0)), text_in(tree, "value")
     if not found and state:
-        add_system(entity, "", state, "", 1, reading)
+        _add_system(entity, "", state, "", 1, reading)
     for name, system in found:
         pieces = system.get("overflow")
         parts = [one for one in pieces if isinstance(one, str)] if isinstance(pieces, list) else []
-        message = " ".join(parts)[:MAX_WORDS]
-        add_system(entity, name, text_in(system, "value"), message, 1, reading)
+        message = " ".join(parts)[:_MAX_WORDS]
+        _add_system(entity, name, text_in(system, "value"), message, 1, reading)
 
 
-def systems(tree: Json, depth: int) -> Iterator[tuple[str, Json]]:
+def _systems(tree: _Json, depth: int) -> Iterator[tuple[str, _Json]]:
     """The leaves below an entity; "Errors" stands between."""
     for name, child in children(tree):
-        if depth < MAX_DEPTH and next(children(child), None) is not None:
-            yield from systems(child, depth + 1)
+        if depth < _MAX_DEPTH and next(children(child), None) is not None:
+            yield from _systems(child, depth + 1)
         else:
             yield name, child
 
 
-def children(tree: Json) -> Iterator[tuple[str, Json]]:
+def children(tree: _Json) -> Iterator[tuple[str, _Json]]:
     found = tree.get("children")
     for name, child in (found if isinstance(found, Mapping) else {}).items():
         if isinstance(child, Mapping):
@@ -491,24 +489,24 @@ def children(tree: Json) -> Iterator[tuple[str, Json]]:
 # card without a bridge: a link that is down fails where another one of the same node is up. A
 # port of a switch warns: what hangs on it is not said.
 
-TITLE: Final = re.compile(r"\|\s{1,20}NvLink Link Status\s{1,20}\|")
-HOLDER: Final = re.compile(r"\s{0,16}(gpuId|physicalId) (\d{1,4}):?\s*$", re.IGNORECASE)
+_TITLE: Final = re.compile(r"\|\s{1,20}NvLink Link Status\s{1,20}\|")
+_HOLDER: Final = re.compile(r"\s{0,16}(gpuId|physicalId) (\d{1,4}):?\s*$", re.IGNORECASE)
 LINKS: Final = re.compile(r"\s{0,40}(?:[UDX_N](?:\s+|$)){1,256}$")
-MAX_NAMED: Final = 16
+_MAX_NAMED: Final = 16
 
 
 def begins_nvlink(head: str) -> bool:
-    return TITLE.search(head[:600]) is not None
+    return _TITLE.search(head[:600]) is not None
 
 
 def read_nvlink(text: str, reading: Reading) -> None:
     rows: list[tuple[str, str, int]] = []
     name, last, begun = "", 1, False
     for index, line in lines_of(text):
-        begun = begun or TITLE.search(line) is not None
+        begun = begun or _TITLE.search(line) is not None
         if not begun:
             reading.first_line = index + 1
-        elif (holder := HOLDER.match(line)) is not None:
+        elif (holder := _HOLDER.match(line)) is not None:
             kind = "gpu" if holder[1].lower() == "gpuid" else "nvswitch"
             name, last = f"{kind} {holder[2]}", index
         elif name and LINKS.match(line) is not None:
@@ -523,6 +521,6 @@ def read_nvlink(text: str, reading: Reading) -> None:
     for name, links, index in rows:
         down = [str(place) for place, state in enumerate(links) if state == "D"]
         said = f"{len(down)} of {len(links)} links down"
-        said += f": {', '.join(down[:MAX_NAMED])}" if down else ""
+        said += f": {', '.join(down[:_MAX_NAMED])}" if down else ""
         lost = FAIL if any_up and name.startswith("gpu") else WARN
         reading.add("dcgm.nvlink", lost if down else PASS, name, said, Category.NVLINK, index)

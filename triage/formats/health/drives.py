@@ -14,23 +14,21 @@ from triage.formats.health.json_report import documents_of, items_of, text_in
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, lines_of
 from triage.formats.health.table import data_of
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
 SMART: Final = "disk.smart"
-SSD: Final = Category.SSD
+_SSD: Final = Category.SSD
 # "/dev/nvme3n1"; "smartctl_-a_.dev.nvme3n1" is how a sosreport names the file
-DEVICE: Final = re.compile(
+_DEVICE: Final = re.compile(
     r"(?:/dev/|[._]dev[._])((?:nvme\d{1,4}(?:n\d{1,4})?|sd[a-z]{1,3}|sg\d{1,3}))"
 )
-NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|\d[\d,.' \u00a0\u202f]{0,40}", re.ASCII)
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|\d[\d,.' \u00a0\u202f]{0,40}", re.ASCII)
 # NVMe base specification, SMART / Health Information, byte 0.
-WARNINGS: Final = (
+_WARNINGS: Final = (
     "spare below its threshold", "too hot or too cold", "reliability degraded", "read-only",
     "backup of volatile memory failed", "persistent memory unreliable",
 )  # fmt: skip
-WORN: Final = 100
+_WORN: Final = 100
 # The names of each value in the tools and their versions.
-NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     form: {name: field for field, names in table.items() for name in names}
     for form, table in data_of(__name__)["values"].items()
 }
@@ -58,13 +56,13 @@ class Drive:
     whole: bool = True
 
 
-def device_in(text: str) -> str | None:
+def _device_in(text: str) -> str | None:
     """The drive that a command line or a file name asks for: ``nvme3n1``."""
-    found = DEVICE.search(text)
+    found = _DEVICE.search(text)
     return None if found is None else found[1]
 
 
-def count_in(text: object) -> int | None:
+def _count_in(text: object) -> int | None:
     """A count as tools print it: ``0x04``, ``14,892,104 (7.62 TB)``, ``101%``; None for none."""
     if isinstance(text, bool):
         return None
@@ -73,8 +71,8 @@ def count_in(text: object) -> int | None:
     if isinstance(text, float):
         return int(text) if abs(text) < 1e18 else None
     if isinstance(text, dict):  # nvme-cli -o json -v: {"value": 4, "available_spare": 0, ...}
-        return count_in(text.get("value"))
-    found = NUMBER.match(text.strip()) if isinstance(text, str) else None
+        return _count_in(text.get("value"))
+    found = _NUMBER.match(text.strip()) if isinstance(text, str) else None
     if found is None:
         return None
     if found[0].startswith("0x"):
@@ -82,11 +80,11 @@ def count_in(text: object) -> int | None:
     return int(re.sub(r"[^0-9]", "", found[0])[:24])
 
 
-def judge_drive(drive: Drive, reading: Reading) -> None:
+def _judge_drive(drive: Drive, reading: Reading) -> None:
     """The result of one drive: what it says of itself fails, what it counted advises."""
     bad, advice = [*drive.bad], [*drive.advice]
     if drive.warning:
-        told = [word for bit, word in enumerate(WARNINGS) if drive.warning >> bit & 1]
+        told = [word for bit, word in enumerate(_WARNINGS) if drive.warning >> bit & 1]
         bad.append(f"critical warning {drive.warning:#04x}: {', '.join(told) or 'reserved bits'}")
     if drive.passed is False:
         bad.append("the drive's own verdict is that it fails")
@@ -95,7 +93,7 @@ def judge_drive(drive: Drive, reading: Reading) -> None:
             bad.append(f"spare {drive.spare}% below {drive.spare_threshold}%")
         elif drive.spare == drive.spare_threshold:
             advice.append(f"spare {drive.spare}%, at its threshold")
-    if drive.used is not None and drive.used >= WORN:
+    if drive.used is not None and drive.used >= _WORN:
         advice.append(f"{drive.used}% of its rated writes used")
     if drive.media_errors:
         advice.append(f"{drive.media_errors:,} media errors in its life")
@@ -107,86 +105,86 @@ def judge_drive(drive: Drive, reading: Reading) -> None:
         return
     outcome = FAIL if bad else WARN if advice else PASS
     said = "; ".join([*bad, *advice]) or "no warning of the drive"
-    reading.add(SMART, outcome, drive.name, said, SSD, drive.line)
+    reading.add(SMART, outcome, drive.name, said, _SSD, drive.line)
 
 
 # nvme smart-log: its JSON does not name the drive; the file's name may.
 
-HEADER: Final = re.compile(r"Smart Log for NVME device: ?(?:/dev/)?(?P<name>[\w-]{1,32})", re.I)
-VALUE: Final = re.compile(
+_HEADER: Final = re.compile(r"Smart Log for NVME device: ?(?:/dev/)?(?P<name>[\w-]{1,32})", re.I)
+_VALUE: Final = re.compile(
     r"\s{0,8}(?P<name>[A-Za-z][\w -]{1,60}?)\s{0,40}: ?(?P<value>[^\n]{0,120})$"
 )
 # Behind the counters of media errors; every version prints it.
-LAST: Final = "num_err_log_entries"
-OTHERS: Final = ("temperature", "power", "data_units", "host_", "thermal", "warning")
+_LAST: Final = "num_err_log_entries"
+_OTHERS: Final = ("temperature", "power", "data_units", "host_", "thermal", "warning")
 
 
 def read_smart_log(text: str, reading: Reading) -> None:
     drive: Drive | None = None
-    asked = device_in(reading.artifact)
+    asked = _device_in(reading.artifact)
     for index, line in lines_of(text):
-        header = HEADER.search(line)
-        found = VALUE.match(line) if header is None else None
-        name = "" if found is None else key_of(found["name"])
+        header = _HEADER.search(line)
+        found = _VALUE.match(line) if header is None else None
+        name = "" if found is None else _key_of(found["name"])
         # A drive's report begins with its header, or without one with its warning.
         begun = name == "critical_warning" and (drive is None or drive.warning is not None)
         if header is not None or begun:
             if drive is not None:
-                judge_drive(drive, reading)
+                _judge_drive(drive, reading)
             drive = Drive(header["name"] if header is not None else asked, index, whole=False)
             asked = None
             reading.saw(index)
         elif drive is None or not name:
-            asked = device_in(line) or asked
-        if drive is not None and found is not None and put(drive, name, found["value"]):
+            asked = _device_in(line) or asked
+        if drive is not None and found is not None and _put(drive, name, found["value"]):
             reading.saw(index)
     if drive is not None:
-        judge_drive(drive, reading)
+        _judge_drive(drive, reading)
 
 
-def key_of(name: str) -> str:
+def _key_of(name: str) -> str:
     return re.sub(r"[ -]+", "_", name.strip().lower())
 
 
-def put(drive: Drive, name: str, value: object) -> bool:
+def _put(drive: Drive, name: str, value: object) -> bool:
     """Take one value, known or not; whether it is one of a SMART log."""
-    if name == LAST and count_in(value) is not None:
+    if name == _LAST and _count_in(value) is not None:
         drive.whole = drive.warning is not None and drive.media_errors is not None
         return True
-    known = NAMES["nvme"].get(name)
+    known = _NAMES["nvme"].get(name)
     if known is not None and getattr(drive, known) is None:
-        setattr(drive, known, count_in(value))
-    return known is not None or name.startswith(OTHERS)
+        setattr(drive, known, _count_in(value))
+    return known is not None or name.startswith(_OTHERS)
 
 
 def read_smart_log_json(text: str, reading: Reading) -> None:
     for document in documents_of(text, reading):
         if isinstance(document, Mapping) and "critical_warning" in document:
-            drive = Drive(device_in(reading.artifact), whole=False)
+            drive = Drive(_device_in(reading.artifact), whole=False)
             for name, value in document.items():
-                put(drive, key_of(str(name)), value)
-            judge_drive(drive, reading)
+                _put(drive, _key_of(str(name)), value)
+            _judge_drive(drive, reading)
 
 
 # nvme error-log: a log without dates; whatever stands in it may be years old.
 
-ERROR_LOG: Final = "disk.error_log"
+_ERROR_LOG: Final = "disk.error_log"
 # "Error Log Entries for device:nvme0n1 entries:64"
-ERRORS: Final = re.compile(
+_ERRORS: Final = re.compile(
     r"Error Log Entries for device: ?(?P<name>[\w-]{1,32})(?: entries: ?(?P<entries>\d{1,5}))?"
 )
-ENTRY: Final = re.compile(r"\s{0,8}Entry\[ {0,4}\d{1,5}\s{0,4}\]")
-ERROR_COUNT: Final = re.compile(r"\s{0,8}error_count\s{1,30}: ?(?P<count>\d{1,20})")
+_ENTRY: Final = re.compile(r"\s{0,8}Entry\[ {0,4}\d{1,5}\s{0,4}\]")
+_ERROR_COUNT: Final = re.compile(r"\s{0,8}error_count\s{1,30}: ?(?P<count>\d{1,20})")
 # "status_field    : 0x281(Unrecovered Read Error: ...)", "0x2002(INVALID_FIELD: ...)"
-STATUS: Final = re.compile(r"\s{0,8}status_field\s{1,30}: ?(?P<status>[^\n]{1,120})")
-MEDIUM: Final = re.compile(
+_STATUS: Final = re.compile(r"\s{0,8}status_field\s{1,30}: ?(?P<status>[^\n]{1,120})")
+_MEDIUM: Final = re.compile(
     r"unrecovered[ _]read|write[ _]fault|guard[ _]check|tag[ _]check|compare[ _]fail|deallocated"
     r"|unwritten|internal[ _](?:device )?error|data[ _](?:transfer )?error", re.I
 )  # fmt: skip
 
 
 @dataclass(slots=True)
-class ErrorLog:
+class _ErrorLog:
     """The errors that one controller kept; ``announced`` entries are to come."""
 
     name: str
@@ -199,109 +197,111 @@ class ErrorLog:
 
 
 def read_error_log(text: str, reading: Reading) -> None:
-    log: ErrorLog | None = None
+    log: _ErrorLog | None = None
     for index, line in lines_of(text):
-        if (header := ERRORS.match(line)) is not None:
-            tell_errors(log, reading)
-            log = ErrorLog(header["name"], index, int(header["entries"] or 0))
+        if (header := _ERRORS.match(line)) is not None:
+            _tell_errors(log, reading)
+            log = _ErrorLog(header["name"], index, int(header["entries"] or 0))
         elif log is None:
             continue
-        elif ENTRY.match(line) is not None:
+        elif _ENTRY.match(line) is not None:
             log.listed += 1
-        elif (found := ERROR_COUNT.match(line)) is not None:
+        elif (found := _ERROR_COUNT.match(line)) is not None:
             log.used = int(found["count"]) > 0
             log.count += log.used
-        elif (status := STATUS.match(line)) is not None and log.used:
-            if MEDIUM.search(status["status"]):
+        elif (status := _STATUS.match(line)) is not None and log.used:
+            if _MEDIUM.search(status["status"]):
                 log.medium.append(status["status"].strip())
         elif ":" not in line and not line.startswith("...."):
             continue
         reading.saw(index)
-    tell_errors(log, reading)
+    _tell_errors(log, reading)
 
 
-def tell_errors(log: ErrorLog | None, reading: Reading) -> None:
+def _tell_errors(log: _ErrorLog | None, reading: Reading) -> None:
     if log is None:
         return
     if log.listed < log.announced and not log.medium:
         why = f"breaks off: {log.listed} of {log.announced} entries"
-        reading.unknown(ERROR_LOG, why, log.name, log.line)
+        reading.unknown(_ERROR_LOG, why, log.name, log.line)
         return
     said = f"{log.count} entries, none of the medium"
     if log.medium:
         said = f"{len(log.medium)} errors of the medium: {log.medium[0]}"
-    reading.add(ERROR_LOG, WARN if log.medium else PASS, log.name, said, SSD, log.line)
+    reading.add(_ERROR_LOG, WARN if log.medium else PASS, log.name, said, _SSD, log.line)
 
 
 # nvme list: a controller that no longer works is listed with no capacity.
 
-PRESENT: Final = "disk.present"
-LIST_HEADER: Final = re.compile(r"^Node\s{2,40}(?:Generic\s{2,40})?SN\s{2,40}Model\s{2,60}", re.M)
+_PRESENT: Final = "disk.present"
+_LIST_HEADER: Final = re.compile(r"^Node\s{2,40}(?:Generic\s{2,40})?SN\s{2,40}Model\s{2,60}", re.M)
 # "/dev/nvme0n1   S4X...   SAMSUNG MZ...   1   1.92  TB /   1.92  TB   512   B +  0 B   GDC5"
-LIST_ROW: Final = re.compile(
+_LIST_ROW: Final = re.compile(
     r"/dev/(?P<name>nvme\w{1,16})\s[^\n]{1,200}?\d{1,6}(?:\.\d{1,3})?\s{1,4}[kKMGTP]?i?B /"
     r"\s{1,6}(?P<size>\d{1,6}(?:\.\d{1,3})?)\s{1,4}[kKMGTP]?i?B\s"
 )
-JSON_LIST: Final = re.compile(r'"Devices"\s{0,8}:\s{0,8}\[')
-OF_DEVICE: Final = re.compile(r'"DevicePath"|"HostNQN"|"ModelNumber"')
+_JSON_LIST: Final = re.compile(r'"Devices"\s{0,8}:\s{0,8}\[')
+_OF_DEVICE: Final = re.compile(r'"DevicePath"|"HostNQN"|"ModelNumber"')
 
 
-def is_object(text: str) -> bool:
+def _is_object(text: str) -> bool:
     return text.lstrip("\ufeff \t\n").startswith("{")
 
 
 def begins_list(head: str) -> bool:
-    if LIST_HEADER.search(head) is not None:
+    if _LIST_HEADER.search(head) is not None:
         return True
-    known = JSON_LIST.search(head) is not None and OF_DEVICE.search(head) is not None
-    return is_object(head) and known
+    known = _JSON_LIST.search(head) is not None and _OF_DEVICE.search(head) is not None
+    return _is_object(head) and known
 
 
 def read_list(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading) if is_object(text) else ():
+    for document in documents_of(text, reading) if _is_object(text) else ():
         for one in items_of(document.get("Devices") if isinstance(document, Mapping) else None):
-            name, size = device_in(text_in(one, "DevicePath")), count_in(one.get("PhysicalSize"))
+            name, size = _device_in(text_in(one, "DevicePath")), _count_in(one.get("PhysicalSize"))
             if name is not None and size is not None:
-                tell_listed(name, size > 0, None, reading)
-    for index, line in () if is_object(text) else lines_of(text):
-        if (row := LIST_ROW.match(line)) is not None:
-            tell_listed(row["name"], float(row["size"]) > 0, index, reading)
+                _tell_listed(name, size > 0, None, reading)
+    for index, line in () if _is_object(text) else lines_of(text):
+        if (row := _LIST_ROW.match(line)) is not None:
+            _tell_listed(row["name"], float(row["size"]) > 0, index, reading)
         elif line.startswith("/dev/nvme"):
-            reading.unknown(PRESENT, "its row breaks off", device_in(line), index)
-        elif not LIST_HEADER.match(line) and not line.startswith("----"):
+            reading.unknown(_PRESENT, "its row breaks off", _device_in(line), index)
+        elif not _LIST_HEADER.match(line) and not line.startswith("----"):
             continue
         reading.saw(index)
 
 
-def tell_listed(name: str, has_size: bool, line: int | None, reading: Reading) -> None:
+def _tell_listed(name: str, has_size: bool, line: int | None, reading: Reading) -> None:
     said = "listed with its capacity" if has_size else "listed without any capacity"
-    reading.add(PRESENT, PASS if has_size else FAIL, name, said, SSD, line)
+    reading.add(_PRESENT, PASS if has_size else FAIL, name, said, _SSD, line)
 
 
 # smartctl -H, -a, -x: a drive that is listed and does not answer fails; one that is not there, or
 # may not be read, is unknown.
 
 # "smartctl 7.4 2023-08-01 r5530 [x86_64-linux-6.8.0] (local build)"
-BANNER: Final = re.compile(r"^smartctl (?:version )?\d{1,2}\.\d{1,3} ", re.M)
+_BANNER: Final = re.compile(r"^smartctl (?:version )?\d{1,2}\.\d{1,3} ", re.M)
 SECTION: Final = re.compile(r"^=== START OF (?P<title>[A-Z ]{4,40}) SECTION ===", re.M)
-VERDICT: Final = re.compile(
+_VERDICT: Final = re.compile(
     r"SMART (?:overall-health self-assessment test result|Health Status): ?(?P<said>[^\n]{1,120})"
 )
 # "Smartctl open device: /dev/sdb failed: No such device", "Read Device Identity failed: ..."
-CLOSED: Final = re.compile(
+_CLOSED: Final = re.compile(
     r"(?:(?P<opened>Smartctl open device: (?P<path>\S{1,80})) failed"
     r"|Read (?:Device Identity|NVMe Identify Controller|SMART Data|NVMe SMART/Health Information)"
     r" failed|Standard Inquiry .{0,40}failed|INQUIRY failed)[:,]? ?(?P<why>[^\n]{0,160})"
 )
 # What an operator or the bus says of a drive that it knows and that is silent.
-SILENT: Final = re.compile(
+_SILENT: Final = re.compile(
     r"input/output error|timed? ?out|resource temporarily unavailable|connection timed|scsi error"
     r"|no sense|medium or hardware error|not ready|NVMe Status", re.I
 )  # fmt: skip
-REFUSED: Final = re.compile(r"permission|operation not (?:permitted|supported)|access", re.I)
-ENTRY_OF: Final = re.compile(r"(?P<name>[A-Z][A-Za-z/ .-]{2,60}?):\s{1,60}(?P<value>[^\n]{1,160})$")
+_REFUSED: Final = re.compile(r"permission|operation not (?:permitted|supported)|access", re.I)
+_ENTRY_OF: Final = re.compile(
+    r"(?P<name>[A-Z][A-Za-z/ .-]{2,60}?):\s{1,60}(?P<value>[^\n]{1,160})$"
+)
 # "  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0"
-ATTRIBUTE: Final = re.compile(
+_ATTRIBUTE: Final = re.compile(
     r"\s{0,3}(?P<id>\d{1,3}) (?P<name>[A-Za-z][\w./-]{2,40})\s{1,30}"
     r"(?:0x[0-9a-f]{4}\s{1,8}\d{1,3}\s{1,8}\d{1,3}\s{1,8}(?:\d{1,3}|---)"
     r"\s{1,8}(?P<type>Pre-fail|Old_age)\s{1,12}(?:Always|Offline)"
@@ -309,25 +309,25 @@ ATTRIBUTE: Final = re.compile(
     r"\s{1,8}(?P<failed>-|NOW|Past|FAILING_NOW|In_the_past)\s{1,8}(?P<raw>\d{1,20})"
 )
 # Attributes whose count above 0 says that sectors or the link were bad at some time.
-COUNTED: Final = {5: "reallocated sectors", 187: "uncorrectable errors reported",
+_COUNTED: Final = {5: "reallocated sectors", 187: "uncorrectable errors reported",
                   197: "pending sectors", 198: "offline uncorrectable sectors",
                   199: "errors of its cable"}  # fmt: skip
-SELF_TEST: Final = re.compile(
+_SELF_TEST: Final = re.compile(
     r"# ?\d{1,2}\s{1,4}(?:Short|Extended|Long|Background|Conveyance|Selective)\b[^\n]{0,40}?"
     r"(?:Completed: (?:read|write|servo/seek|electrical|handling|unknown) (?:failure|element)"
     r"|Failed in segment)", re.I
 )  # fmt: skip
-GROWN: Final = re.compile(r"Elements in grown defect list: (?P<count>\d{1,12})")
+_GROWN: Final = re.compile(r"Elements in grown defect list: (?P<count>\d{1,12})")
 # "read:   1234  0  0  1234  0  9876.543  2": the last column is what could not be corrected
-UNCORRECTED: Final = re.compile(
+_UNCORRECTED: Final = re.compile(
     r"(?P<what>read|write|verify):\s{1,12}(?:\d{1,20}\s{1,20}){5}\d{1,20}\.\d{1,6}\s{1,12}"
     r"(?P<count>\d{1,20})\s*$"
 )
-SERIAL: Final = re.compile(r"Serial [Nn]umber:\s{1,30}(?P<serial>[\w-]{3,40})")
+_SERIAL: Final = re.compile(r"Serial [Nn]umber:\s{1,30}(?P<serial>[\w-]{3,40})")
 # What stands behind the verdict where all is printed, by the sort of drive: (sort, end).
-NVME_LOG: Final = "SMART/Health Information"
-ENDS: Final = (
-    (re.compile(rf"^(?:NVMe Version|Number of Namespaces|Firmware Updates \()|{NVME_LOG}", re.M),
+_NVME_LOG: Final = "SMART/Health Information"
+_ENDS: Final = (
+    (re.compile(rf"^(?:NVMe Version|Number of Namespaces|Firmware Updates \()|{_NVME_LOG}", re.M),
      re.compile(r"^Error Information Log Entries:\s{1,40}\d", re.M)),
     (re.compile(r"^S?ATA Version is", re.M),
      re.compile(
@@ -343,25 +343,25 @@ ENDS: Final = (
 
 def read_smartctl(text: str, reading: Reading) -> None:
     """One report behind the other, each of one drive."""
-    starts = [found.start() for found in BANNER.finditer(text)]
-    asked = device_in(reading.artifact) or device_in(text[: starts[0]]) if starts else None
+    starts = [found.start() for found in _BANNER.finditer(text)]
+    asked = _device_in(reading.artifact) or _device_in(text[: starts[0]]) if starts else None
     for start, stop in zip(starts, [*starts, len(text)][1:], strict=False):
         report, first = text[start:stop], text.count("\n", 0, start) + 1
-        read_report(report, first, asked, reading)
+        _read_report(report, first, asked, reading)
         # A script that asks for one drive after the other says which above its report.
-        asked = device_in(report[report.rstrip("\n").rfind("\n") + 1 :]) or asked
+        asked = _device_in(report[report.rstrip("\n").rfind("\n") + 1 :]) or asked
     reading.saw(text.count("\n") + (not text.endswith("\n")))
 
 
-def read_report(report: str, first: int, asked: str | None, reading: Reading) -> None:
+def _read_report(report: str, first: int, asked: str | None, reading: Reading) -> None:
     reading.saw(first)
-    serial = SERIAL.search(report)
+    serial = _SERIAL.search(report)
     drive = Drive(asked or (f"serial {serial['serial']}" if serial else None), first)
-    closed = CLOSED.search(report)
+    closed = _CLOSED.search(report)
     if closed is not None:
-        tell_closed(closed, drive, reading)
+        _tell_closed(closed, drive, reading)
         return
-    verdict = VERDICT.search(report)
+    verdict = _VERDICT.search(report)
     if verdict is not None:
         drive.line = first + report.count("\n", 0, verdict.start())
         words = verdict["said"].strip()
@@ -370,31 +370,31 @@ def read_report(report: str, first: int, asked: str | None, reading: Reading) ->
         elif not words.upper().startswith(("UNKNOWN", "NOT AVAILABLE")):
             drive.bad.append(f"health: {words[:80]}")
     for _, line in lines_of(report):
-        take(line, drive)
+        _take(line, drive)
     if drive.passed is None and drive.warning is None and not drive.bad:
         why = "no verdict of the drive: SMART is switched off or not supported, or was not asked"
         reading.unknown(SMART, why, drive.name, first)
         return
-    drive.whole = is_whole(report)
-    judge_drive(drive, reading)
+    drive.whole = _is_whole(report)
+    _judge_drive(drive, reading)
 
 
-def take(line: str, drive: Drive) -> None:
+def _take(line: str, drive: Drive) -> None:
     """What one line adds to what is known of a drive."""
-    if (value := ENTRY_OF.match(line)) is not None and value["name"] in NAMES["smartctl"]:
-        setattr(drive, NAMES["smartctl"][value["name"]], count_in(value["value"]))
-    elif (row := ATTRIBUTE.match(line)) is not None:
+    if (value := _ENTRY_OF.match(line)) is not None and value["name"] in _NAMES["smartctl"]:
+        setattr(drive, _NAMES["smartctl"][value["name"]], _count_in(value["value"]))
+    elif (row := _ATTRIBUTE.match(line)) is not None:
         old = row["type"] == "Old_age"
-        take_attribute(int(row["id"]), row["name"], old, row["failed"], int(row["raw"]), drive)
-    elif SELF_TEST.match(line) is not None and "a self-test of it failed" not in drive.advice:
+        _take_attribute(int(row["id"]), row["name"], old, row["failed"], int(row["raw"]), drive)
+    elif _SELF_TEST.match(line) is not None and "a self-test of it failed" not in drive.advice:
         drive.advice.append("a self-test of it failed")
-    elif (grown := GROWN.search(line)) is not None and int(grown["count"]):
+    elif (grown := _GROWN.search(line)) is not None and int(grown["count"]):
         drive.advice.append(f"{int(grown['count']):,} grown defects")
-    elif (errors := UNCORRECTED.match(line)) is not None and int(errors["count"]):
+    elif (errors := _UNCORRECTED.match(line)) is not None and int(errors["count"]):
         drive.advice.append(f"{int(errors['count']):,} uncorrected {errors['what']} errors")
 
 
-def take_attribute(
+def _take_attribute(
     number: int, name: str, old: bool, failed: str, count: int, drive: Drive
 ) -> None:
     """One attribute; one that tells of age alone advises where it fails."""
@@ -402,70 +402,70 @@ def take_attribute(
         (drive.advice if old else drive.bad).append(f"{name} is below its threshold now")
     elif failed in ("Past", "In_the_past"):
         drive.advice.append(f"{name} was below its threshold once")
-    elif number in COUNTED and count:
-        drive.advice.append(f"{count:,} {COUNTED[number]}")
+    elif number in _COUNTED and count:
+        drive.advice.append(f"{count:,} {_COUNTED[number]}")
 
 
-def tell_closed(closed: re.Match[str], drive: Drive, reading: Reading) -> None:
+def _tell_closed(closed: re.Match[str], drive: Drive, reading: Reading) -> None:
     """A drive that could not be read: silent, or not there, or not to be read by this user."""
     why = closed["why"].strip(" :,")
     said = f"could not be read: {why or 'no reason'}"
-    part = device_in(closed["path"] or "") or drive.name
-    if SILENT.search(closed[0]) is None or REFUSED.search(why) is not None:
+    part = _device_in(closed["path"] or "") or drive.name
+    if _SILENT.search(closed[0]) is None or _REFUSED.search(why) is not None:
         reading.unknown(SMART, said, part, drive.line)
     else:
-        reading.add(SMART, FAIL, part, said, SSD, drive.line)
+        reading.add(SMART, FAIL, part, said, _SSD, drive.line)
 
 
-def is_whole(report: str) -> bool:
+def _is_whole(report: str) -> bool:
     """Whether what stands behind the verdict is there, as far as it was asked for."""
     titles = {found["title"] for found in SECTION.finditer(report)}
-    if "INFORMATION" not in titles and NVME_LOG not in report:
+    if "INFORMATION" not in titles and _NVME_LOG not in report:
         return True  # smartctl -H
-    end = next(end for sort, end in ENDS if sort.search(report) is not None)
+    end = next(end for sort, end in _ENDS if sort.search(report) is not None)
     return end.search(report) is not None
 
 
 def read_smartctl_json(text: str, reading: Reading) -> None:
     for document in documents_of(text, reading):
         if isinstance(document, Mapping) and "smartctl" in document:
-            read_object(document, reading)
+            _read_object(document, reading)
 
 
-def member(value: object, name: str) -> Any:
+def _member(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else None
 
 
-def read_object(found: Mapping[str, Any], reading: Reading) -> None:
+def _read_object(found: Mapping[str, Any], reading: Reading) -> None:
     device = found.get("device")
-    name = device_in(text_in(device, "name")) if isinstance(device, Mapping) else None
+    name = _device_in(text_in(device, "name")) if isinstance(device, Mapping) else None
     serial = text_in(found, "serial_number")
-    drive = Drive(name or device_in(reading.artifact) or (f"serial {serial}" if serial else None))
+    drive = Drive(name or _device_in(reading.artifact) or (f"serial {serial}" if serial else None))
     drive.whole = not reading.num_not_understood
-    listed = member(found.get("smartctl"), "messages")
+    listed = _member(found.get("smartctl"), "messages")
     listed = items_of(listed) if isinstance(listed, list) else ()
     messages = [text_in(one, "string") for one in listed]
-    closed = next((told for one in messages if (told := CLOSED.search(one))), None)
-    passed = member(found.get("smart_status"), "passed")
+    closed = next((told for one in messages if (told := _CLOSED.search(one))), None)
+    passed = _member(found.get("smart_status"), "passed")
     drive.passed = passed if isinstance(passed, bool) else None
     log = found.get("nvme_smart_health_information_log")
     if isinstance(log, Mapping):
-        for key, value in NAMES["smartctl_json"].items():
-            setattr(drive, value, count_in(log.get(key)))
-        drive.whole &= LAST in log
-    table = member(found.get("ata_smart_attributes"), "table")
+        for key, value in _NAMES["smartctl_json"].items():
+            setattr(drive, value, _count_in(log.get(key)))
+        drive.whole &= _LAST in log
+    table = _member(found.get("ata_smart_attributes"), "table")
     for row in items_of(table) if isinstance(table, list) else ():
-        old = member(row.get("flags"), "prefailure") is False
-        count, number = count_in(member(row.get("raw"), "value")), count_in(row.get("id"))
+        old = _member(row.get("flags"), "prefailure") is False
+        count, number = _count_in(_member(row.get("raw"), "value")), _count_in(row.get("id"))
         failed = {"now": "NOW", "past": "Past"}.get(text_in(row, "when_failed"), "-")
         words = text_in(row, "name") or f"attribute {number}"
-        take_attribute(number or 0, words, old, failed, count or 0, drive)
-    if grown := count_in(found.get("scsi_grown_defect_list")):
+        _take_attribute(number or 0, words, old, failed, count or 0, drive)
+    if grown := _count_in(found.get("scsi_grown_defect_list")):
         drive.advice.append(f"{grown:,} grown defects")
     if closed is not None and drive.passed is None:
-        tell_closed(closed, drive, reading)
+        _tell_closed(closed, drive, reading)
     elif drive.passed is None and drive.warning is None:
         why = messages[0] if messages else "no verdict of the drive in it"
         reading.unknown(SMART, why, drive.name)
     else:
-        judge_drive(drive, reading)
+        _judge_drive(drive, reading)

@@ -14,10 +14,8 @@ from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.health import CheckResult, Outcome
 from triage.signatures.pci import bus_id
 
-__all__ = ["evidence_of"]
-
-SIGNATURE_PREFIX: Final = "check."
-KINDS: Final = {
+_SIGNATURE_PREFIX: Final = "check."
+_KINDS: Final = {
     Category.GPU_HBM: Kind.ECC, Category.GPU_SRAM: Kind.ECC, Category.NVLINK: Kind.LINK,
     Category.NETWORK: Kind.LINK, Category.NIC: Kind.NIC, Category.GPU_THERMAL: Kind.THERMAL,
     Category.POWER: Kind.POWER, Category.CHASSIS: Kind.POWER, Category.IO_BOARD: Kind.PCIE,
@@ -25,62 +23,62 @@ KINDS: Final = {
     Category.HOST_MEMORY: Kind.MEMORY, Category.DEPENDENCY: Kind.DEPENDENCY,
     Category.HOST_MAINTENANCE: Kind.SCHEDULER,
 }  # fmt: skip
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # Results whose category is somebody's words, not a measurement.
-HEARSAY: Final = ("gcm.", "host.", "nhc.", "slurm.", "superbench.")
+_HEARSAY: Final = ("gcm.", "host.", "nhc.", "slurm.", "superbench.")
 # "gpu 3" of dcgmi: nvidia-smi's number, which is CUDA's unless a job hides GPUs.
-GPU_NUMBER: Final = re.compile(r"gpu (\d{1,4})", re.ASCII)
-ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", re.ASCII)
+_GPU_NUMBER: Final = re.compile(r"gpu (\d{1,4})", re.ASCII)
+_ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", re.ASCII)
 UUID: Final = re.compile(r"GPU-[0-9a-fA-F-]{36}", re.ASCII)
 
 
 def evidence_of(result: CheckResult) -> Evidence:
     """The row that a result is."""
     part = result.part or ""
-    number = GPU_NUMBER.fullmatch(part)
-    stamp = stamp_of(result.at)
+    number = _GPU_NUMBER.fullmatch(part)
+    stamp = _stamp_of(result.at)
     accuses = result.outcome is Outcome.FAIL and result.category is not None
     fields = {"outcome": str(result.outcome)}
     if UUID.fullmatch(part):
         fields["gpu_uuid"] = part.lower().replace("gpu-", "GPU-", 1)
-    elif part and number is None and ADDRESS.fullmatch(part) is None:
+    elif part and number is None and _ADDRESS.fullmatch(part) is None:
         fields["device"] = part
     return Evidence(
         artifact=result.artifact,
         line=result.line,
-        signature=f"{SIGNATURE_PREFIX}{result.check}",
-        kind=KINDS.get(result.category, Kind.GPU) if result.category else Kind.GPU,
+        signature=f"{_SIGNATURE_PREFIX}{result.check}",
+        kind=_KINDS.get(result.category, Kind.GPU) if result.category else Kind.GPU,
         role=EvidenceRole.ROOT if accuses else EvidenceRole.NOISE,
-        text=text_of(result),
+        text=_text_of(result),
         category=result.category,
-        weak=is_weak(result),
+        weak=_is_weak(result),
         node=result.node,
         cuda_device=int(number[1]) if number else None,
-        gpu=bus_id(part) if ADDRESS.fullmatch(part) else None,
+        gpu=bus_id(part) if _ADDRESS.fullmatch(part) else None,
         stamp=stamp,
         last_stamp=stamp,
         fields=fields,
     )
 
 
-def is_weak(result: CheckResult) -> bool:
+def _is_weak(result: CheckResult) -> bool:
     """Whether it needs another source before it may convict."""
     return (
         result.at is None
         or result.category not in HARDWARE
-        or result.check.startswith(HEARSAY)
+        or result.check.startswith(_HEARSAY)
         or result.outcome is not Outcome.FAIL
     )
 
 
-def text_of(result: CheckResult) -> str:
+def _text_of(result: CheckResult) -> str:
     """``dcgm.memory on gpu 3: fail: 2 double bit errors``."""
     where = f" on {result.part}" if result.part else ""
     said = f": {result.detail}" if result.detail else ""
     return f"{result.check}{where}: {result.outcome}{said}"
 
 
-def stamp_of(at: datetime | None) -> Stamp:
+def _stamp_of(at: datetime | None) -> Stamp:
     if at is None:
         return NO_STAMP
-    return Stamp(wall_ns=(at - EPOCH) // timedelta(microseconds=1) * 1000, zone_s=0)
+    return Stamp(wall_ns=(at - _EPOCH) // timedelta(microseconds=1) * 1000, zone_s=0)

@@ -15,22 +15,20 @@ from typing import Final
 from triage.domain.category import Category
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, lines_of
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
 # "gpu-n02 mlx5_5", "gpu-n02 HCA-1": what an adapter of a node calls itself
-ADAPTER: Final = re.compile(
+_ADAPTER: Final = re.compile(
     r'"?(?P<node>[^\s"]{1,253}) '
     r'(?P<device>mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10}|ib\w{0,8}\d)"?'
 )
 # "MF0;leaf07:MQM9700/U1" of a managed switch
-SWITCH: Final = re.compile(r'"?MF\d{1,2};(?P<name>[\w.-]{1,120})[:;]')
-LEAF_NODES: Final = 3
-MAX_REPORTED: Final = 20_000
-DIAGNET: Final = "ib.diagnet"
+_SWITCH: Final = re.compile(r'"?MF\d{1,2};(?P<name>[\w.-]{1,120})[:;]')
+_LEAF_NODES: Final = 3
+_MAX_REPORTED: Final = 20_000
+_DIAGNET: Final = "ib.diagnet"
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEnd:
+class _LinkEnd:
     """One end: ``node`` is None for a switch, whose name is then ``device``."""
 
     node: str | None
@@ -49,41 +47,41 @@ class LinkEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class BadEnd:
+class _BadEnd:
     """An end at which a link was seen bad, and what was said of it.
 
     ``fails`` is whether it got worse while somebody looked, rather than at any time before.
     """
 
-    end: LinkEnd
+    end: _LinkEnd
     detail: str
     line: int
     fails: bool = True
 
 
-Links = dict[LinkEnd, LinkEnd]
+_Links = dict[_LinkEnd, _LinkEnd]
 """End -> other end, both ways."""
 
 
-def end_of(description: str, port: str) -> LinkEnd:
+def _end_of(description: str, port: str) -> _LinkEnd:
     """The end that a description of a node means; ``leaf07`` of ``MF0;leaf07:MQM9700/U1``."""
     text = description.strip()
-    adapter = ADAPTER.fullmatch(text)
+    adapter = _ADAPTER.fullmatch(text)
     if adapter is not None:
-        return LinkEnd(adapter["node"], adapter["device"], port)
-    named = SWITCH.match(text)
-    return LinkEnd(None, named["name"] if named else text.strip('"')[:80], port)
+        return _LinkEnd(adapter["node"], adapter["device"], port)
+    named = _SWITCH.match(text)
+    return _LinkEnd(None, named["name"] if named else text.strip('"')[:80], port)
 
 
-def report_ends(check: str, bad: Sequence[BadEnd], links: Links, reading: Reading) -> None:
+def _report_ends(check: str, bad: Sequence[_BadEnd], links: _Links, reading: Reading) -> None:
     """A result for the node of each bad link: the cable's, the adapter's, or its leaf's."""
     # The first complaint of each end, rather one that fails.
-    by_end: dict[LinkEnd, BadEnd] = {}
-    for seen in bad[:MAX_REPORTED]:
+    by_end: dict[_LinkEnd, _BadEnd] = {}
+    for seen in bad[:_MAX_REPORTED]:
         known = by_end.get(seen.end)
         if known is None or (seen.fails and not known.fails):
             by_end[seen.end] = seen
-    by_link: dict[LinkEnd, list[BadEnd]] = defaultdict(list)
+    by_link: dict[_LinkEnd, list[_BadEnd]] = defaultdict(list)
     for end, seen in by_end.items():
         at_node = end if end.node else links.get(end)
         if at_node is None or not at_node.node:
@@ -98,20 +96,20 @@ def report_ends(check: str, bad: Sequence[BadEnd], links: Links, reading: Readin
     for at_node, ends in by_link.items():
         other = links.get(at_node)
         nodes = nodes_of_leaf.get(other.device, set()) if other is not None else set()
-        add_link(check, at_node, ends, other, len(nodes), reading)
+        _add_link(check, at_node, ends, other, len(nodes), reading)
 
 
-def add_link(
+def _add_link(
     check: str,
-    at_node: LinkEnd,
-    ends: Sequence[BadEnd],
-    other: LinkEnd | None,
+    at_node: _LinkEnd,
+    ends: Sequence[_BadEnd],
+    other: _LinkEnd | None,
     num_nodes: int,
     reading: Reading,
 ) -> None:
     """The result of one link; ``num_nodes`` have bad links on the same switch."""
     first, both = ends[0], len(ends) > 1
-    shared = other is not None and num_nodes >= LEAF_NODES
+    shared = other is not None and num_nodes >= _LEAF_NODES
     where = f"at {first.end.words} alone"
     if shared and other is not None:
         where = f"as links of {num_nodes} nodes on {other.device}"
@@ -124,11 +122,11 @@ def add_link(
     reading.add(check, outcome, at_node.part, detail, category, first.line, node=at_node.node)
 
 
-def add_good(
+def _add_good(
     check: str,
-    good: Iterable[tuple[LinkEnd, int]],
-    bad: Sequence[BadEnd],
-    links: Links,
+    good: Iterable[tuple[_LinkEnd, int]],
+    bad: Sequence[_BadEnd],
+    links: _Links,
     reading: Reading,
 ) -> None:
     """A pass for each end of a node, with its line, whose link is not among the bad ones."""
@@ -141,119 +139,122 @@ def add_good(
 # ibdiagnet2.log: what got worse while ibdiagnet ran. Names of nodes and of switches look alike; a
 # name that has a port beyond an adapter's two is a switch's.
 
-LEVEL: Final = re.compile(r"^-[IWE]- ", re.MULTILINE)
-STAGE: Final = re.compile(
+_LEVEL: Final = re.compile(r"^-[IWE]- ", re.MULTILINE)
+_STAGE: Final = re.compile(
     r"Ports? counters|ibdiagnet|Speed / Width|Subnet Manager|Cable Diagnostic|Nodes Information",
     re.IGNORECASE,
 )
 # "gpu-n02/U1/P1", "leaf07/U1/P21": a node, its unit, a port
-PLACE: Final = r"(?P<name{n}>[\w.:;-]{{1,120}})/[\w.-]{{1,40}}/P(?P<port{n}>\d{{1,3}})"
-NAMED: Final = re.compile(PLACE.format(n=""))
-BAD_PORT: Final = re.compile(
-    rf"-E- {PLACE.format(n=1)}"
+_PLACE: Final = r"(?P<name{n}>[\w.:;-]{{1,120}})/[\w.-]{{1,40}}/P(?P<port{n}>\d{{1,3}})"
+_NAMED: Final = re.compile(_PLACE.format(n=""))
+_BAD_PORT: Final = re.compile(
+    rf"-E- {_PLACE.format(n=1)}"
     r" - (?P<what>[^\n]{0,200}?(?:increased during the run|error|exceed)[^\n]{0,200})"
 )
-BAD_LINK: Final = re.compile(
-    rf"-E- Link: {PLACE.format(n=1)}<-->{PLACE.format(n=2)}(?: -)? (?P<what>[^\n]{{1,200}})"
+_BAD_LINK: Final = re.compile(
+    rf"-E- Link: {_PLACE.format(n=1)}<-->{_PLACE.format(n=2)}(?: -)? (?P<what>[^\n]{{1,200}})"
 )
 # "-I- Discovery                 0          0          "
-STAGE_ROW: Final = re.compile(
+_STAGE_ROW: Final = re.compile(
     r"^-[IWE]- (?P<stage>[A-Z][\w /-]{2,40}?)\s{2,40}\d{1,9}\s{1,20}(?P<errors>\d{1,9})\b",
     re.M,
 )
-MOST_PORTS: Final = 2
+_MOST_PORTS: Final = 2
 
 
 def begins_diagnet_log(head: str) -> bool:
-    return "-I- " in head and len(LEVEL.findall(head)) >= 2 and STAGE.search(head) is not None
+    return "-I- " in head and len(_LEVEL.findall(head)) >= 2 and _STAGE.search(head) is not None
 
 
 def read_diagnet_log(text: str, reading: Reading) -> None:
     switches = {
         found["name"]
         for _, line in lines_of(text)
-        for found in NAMED.finditer(line)
-        if int(found["port"]) > MOST_PORTS
+        for found in _NAMED.finditer(line)
+        if int(found["port"]) > _MOST_PORTS
     }
-    bad: list[BadEnd] = []
-    links: Links = {}
+    bad: list[_BadEnd] = []
+    links: _Links = {}
     for index, line in lines_of(text):
-        link = BAD_LINK.match(line)
+        link = _BAD_LINK.match(line)
         if link is not None:
-            one, other = end_at(link, 1, switches), end_at(link, 2, switches)
+            one, other = _end_at(link, 1, switches), _end_at(link, 2, switches)
             links[one], links[other] = other, one
-            bad += [BadEnd(end, link["what"].strip(), index) for end in (one, other)]
-        elif (port := BAD_PORT.match(line)) is not None:
-            bad.append(BadEnd(end_at(port, 1, switches), port["what"].strip(), index))
-    report_ends(DIAGNET, bad, links, reading)
+            bad += [_BadEnd(end, link["what"].strip(), index) for end in (one, other)]
+        elif (port := _BAD_PORT.match(line)) is not None:
+            bad.append(_BadEnd(_end_at(port, 1, switches), port["what"].strip(), index))
+    _report_ends(_DIAGNET, bad, links, reading)
     if reading.results or reading.num_not_understood:
         return
     # A log without a bad link passes where its last table is there, and has no errors.
-    stages = [(found["stage"], int(found["errors"])) for found in STAGE_ROW.finditer(text)]
+    stages = [(found["stage"], int(found["errors"])) for found in _STAGE_ROW.finditer(text)]
     errors = [f"{stage}: {count} errors" for stage, count in stages if count]
     if errors:
-        reading.unknown(DIAGNET, f"no node is named: {', '.join(errors)}")
+        reading.unknown(_DIAGNET, f"no node is named: {', '.join(errors)}")
     elif stages:
-        reading.add(DIAGNET, PASS, None, f"no errors in {len(stages)} stages")
+        reading.add(_DIAGNET, PASS, None, f"no errors in {len(stages)} stages")
 
 
-def end_at(found: re.Match[str], which: int, switches: Collection[str]) -> LinkEnd:
+def _end_at(found: re.Match[str], which: int, switches: Collection[str]) -> _LinkEnd:
     """The end as the log names it, without the name of an adapter."""
     name, port = found[f"name{which}"], found[f"port{which}"]
-    return LinkEnd(None, name, port) if name in switches else LinkEnd(name, "", port)
+    return _LinkEnd(None, name, port) if name in switches else _LinkEnd(name, "", port)
 
 
 # ibdiagnet2.db_csv: counters are totals since somebody cleared them, so that they warn. NODES gives
 # names to the identifiers, LINKS joins the two ends of a link. Columns vary; -1 is a counter that
 # a device does not have.
 
-TOTALS: Final = {
+_TOTALS: Final = {
     "SymbolErrorCounter": 10, "SymbolErrorCounterExt": 10, "LinkDownedCounter": 0,
     "LinkDownedCounterExt": 0, "LinkErrorRecoveryCounter": 10, "LinkErrorRecoveryCounterExt": 10,
     "PortRcvErrors": 10, "PortRcvErrorsExt": 10, "LocalLinkIntegrityErrors": 10,
 }  # fmt: skip
 """Above these a total warns: infiniband-diags' thresholds, and links that went down at all."""
-COUNT: Final = re.compile(r"\d{1,20}", re.ASCII)
-LINK_COLUMNS: Final = ("nodeguid1", "portnum1", "nodeguid2", "portnum2")
-MAX_ROWS: Final = 400_000
+_COUNT: Final = re.compile(r"\d{1,20}", re.ASCII)
+_LINK_COLUMNS: Final = ("nodeguid1", "portnum1", "nodeguid2", "portnum2")
+_MAX_ROWS: Final = 400_000
 
 
 def read_diagnet_tables(text: str, reading: Reading) -> None:
     names: dict[str, str] = {}
     joined: list[list[str]] = []
     counted: list[tuple[str, str, str, int]] = []
-    for block, cells, index in rows_of(text):
+    for block, cells, index in _rows_of(text):
         guid = cells.get("nodeguid", "")
         if block == "NODES" and guid:
             names[guid] = cells.get("nodedesc", "")
         elif block == "LINKS":
-            joined.append([cells.get(name, "") for name in LINK_COLUMNS])
+            joined.append([cells.get(name, "") for name in _LINK_COLUMNS])
         elif block == "PM_INFO" and guid:
-            values = {name: cells.get(name.lower(), "") for name in TOTALS}
-            totals = {name: int(text) for name, text in values.items() if COUNT.fullmatch(text)}
-            high = [f"{name} {n:,}" for name, n in totals.items() if n > TOTALS[name]]
+            values = {name: cells.get(name.lower(), "") for name in _TOTALS}
+            totals = {name: int(text) for name, text in values.items() if _COUNT.fullmatch(text)}
+            high = [f"{name} {n:,}" for name, n in totals.items() if n > _TOTALS[name]]
             port = cells.get("portnumber") or cells.get("portnum", "")
             if totals:
                 counted.append((guid, port, ", ".join(high), index))
-    links: Links = {}
+    links: _Links = {}
     for guid1, port1, guid2, port2 in joined:
-        one, other = end_of(names.get(guid1, guid1), port1), end_of(names.get(guid2, guid2), port2)
+        one, other = (
+            _end_of(names.get(guid1, guid1), port1),
+            _end_of(names.get(guid2, guid2), port2),
+        )
         links[one], links[other] = other, one
-    bad: list[BadEnd] = []
-    good: list[tuple[LinkEnd, int]] = []
+    bad: list[_BadEnd] = []
+    good: list[tuple[_LinkEnd, int]] = []
     for guid, port, high_words, index in counted:
-        end = end_of(names.get(guid, guid), port)
+        end = _end_of(names.get(guid, guid), port)
         if high_words:
-            bad.append(BadEnd(end, high_words, index, fails=False))
+            bad.append(_BadEnd(end, high_words, index, fails=False))
         else:
             good.append((end, index))
-    report_ends(DIAGNET, bad, links, reading)
-    add_good(DIAGNET, good, bad, links, reading)
+    _report_ends(_DIAGNET, bad, links, reading)
+    _add_good(_DIAGNET, good, bad, links, reading)
     if text.rfind("\nSTART_") > text.rfind("\nEND_"):
-        reading.unknown(DIAGNET, "the last table breaks off")
+        reading.unknown(_DIAGNET, "the last table breaks off")
 
 
-def rows_of(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
+def _rows_of(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
     """(block, cells by name in lower case, line) of each row of the tables."""
     block = ""
     names: list[str] = []
@@ -263,7 +264,7 @@ def rows_of(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
             block, names = line[6:].strip(), []
         elif line.startswith("END_") or not block:
             block = "" if line.startswith("END_") else block
-        elif line.strip() and count < MAX_ROWS:
+        elif line.strip() and count < _MAX_ROWS:
             try:
                 cells = next(csv.reader([line], skipinitialspace=True), [])
             except csv.Error:
@@ -278,8 +279,8 @@ def rows_of(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
 # ibdiagnet2.net_dump lists the ports of each switch with what hangs on them:
 #     11/1/1 : 21 : ACT : LINK_UP : 5 : 4x : 100 : ... : "gpu-n02 mlx5_5"
 
-NET_SWITCH: Final = re.compile(r'"(?P<name>[^"\n]{1,200})", [^\n]{1,80}, 0x[0-9a-f]{6,16}, LID')
-NET_ROW: Final = re.compile(
+_NET_SWITCH: Final = re.compile(r'"(?P<name>[^"\n]{1,200})", [^\n]{1,80}, 0x[0-9a-f]{6,16}, LID')
+_NET_ROW: Final = re.compile(
     r"\s{0,8}\S{1,20}\s{1,12}: (?P<port>\d{1,3})\s{1,8}: (?P<state>\w{2,10})\s{1,8}:"
     r" (?P<physical>\w{2,20})\s{1,12}:"
     r'(?P<rest>[^\n]{0,300}?)(?:"(?P<neighbour>[^"\n]{0,200})")?\s*$'
@@ -290,61 +291,61 @@ def read_net_dump(text: str, reading: Reading) -> None:
     """Ports of switches, whose neighbours name nodes; a port that leads nowhere says nothing."""
     switch = ""
     for index, line in lines_of(text):
-        header = NET_SWITCH.match(line)
+        header = _NET_SWITCH.match(line)
         if header is not None:
             switch = header["name"]
             continue
-        row = NET_ROW.match(line)
-        end = end_of(row["neighbour"], "1") if row is not None and row["neighbour"] else None
+        row = _NET_ROW.match(line)
+        end = _end_of(row["neighbour"], "1") if row is not None and row["neighbour"] else None
         if row is None or end is None or end.node is None:
             continue
-        links = {end: end_of(switch, row["port"])}
+        links = {end: _end_of(switch, row["port"])}
         if row["state"] in ("ACT", "ACTIVE"):
             said = f"active at {links[end].words}"
-            reading.add(DIAGNET, PASS, end.part, said, line=index, node=end.node)
+            reading.add(_DIAGNET, PASS, end.part, said, line=index, node=end.node)
         else:
             said = f"state {row['state']}, {row['physical']}"
-            report_ends(DIAGNET, [BadEnd(end, said, index)], links, reading)
+            _report_ends(_DIAGNET, [_BadEnd(end, said, index)], links, reading)
 
 
 # iblinkinfo: every link of a fabric, switch by switch. A port that is down names nothing behind it
 # and may be unused. A link that could be faster or wider says so in its last parentheses.
 
-OWNER: Final = re.compile(
+_OWNER: Final = re.compile(
     r"(?:Switch|CA|Router): (?:0x[0-9a-f]{1,16} )?(?P<name>[^\n]{1,200}?):?\s*$"
 )
-LINK: Final = re.compile(
+_LINK: Final = re.compile(
     r"\s{0,20}(?:0x[0-9a-f]{16}\s{1,10})?(?:\"[^\"]{1,200}\"\s{1,10})?\d{1,6}\s{1,8}"
     r"(?P<port>\d{1,3})\[[^\]]{0,8}\] ==\((?P<state>[^()\n]{1,80})\)==>"
     r"\s{1,40}(?:\d{1,6})?\s{0,8}(?P<far>\d{1,3})?\[[^\]]{0,8}\]\s{0,4}\"(?P<name>[^\"\n]{0,200})\""
     r"\s{0,4}\((?P<note>[^()\n]{0,80})\)"
 )
-MAX_LINKS: Final = 100_000
+_MAX_LINKS: Final = 100_000
 
 
 def begins_linkinfo(head: str) -> bool:
     lines = head.split("\n")[:200]
-    return any(map(OWNER.match, lines)) and any(map(LINK.match, lines))
+    return any(map(_OWNER.match, lines)) and any(map(_LINK.match, lines))
 
 
 def read_linkinfo(text: str, reading: Reading) -> None:
     owner = ""
-    bad: list[BadEnd] = []
-    links: Links = {}
-    good: dict[LinkEnd, int] = {}
+    bad: list[_BadEnd] = []
+    links: _Links = {}
+    good: dict[_LinkEnd, int] = {}
     for index, line in lines_of(text):
-        header = OWNER.match(line)
+        header = _OWNER.match(line)
         if header is not None:
             owner = header["name"]
             continue
-        link = LINK.match(line)
-        if link is None or not owner or not link["name"] or len(links) >= MAX_LINKS:
+        link = _LINK.match(line)
+        if link is None or not owner or not link["name"] or len(links) >= _MAX_LINKS:
             continue
-        near, far = end_of(owner, link["port"]), end_of(link["name"], link["far"] or "1")
+        near, far = _end_of(owner, link["port"]), _end_of(link["name"], link["far"] or "1")
         links[near], links[far] = far, near
         if "could be" in link["note"].lower():
-            bad.append(BadEnd(near, " ".join(link["note"].split()), index, fails=False))
+            bad.append(_BadEnd(near, " ".join(link["note"].split()), index, fails=False))
         else:
             good.setdefault(near if near.node else far, index)
-    report_ends("ib.link_speed", bad, links, reading)
-    add_good("ib.link_speed", good.items(), bad, links, reading)
+    _report_ends("ib.link_speed", bad, links, reading)
+    _add_good("ib.link_speed", good.items(), bad, links, reading)

@@ -13,15 +13,13 @@ from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading
 
-__all__ = ["GpuState", "judge"]
-
 # Degrees below the temperature of its own slowdown at which a GPU is nearly too hot.
-NEARLY_HOT_C: Final = 5
+_NEARLY_HOT_C: Final = 5
 # In P0 a link runs at its full speed; an idle GPU lowers its generation to save power.
-FULL_SPEED: Final = frozenset({"P0", "P1", "P2"})
-NOT_IN_A_FABRIC: Final = frozenset({"n/a", "not supported", ""})
-NOTHING_ASKED: Final = frozenset({"none", "n/a", ""})
-Said = tuple[str, Outcome, str, Category | None]
+_FULL_SPEED: Final = frozenset({"P0", "P1", "P2"})
+_NOT_IN_A_FABRIC: Final = frozenset({"n/a", "not supported", ""})
+_NOTHING_ASKED: Final = frozenset({"none", "n/a", ""})
+_Said = tuple[str, Outcome, str, Category | None]
 
 
 @dataclass(slots=True)
@@ -49,13 +47,13 @@ class GpuState:
 
 def judge(state: GpuState, reading: Reading) -> None:
     """The results of one GPU: one for each check that its report has values of."""
-    sections = (errors, memory_repair, throttling, link, temperature, fabric, settings)
+    sections = (errors, _memory_repair, throttling, link, temperature, fabric, _settings)
     for section in sections:
         for check, outcome, said, category in section(state):
             reading.add(check, outcome, state.gpu, said, category, state.line)
 
 
-def errors(state: GpuState) -> Iterator[Said]:
+def errors(state: GpuState) -> Iterator[_Said]:
     """Uncorrectable memory errors since the driver was loaded, and ever."""
     for check, suffix, when, bad in (
         ("gpu.ecc", "", "since the driver was loaded", FAIL),
@@ -69,7 +67,7 @@ def errors(state: GpuState) -> Iterator[Said]:
             yield check, bad if dram + sram else PASS, said, category
 
 
-def memory_repair(state: GpuState) -> Iterator[Said]:
+def _memory_repair(state: GpuState) -> Iterator[_Said]:
     """Rows remapped and pages retired: pending until a reset, or not possible any more."""
     failed, pending = state.get("remap_failed"), state.get("remap_pending")
     if failed is not None or pending is not None:
@@ -89,7 +87,7 @@ def memory_repair(state: GpuState) -> Iterator[Said]:
         yield "gpu.retired_pages", WARN if pending else PASS, said, Category.GPU_HBM
 
 
-def throttling(state: GpuState) -> Iterator[Said]:
+def throttling(state: GpuState) -> Iterator[_Said]:
     """A slowdown by hardware is a fault; the power cap in software is a busy GPU's rule."""
     active = state.throttled
     if active is None:
@@ -104,7 +102,7 @@ def throttling(state: GpuState) -> Iterator[Said]:
     yield "gpu.throttle", outcome, "active: " + (", ".join(active) or "none"), category
 
 
-def link(state: GpuState) -> Iterator[Said]:
+def link(state: GpuState) -> Iterator[_Said]:
     """PCIe narrower than it can be; slower only counts where the GPU is not idle."""
     width, most = state.get("link_width"), state.get("link_width_max")
     if width is None or most is None:
@@ -113,47 +111,47 @@ def link(state: GpuState) -> Iterator[Said]:
     gen, most = state.get("link_gen"), state.get("link_gen_max")
     if gen is not None and most is not None:
         said += f", generation {gen} of {most}"
-        if outcome is PASS and gen < most and state.get("performance_state") in FULL_SPEED:
+        if outcome is PASS and gen < most and state.get("performance_state") in _FULL_SPEED:
             outcome = WARN
     yield "gpu.pcie_link", outcome, said, Category.IO_BOARD
 
 
-def temperature(state: GpuState) -> Iterator[Said]:
+def temperature(state: GpuState) -> Iterator[_Said]:
     """Beside the temperature at which this GPU slows itself; without one nothing is said."""
     left, now, slowdown = map(state.get, ("celsius_left", "celsius", "slowdown_celsius"))
     if left is None and now is not None and slowdown is not None:
         left = slowdown - now
     if left is None:
         return
-    outcome = FAIL if left <= 0 else WARN if left <= NEARLY_HOT_C else PASS
+    outcome = FAIL if left <= 0 else WARN if left <= _NEARLY_HOT_C else PASS
     said = f"{'' if now is None else f'{now} C, '}{left} C below its slowdown"
     yield "gpu.temperature", outcome, said, Category.GPU_THERMAL
 
 
-def fabric(state: GpuState) -> Iterator[Said]:
+def fabric(state: GpuState) -> Iterator[_Said]:
     """Whether the GPU has joined the fabric of its NVLink domain; N/A where there is none."""
     joined = state.get("fabric_state")
-    if joined is None or joined.lower() in NOT_IN_A_FABRIC:
+    if joined is None or joined.lower() in _NOT_IN_A_FABRIC:
         return
     status, bandwidth = state.get("fabric_status") or "", state.get("fabric_bandwidth") or ""
     said, outcome = f"{joined}, {status or 'no status'}", PASS
     if bandwidth.lower() == "degraded" or joined.lower() != "completed":
         outcome = WARN
-    if bandwidth.lower() not in NOTHING_ASKED:
+    if bandwidth.lower() not in _NOTHING_ASKED:
         said += f", bandwidth {bandwidth}"
     if state.get("fabric_route_unhealthy"):
         said += ", a route is unhealthy"
         outcome = FAIL
-    if status.lower() not in ("success", *NOTHING_ASKED):
+    if status.lower() not in ("success", *_NOTHING_ASKED):
         outcome = FAIL
     yield "gpu.fabric", outcome, said, Category.NVLINK
 
 
-def settings(state: GpuState) -> Iterator[Said]:
+def _settings(state: GpuState) -> Iterator[_Said]:
     """What the driver asks for, and persistence mode."""
     action, persistence = state.get("recovery_action"), state.get("persistence")
     if action is not None:
-        outcome = FAIL if action.strip().lower() not in NOTHING_ASKED else PASS
+        outcome = FAIL if action.strip().lower() not in _NOTHING_ASKED else PASS
         yield "gpu.recovery_action", outcome, f"the driver asks for: {action}", Category.GPU
     if persistence is not None:
         said = "persistence mode is " + ("on" if persistence else "off")

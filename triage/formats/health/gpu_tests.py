@@ -17,43 +17,41 @@ from triage.formats.health.reading import (
     lines_of,
 )
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
 # gpu-burn: progress is printed over itself with carriage returns. A run without its last lines says
 # nothing good of any GPU.
 
-BURN: Final = re.compile(
+_BURN: Final = re.compile(
     r"\d%\s{1,4}proc'd: \d{1,12}\b[^\n]{0,40}flop/s|^Tested \d{1,4} GPUs:"
     r"|Couldn't init a GPU test: |^Burning for \d{1,9} seconds",
     re.MULTILINE,
 )
 # "errors: 0 - 12 (WARNING!) - 0 (DIED!)   temps: 61 C - 63 C"
-ERRORS: Final = re.compile(
+_ERRORS: Final = re.compile(
     r"errors: (?P<counts>-?\d{1,12}(?:\s?\([A-Z]{2,10}!?\))?"
     r"(?: - -?\d{1,12}(?:\s?\([A-Z]{2,10}!?\))?){0,63})"
 )
-COUNT: Final = re.compile(r"(-?\d{1,12})(?:\s?\(([A-Z]{2,10})!?\))?")
-ENDED: Final = re.compile(r"^Tested (\d{1,4}) GPUs?:", re.MULTILINE)
+_COUNT: Final = re.compile(r"(-?\d{1,12})(?:\s?\(([A-Z]{2,10})!?\))?")
+_ENDED: Final = re.compile(r"^Tested (\d{1,4}) GPUs?:", re.MULTILINE)
 GPU: Final = re.compile(r"^\s{1,16}GPU (\d{1,4}): (OK|FAULTY)\b", re.MULTILINE)
-TROUBLE: Final = re.compile(
+_TROUBLE: Final = re.compile(
     r"(?:Couldn't init (?:a GPU test|CUDA): |Failure during compute: |No clients are alive!)"
     r"([^\n]{0,300})"
 )
-CHECK: Final = "gpu_burn.compute"
+_CHECK: Final = "gpu_burn.compute"
 
 
 def read_gpu_burn(text: str, reading: Reading) -> None:
-    begun = BURN.search(text)
+    begun = _BURN.search(text)
     reading.first_line = line_at(text, begun.start()) if begun else 1
     bad: dict[str, tuple[str, Category, int]] = {}
-    for found in ERRORS.finditer(text):
-        for number, (count, word) in enumerate(COUNT.findall(found["counts"])):
+    for found in _ERRORS.finditer(text):
+        for number, (count, word) in enumerate(_COUNT.findall(found["counts"])):
             if (count != "0" or word == "DIED") and f"gpu {number}" not in bad:
                 died = word == "DIED" or count.startswith("-")
                 said = "died under load" if died else f"{count} wrong results"
                 category = Category.GPU if died else Category.SDC
                 bad[f"gpu {number}"] = said, category, line_at(text, found.start())
-    ends = list(ENDED.finditer(text))
+    ends = list(_ENDED.finditer(text))
     told = 0
     for found in GPU.finditer(text, ends[0].start() if ends else len(text)):
         part, line = f"gpu {int(found[1])}", line_at(text, found.start(1))
@@ -61,43 +59,43 @@ def read_gpu_burn(text: str, reading: Reading) -> None:
         if found[2] == "FAULTY":
             bad.setdefault(part, ("FAULTY", Category.SDC, line))
         elif part not in bad:
-            reading.add(CHECK, PASS, part, "no wrong results", line=line)
+            reading.add(_CHECK, PASS, part, "no wrong results", line=line)
     for part, why in bad.items():
-        reading.add(CHECK, FAIL, part, *why)
-    if (trouble := TROUBLE.search(text)) is not None:
+        reading.add(_CHECK, FAIL, part, *why)
+    if (trouble := _TROUBLE.search(text)) is not None:
         complaint, at_line = complaint_of(trouble[0]), line_at(text, trouble.start())
         named = complaint.category
         reading.add("gpu_burn.start", FAIL, complaint.gpu, trouble[0], named, at_line)
     if told < sum(int(found[1]) for found in ends) or not told:
-        reading.unknown(CHECK, "the run did not come to its end")
+        reading.unknown(_CHECK, "the run did not come to its end")
 
 
 # nvbandwidth: what a test measured is held against nothing, for no run says what it should be. A
 # test that checks what it copied prints the first address with another value. Waived is what the
 # machine cannot do.
 
-RUNNING: Final = re.compile(r"Running (\w{3,80})\.\s*$")
+_RUNNING: Final = re.compile(r"Running (\w{3,80})\.\s*$")
 SUM: Final = re.compile(r"SUM (\w{3,80}) ([\d.]{1,20})\s*$")
-WRONG: Final = re.compile(r"\s?Invalid value when checking the pattern at")
+_WRONG: Final = re.compile(r"\s?Invalid value when checking the pattern at")
 # "[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression cuStream..."
-ASSERTED: Final = re.compile(r"(?:NVML_ERROR: )?\[([^\]]{3,120})\] ?(.{0,300}?) ?in expression ")
-FAILED: Final = re.compile(r"(?:ERROR|Error|FAILED|ASSERT)(?::| in expression) ?(.{0,300})")
-ASKED_WRONGLY: Final = re.compile(r"Invalid Arguments|not found|did not match|cannot specify")
-STATUSES: Final = {
+_ASSERTED: Final = re.compile(r"(?:NVML_ERROR: )?\[([^\]]{3,120})\] ?(.{0,300}?) ?in expression ")
+_FAILED: Final = re.compile(r"(?:ERROR|Error|FAILED|ASSERT)(?::| in expression) ?(.{0,300})")
+_ASKED_WRONGLY: Final = re.compile(r"Invalid Arguments|not found|did not match|cannot specify")
+_STATUSES: Final = {
     "passed": PASS, "waived": SKIPPED, "not found": SKIPPED, "error": FAIL, "failed": FAIL,
 }  # fmt: skip
-RUN: Final = "nvbandwidth.run"
+_RUN: Final = "nvbandwidth.run"
 
 
 def read_nvbandwidth(text: str, reading: Reading) -> None:
     running, begun, wording = "", 0, ""
     for index, line in lines_of(text):
-        if (found := RUNNING.match(line)) is not None:
-            end_test(running, wording, begun, reading)
+        if (found := _RUNNING.match(line)) is not None:
+            _end_test(running, wording, begun, reading)
             running, begun, wording = found[1], index, ""
         elif (found := SUM.match(line)) is not None and found[1] == running:
             if wording:
-                tell_failed(running, wording, index, reading)
+                _tell_failed(running, wording, index, reading)
             else:
                 name = check_name("nvbandwidth", running)
                 reading.add(name, PASS, None, f"sum {found[2]} GB/s", line=index)
@@ -105,32 +103,32 @@ def read_nvbandwidth(text: str, reading: Reading) -> None:
         elif line.startswith("Waived"):
             reading.add(check_name("nvbandwidth", running or "waived"), SKIPPED, line=index)
             running = ""
-        elif WRONG.match(line):
+        elif _WRONG.match(line):
             wording = wording or "a copy holds wrong values"
-        elif (found := ASSERTED.search(line)) is not None:
-            tell_failed(running, f"{found[1]}: {found[2]}", index, reading)
+        elif (found := _ASSERTED.search(line)) is not None:
+            _tell_failed(running, f"{found[1]}: {found[2]}", index, reading)
             running = wording = ""
-        elif (found := FAILED.match(line)) is not None:
-            if ASKED_WRONGLY.search(line):
-                reading.unknown(RUN, found[0], line=index)
+        elif (found := _FAILED.match(line)) is not None:
+            if _ASKED_WRONGLY.search(line):
+                reading.unknown(_RUN, found[0], line=index)
             else:
-                tell_failed(running, found[0], index, reading)
+                _tell_failed(running, found[0], index, reading)
                 running = ""
-    end_test(running, wording, begun, reading)
-    reading.none_found(RUN, "no test has a result")
+    _end_test(running, wording, begun, reading)
+    reading.none_found(_RUN, "no test has a result")
 
 
-def tell_failed(test: str, wording: str, line: int, reading: Reading) -> None:
+def _tell_failed(test: str, wording: str, line: int, reading: Reading) -> None:
     category = complaint_of(wording.replace("_", " ")).category
     if "wrong values" in wording:
         category = Category.SDC
     reading.add(check_name("nvbandwidth", test or "run"), FAIL, None, wording, category, line)
 
 
-def end_test(running: str, wording: str, line: int, reading: Reading) -> None:
+def _end_test(running: str, wording: str, line: int, reading: Reading) -> None:
     """A test that began and did not end."""
     if running and wording:
-        tell_failed(running, wording, line, reading)
+        _tell_failed(running, wording, line, reading)
     elif running:
         why = "the test did not come to its end"
         reading.unknown(check_name("nvbandwidth", running), why, line=line)
@@ -143,16 +141,16 @@ def read_nvbandwidth_json(text: str, reading: Reading) -> None:
             continue
         for test in items_of(root.get("testcases")):
             name, status, wording = (text_in(test, key) for key in ("name", "status", "error"))
-            outcome = STATUSES.get(status.lower())
+            outcome = _STATUSES.get(status.lower())
             if outcome is FAIL or wording:
-                tell_failed(name, wording or status, 1, reading)
+                _tell_failed(name, wording or status, 1, reading)
             elif outcome is None:
                 reading.unknown(check_name("nvbandwidth", name), f"status {status[:40]!r}", line=1)
             else:
                 reading.add(check_name("nvbandwidth", name), outcome, None, status, line=1)
         error = text_in(root, "error")
-        if error and ASKED_WRONGLY.search(error):
-            reading.unknown(RUN, error, line=1)
+        if error and _ASKED_WRONGLY.search(error):
+            reading.unknown(_RUN, error, line=1)
         elif error:
-            tell_failed("run", error, 1, reading)
-    reading.none_found(RUN, "no test has a result")
+            _tell_failed("run", error, 1, reading)
+    reading.none_found(_RUN, "no test has a result")

@@ -13,33 +13,31 @@ from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, line_at, lines_of
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
-MEMORY: Final = Category.HOST_MEMORY
+_MEMORY: Final = Category.HOST_MEMORY
 
 # dmidecode. An empty slot is normal; one whose twin on the other processor holds a module is not,
 # nor is the only empty one of a board. Modules of other sizes, or slower than the rest, warn.
 
 DIMM: Final = "memory.dimm"
-HANDLE: Final = re.compile(r"Handle 0x[0-9A-Fa-f]{1,8}, DMI type (?P<type>\d{1,3}), \d{1,4} bytes")
-FIELD: Final = re.compile(r"\s{1,16}(?P<name>[A-Z][A-Za-z -]{1,40}): ?(?P<value>[^\n]{0,120})$")
-DENIED: Final = re.compile(r"^/\S{3,60}: (?:Permission denied|Operation not permitted)", re.M)
-SIZE: Final = re.compile(r"(?P<count>\d{1,7}) (?P<unit>[kMGT]i?B)", re.ASCII)
-IN_GB: Final = {"k": 1 / (1 << 20), "M": 1 / 1024, "G": 1, "T": 1024}
-SPEED: Final = re.compile(r"(\d{3,6}) (?:MT/s|MHz)", re.ASCII)
+_HANDLE: Final = re.compile(r"Handle 0x[0-9A-Fa-f]{1,8}, DMI type (?P<type>\d{1,3}), \d{1,4} bytes")
+_FIELD: Final = re.compile(r"\s{1,16}(?P<name>[A-Z][A-Za-z -]{1,40}): ?(?P<value>[^\n]{0,120})$")
+_DENIED: Final = re.compile(r"^/\S{3,60}: (?:Permission denied|Operation not permitted)", re.M)
+_SIZE: Final = re.compile(r"(?P<count>\d{1,7}) (?P<unit>[kMGT]i?B)", re.ASCII)
+_IN_GB: Final = {"k": 1 / (1 << 20), "M": 1 / 1024, "G": 1, "T": 1024}
+_SPEED: Final = re.compile(r"(\d{3,6}) (?:MT/s|MHz)", re.ASCII)
 # "CPU1_DIMM_A1", "P0 CHANNEL A", "PROC 2 DIMM 5", "Node0_Dimm1", "SOCKET 0 CHANNEL 3 DIMM 0"
 SOCKET: Final = re.compile(r"(?:cpu|proc|socket|p|node)[ _]?(?P<number>\d{1,2})", re.I)
 # A board with fewer slots may be half full on purpose.
-LEAST_SLOTS: Final = 8
+_LEAST_SLOTS: Final = 8
 # What the firmware saw of the chassis at boot; what it did not look at says nothing.
-STATES: Final = {"safe": PASS, "warning": WARN, "critical": FAIL, "non-recoverable": FAIL}
-SUPPLIES: Final = {"ok": PASS, "non-critical": WARN, "critical": FAIL}
-OF_CHASSIS: Final = {"Thermal State": Category.CHASSIS, "Power Supply State": Category.POWER}
-Fields = dict[str, str]
+_STATES: Final = {"safe": PASS, "warning": WARN, "critical": FAIL, "non-recoverable": FAIL}
+_SUPPLIES: Final = {"ok": PASS, "non-critical": WARN, "critical": FAIL}
+_OF_CHASSIS: Final = {"Thermal State": Category.CHASSIS, "Power Supply State": Category.POWER}
+_Fields = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class _Slot:
     """One slot; ``size_gb`` is 0 for an empty one, ``speed`` in MT/s as it is run, 0 unknown."""
 
     name: str
@@ -51,43 +49,43 @@ class Slot:
 
 
 def read_dmidecode(text: str, reading: Reading) -> None:
-    slots: list[Slot] = []
+    slots: list[_Slot] = []
     announced = cut = 0
-    for kind, line, fields in structures(text, reading):
+    for kind, line, fields in _structures(text, reading):
         if kind == "17":
-            slot = slot_of(fields, line)
+            slot = _slot_of(fields, line)
             slots += [] if slot is None else [slot]
             cut += slot is None
         elif kind == "16" and fields.get("Use") == "System Memory":
             said = fields.get("Number Of Devices", "")[:4]
             announced += int(said) if said.isascii() and said.isdigit() else 0
         elif kind == "3":
-            for name, category in OF_CHASSIS.items():
-                outcome = STATES.get(fields.get(name, "").lower())
+            for name, category in _OF_CHASSIS.items():
+                outcome = _STATES.get(fields.get(name, "").lower())
                 if outcome is not None:
                     said = fields[name]
                     reading.add("bmc.chassis", outcome, name.lower(), said, category, line)
         elif kind == "39":
             said = fields.get("Status", "").lower()
             present, _, state = said.partition(",")
-            outcome = SUPPLIES.get(state.strip())
+            outcome = _SUPPLIES.get(state.strip())
             if present.startswith("present") and outcome is not None:
                 part = fields.get("Location") or fields.get("Name") or "power supply"
                 reading.add("bmc.supply", outcome, part, said, Category.POWER, line)
-    if DENIED.search(text) is not None and not slots:
+    if _DENIED.search(text) is not None and not slots:
         reading.unknown(DIMM, "dmidecode was not allowed to read the tables of the firmware")
     elif slots or cut:
-        judge_slots(slots, max(announced, len(slots) + cut), reading)
+        _judge_slots(slots, max(announced, len(slots) + cut), reading)
 
 
-def structures(text: str, reading: Reading) -> list[tuple[str, int, Fields]]:
+def _structures(text: str, reading: Reading) -> list[tuple[str, int, _Fields]]:
     """(type, line, fields) of each structure."""
-    found: list[tuple[str, int, Fields]] = []
+    found: list[tuple[str, int, _Fields]] = []
     for index, line in lines_of(text):
-        handle = HANDLE.match(line)
+        handle = _HANDLE.match(line)
         if handle is not None:
             found.append((handle["type"], index, {}))
-        elif found and (field := FIELD.match(line)) is not None:
+        elif found and (field := _FIELD.match(line)) is not None:
             found[-1][2].setdefault(field["name"], field["value"].strip())
         else:
             continue
@@ -95,28 +93,28 @@ def structures(text: str, reading: Reading) -> list[tuple[str, int, Fields]]:
     return found
 
 
-def slot_of(fields: Fields, line: int) -> Slot | None:
+def _slot_of(fields: _Fields, line: int) -> _Slot | None:
     """A slot; None where what stands of it does not say whether it is filled, and which it is."""
     said, name = fields.get("Size", ""), fields.get("Locator", "")
-    size = SIZE.match(said)
+    size = _SIZE.match(said)
     empty = said.startswith(("No Module", "Not Installed", "0 "))
     if (size is None and not empty) or not name:
         return None
     where = f"{name} {fields.get('Bank Locator', '')}".strip()
     socket = SOCKET.search(where)
-    speed = SPEED.search(
+    speed = _SPEED.search(
         fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed") or ""
     )
-    size_gb = 0.0 if size is None or empty else int(size["count"]) * IN_GB[size["unit"][0]]
+    size_gb = 0.0 if size is None or empty else int(size["count"]) * _IN_GB[size["unit"][0]]
     number = socket["number"] if socket else None
     twin = SOCKET.sub("*", where)
-    return Slot(name, number, twin, size_gb, int(speed[1]) if speed else 0, line)
+    return _Slot(name, number, twin, size_gb, int(speed[1]) if speed else 0, line)
 
 
-def judge_slots(slots: Sequence[Slot], announced: int, reading: Reading) -> None:
+def _judge_slots(slots: Sequence[_Slot], announced: int, reading: Reading) -> None:
     """What is missing, what differs, and else that all is there."""
     filled = [slot for slot in slots if slot.size_gb]
-    missing = missing_of(slots)
+    missing = _missing_of(slots)
     sizes = Counter(slot.size_gb for slot in filled).most_common(1)
     usual_size = sizes[0][0] if sizes else 0.0
     usual_speed = max((slot.speed for slot in filled), default=0)
@@ -132,7 +130,7 @@ def judge_slots(slots: Sequence[Slot], announced: int, reading: Reading) -> None
         if 0 < slot.speed < usual_speed
     ]
     for slot, outcome, why in said:
-        reading.add(DIMM, outcome, slot.name, why, MEMORY, slot.line)
+        reading.add(DIMM, outcome, slot.name, why, _MEMORY, slot.line)
     if len(slots) < announced:
         why = f"breaks off: {len(slots)} of {announced} slots are listed"
         reading.unknown(DIMM, why, line=slots[-1].line if slots else None)
@@ -146,10 +144,10 @@ def judge_slots(slots: Sequence[Slot], announced: int, reading: Reading) -> None
         reading.add(DIMM, PASS, None, all_there, line=slots[0].line)
 
 
-def missing_of(slots: Sequence[Slot]) -> list[tuple[Slot, str]]:
+def _missing_of(slots: Sequence[_Slot]) -> list[tuple[_Slot, str]]:
     """The slots that should hold a module, and why."""
     if len({slot.socket for slot in slots if slot.socket is not None}) > 1:
-        twins: dict[str, dict[str, list[Slot]]] = defaultdict(lambda: defaultdict(list))
+        twins: dict[str, dict[str, list[_Slot]]] = defaultdict(lambda: defaultdict(list))
         for slot in slots:
             if slot.socket is not None:
                 twins[slot.twin][slot.socket].append(slot)
@@ -163,7 +161,7 @@ def missing_of(slots: Sequence[Slot]) -> list[tuple[Slot, str]]:
             if not slot.size_gb
         ]
     empty = [slot for slot in slots if not slot.size_gb]
-    if len(empty) == 1 and len(slots) >= LEAST_SLOTS:
+    if len(empty) == 1 and len(slots) >= _LEAST_SLOTS:
         return [(empty[0], f"the only empty one of {len(slots)} slots")]
     return []
 
@@ -172,57 +170,57 @@ def missing_of(slots: Sequence[Slot]) -> list[tuple[Slot, str]]:
 # rasdaemon's summary is of as long as its database is kept, so it advises; its list of errors has
 # their dates. Corrected errors advise.
 
-ERRORS: Final = "memory.errors"
+_ERRORS: Final = "memory.errors"
 # "mc0: csrow2: CPU_SrcID#0_MC#0_Chan#1_DIMM#0: 12 Corrected Errors", "mc0:csrow0:mc#0...:CE:12"
-COUNT: Final = re.compile(
+_COUNT: Final = re.compile(
     r"(?P<mc>mc\d{1,3}): ?(?P<where>[^\n]{0,120}?)(?::| ) ?(?P<count>\d{1,12}) "
     r"(?P<how>Uncorrected|Corrected) Errors(?P<rest> with no DIMM info)?\s*$"
 )
-FULL: Final = re.compile(
+_FULL: Final = re.compile(
     r"(?P<mc>mc\d{1,3}):(?P<where>[^\n]{1,120}?):(?P<how>UE|CE):(?P<count>\d{1,12})\s*$"
 )
-NOTHING: Final = re.compile(r"edac-util: No errors to report")
-NO_DATA: Final = re.compile(r"edac-util: (?:Error|Fatal): (?P<why>[^\n]{1,160})")
+_NOTHING: Final = re.compile(r"edac-util: No errors to report")
+_NO_DATA: Final = re.compile(r"edac-util: (?:Error|Fatal): (?P<why>[^\n]{1,160})")
 
 
 def begins_edac(head: str) -> bool:
     lines = head.split("\n")[:200]
-    return any(form.match(line) for line in lines for form in (COUNT, FULL, NOTHING, NO_DATA))
+    return any(form.match(line) for line in lines for form in (_COUNT, _FULL, _NOTHING, _NO_DATA))
 
 
 def read_edac(text: str, reading: Reading) -> None:
     counted: list[tuple[str, int, bool, int]] = []
     clean = 0
     for index, line in lines_of(text):
-        found = COUNT.match(line) or FULL.match(line)
+        found = _COUNT.match(line) or _FULL.match(line)
         if found is not None:
             place = f"{found['mc']} {found['where'].strip(' :')}".strip()
             uncorrected = found["how"] in ("Uncorrected", "UE")
             counted.append((place, int(found["count"]), uncorrected, index))
-        elif NOTHING.match(line) is not None:
+        elif _NOTHING.match(line) is not None:
             clean = index
-        elif (why := NO_DATA.match(line)) is not None:
-            reading.unknown(ERRORS, why["why"], line=index)
+        elif (why := _NO_DATA.match(line)) is not None:
+            reading.unknown(_ERRORS, why["why"], line=index)
         else:
             continue
         reading.saw(index)
     bad = [one for one in counted if one[1]]
     for one in bad:
-        tell_count(*one, reading)
+        _tell_count(*one, reading)
     # The counters come in both sorts, as the tool prints them.
     paired = counted and not counted[-1][2] and any(uncorrected for _, _, uncorrected, _ in counted)
     if bad:
         return
     if clean or paired:
-        reading.add(ERRORS, PASS, None, "no memory error since boot", line=clean or 1)
+        reading.add(_ERRORS, PASS, None, "no memory error since boot", line=clean or 1)
     elif counted:
-        reading.unknown(ERRORS, "the list of counters breaks off", line=counted[-1][3])
+        reading.unknown(_ERRORS, "the list of counters breaks off", line=counted[-1][3])
 
 
-def tell_count(place: str, count: int, uncorrected: bool, line: int, reading: Reading) -> None:
+def _tell_count(place: str, count: int, uncorrected: bool, line: int, reading: Reading) -> None:
     """Errors since boot."""
     said = f"{count:,} {'uncorrected' if uncorrected else 'corrected'} since boot"
-    reading.add(ERRORS, FAIL if uncorrected else WARN, place, said, MEMORY, line)
+    reading.add(_ERRORS, FAIL if uncorrected else WARN, place, said, _MEMORY, line)
 
 
 # "Memory controller events summary:", "PCIe AER events:", "No Memory errors."
@@ -230,43 +228,45 @@ SUMMARY: Final = re.compile(
     r"(?P<what>Memory controller|PCIe AER|MCE|Extlog|ARM processor|CXL [\w ]{2,40}|Disk|Devlink"
     r"|Memory failure|SIGNAL)\s{1,2}(?:events|records|errors)(?P<summary> summary)?:\s*$"
 )
-NONE_OF: Final = re.compile(r"No (?P<what>[\w ]{2,60}?) errors?\.\s*$")
-OF_DIMM: Final = re.compile(
+_NONE_OF: Final = re.compile(r"No (?P<what>[\w ]{2,60}?) errors?\.\s*$")
+_OF_DIMM: Final = re.compile(
     r"\s{1,16}(?P<how>Corrected|Uncorrected|Fatal|Deferred|Info)\b[^\n]{0,20} on DIMM Label\(s\):"
     r" '(?P<label>[^'\n]{0,120})' location: \S{1,40} errors: (?P<count>\d{1,12})"
 )
-OF_BUS: Final = re.compile(
+_OF_BUS: Final = re.compile(
     r"\s{1,16}(?:(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:\S{4}) )?has \d{1,12} [^\n]{1,80}? errors?"
     r"|\s{1,16}(?P<number>\d{1,12}) (?P<words>[A-Z][^\n]{2,120})"
 )
 # "1 2026-03-04 11:12:13 +0000 2 Uncorrected error(s): memory read error at DIMM_A1 location: ..."
-EVENT: Final = re.compile(
+_EVENT: Final = re.compile(
     r"\d{1,12} (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4})[, ] ?(?P<said>[^\n]{3,400})$"
 )
-OF_EVENT: Final = re.compile(
+_OF_EVENT: Final = re.compile(
     r"\d{1,9} (?:Corrected|Uncorrected|Fatal|Deferred)[^\n]{0,12} error\(s\):? ?"
     r"[^\n]{1,100}? at (?P<label>[^\n]{1,100}?) location: \S{1,40}"
 )
-GRAVE: Final = re.compile(r"(?i)\b(?:uncorrected|uncorrectable|fatal)\b")
+_GRAVE: Final = re.compile(r"(?i)\b(?:uncorrected|uncorrectable|fatal)\b")
 # "DIMM_A1                42       0"
-TABLE: Final = re.compile(r"Label\s{1,60}CE\s{1,20}UE\s*$")
-TABLE_ROW: Final = re.compile(
+_TABLE: Final = re.compile(r"Label\s{1,60}CE\s{1,20}UE\s*$")
+_TABLE_ROW: Final = re.compile(
     r"(?P<label>\S[^\n]{0,100}?)\s{1,60}(?P<ce>\d{1,12})\s{1,20}(?P<ue>\d{1,12})\s*$"
 )
-LAST: Final = re.compile(
+_LAST: Final = re.compile(
     r"^(?:No (?:MCE|ARM processor) errors|MCE records|MCE events|ARM processor events)", re.M
 )
-NO_DATABASE: Final = "ras-mc-ctl: Error: "
-SECTIONS: Final = {"Memory controller": MEMORY, "MCE": Category.CPU}
+_NO_DATABASE: Final = "ras-mc-ctl: Error: "
+_SECTIONS: Final = {"Memory controller": _MEMORY, "MCE": Category.CPU}
 
 
 def begins_ras(head: str) -> bool:
-    if NO_DATABASE in head:
+    if _NO_DATABASE in head:
         return True
     lines = head.split("\n")[:400]
-    told = sum(NONE_OF.match(line) is not None or SUMMARY.match(line) is not None for line in lines)
+    told = sum(
+        _NONE_OF.match(line) is not None or SUMMARY.match(line) is not None for line in lines
+    )
     known = any("Memory errors." in line or SUMMARY.match(line) for line in lines)
-    return (told > 1 and known) or any(TABLE.match(line) for line in lines)
+    return (told > 1 and known) or any(_TABLE.match(line) for line in lines)
 
 
 def read_ras(text: str, reading: Reading) -> None:
@@ -274,81 +274,81 @@ def read_ras(text: str, reading: Reading) -> None:
     for index, line in lines_of(text):
         if (header := SUMMARY.match(line)) is not None:
             section, of_all_time = header["what"], header["summary"] is not None
-        elif TABLE.match(line) is not None:
+        elif _TABLE.match(line) is not None:
             in_table = True
-        elif in_table and (row := TABLE_ROW.match(line)) is not None:
+        elif in_table and (row := _TABLE_ROW.match(line)) is not None:
             corrected, uncorrected = int(row["ce"]), int(row["ue"])
             if count := uncorrected or corrected:
-                tell_count(row["label"], count, uncorrected > 0, index, reading)
-        elif (dimm := OF_DIMM.match(line)) is not None:
+                _tell_count(row["label"], count, uncorrected > 0, index, reading)
+        elif (dimm := _OF_DIMM.match(line)) is not None:
             detail = f"{int(dimm['count']):,} {dimm['how'].lower()} in all that is recorded"
-            reading.add(ERRORS, WARN, dimm["label"], detail, MEMORY, index)
-        elif (event := EVENT.match(line)) is not None and section:
-            tell_event(event, section, index, reading)
-        elif section and of_all_time and (found := OF_BUS.match(line)) is not None:
+            reading.add(_ERRORS, WARN, dimm["label"], detail, _MEMORY, index)
+        elif (event := _EVENT.match(line)) is not None and section:
+            _tell_event(event, section, index, reading)
+        elif section and of_all_time and (found := _OF_BUS.match(line)) is not None:
             category = Category.CPU if section == "MCE" else Category.IO_BOARD
-            reading.add(ERRORS, WARN, found["device"], line.strip(), category, index)
-        elif line.startswith(NO_DATABASE):
-            reading.unknown(ERRORS, line[19:], line=index)
-        elif NONE_OF.match(line) is None:
+            reading.add(_ERRORS, WARN, found["device"], line.strip(), category, index)
+        elif line.startswith(_NO_DATABASE):
+            reading.unknown(_ERRORS, line[19:], line=index)
+        elif _NONE_OF.match(line) is None:
             continue
         reading.saw(index)
     if reading.results:
         return
-    if in_table or LAST.search(text) is not None:
-        reading.add(ERRORS, PASS, None, "no error is recorded", line=1)
+    if in_table or _LAST.search(text) is not None:
+        reading.add(_ERRORS, PASS, None, "no error is recorded", line=1)
     else:
-        reading.unknown(ERRORS, "the summary breaks off before its last part")
+        reading.unknown(_ERRORS, "the summary breaks off before its last part")
 
 
-def tell_event(event: re.Match[str], section: str, index: int, reading: Reading) -> None:
+def _tell_event(event: re.Match[str], section: str, index: int, reading: Reading) -> None:
     """One dated error."""
     try:
         at = datetime.strptime(event["at"], "%Y-%m-%d %H:%M:%S %z").astimezone(UTC)
     except (ValueError, OverflowError):
         at = None
     said = event["said"]
-    memory = OF_EVENT.search(said)
-    grave = GRAVE.search(said) is not None and "Deferred" not in said and at is not None
-    category = SECTIONS.get(section, Category.IO_BOARD)
+    memory = _OF_EVENT.search(said)
+    grave = _GRAVE.search(said) is not None and "Deferred" not in said and at is not None
+    category = _SECTIONS.get(section, Category.IO_BOARD)
     part = memory["label"] if memory else None
-    reading.add(ERRORS, FAIL if grave else WARN, part, said, category, index, at=at)
+    reading.add(_ERRORS, FAIL if grave else WARN, part, said, category, index, at=at)
 
 
 # mcelog --client: "SOCKET 1 CHANNEL 3 DIMM 0", "SOCKET 1 CHANNEL any DIMM any"
-MODULE: Final = re.compile(
+_MODULE: Final = re.compile(
     r"SOCKET (?P<socket>\d{1,3})(?: CHANNEL (?P<channel>\w{1,4}))?(?: DIMM (?P<dimm>\w{1,4}))?\s*$"
 )
-DMI_NAME: Final = re.compile(r'DMI_NAME "(?P<name>[^"\n]{1,80})"')
-SORT: Final = re.compile(r"(?P<un>un)?corrected memory errors:\s*$")
-TOTAL: Final = re.compile(r"\s{1,16}(?P<count>\d{1,12}) (?P<when>total|in 24h)")
+_DMI_NAME: Final = re.compile(r'DMI_NAME "(?P<name>[^"\n]{1,80})"')
+_SORT: Final = re.compile(r"(?P<un>un)?corrected memory errors:\s*$")
+_TOTAL: Final = re.compile(r"\s{1,16}(?P<count>\d{1,12}) (?P<when>total|in 24h)")
 
 
 def read_mcelog(text: str, reading: Reading) -> None:
-    for place, line, counts in modules_in(text, reading):
+    for place, line, counts in _modules_in(text, reading):
         if "uncorrected total" not in counts:
-            reading.unknown(ERRORS, "its counters break off", place, line)
+            reading.unknown(_ERRORS, "its counters break off", place, line)
             continue
         told = [f"{count:,} {what}" for what, count in counts.items() if count]
         outcome: Outcome = WARN if told else PASS
         outcome = FAIL if counts.get("uncorrected in 24h") else outcome
-        reading.add(ERRORS, outcome, place, ", ".join(told) or "no memory error", MEMORY, line)
+        reading.add(_ERRORS, outcome, place, ", ".join(told) or "no memory error", _MEMORY, line)
 
 
-def modules_in(text: str, reading: Reading) -> Iterator[tuple[str, int, dict[str, int]]]:
+def _modules_in(text: str, reading: Reading) -> Iterator[tuple[str, int, dict[str, int]]]:
     """(place, line, counts by what they count) of each module."""
     place, first, sort = "", 1, ""
     counts: dict[str, int] = {}
     for index, line in lines_of(text):
-        if MODULE.match(line) is not None:
+        if _MODULE.match(line) is not None:
             if place:
                 yield place, first, counts
             place, first, sort, counts = line.strip(), index, "", {}
-        elif (name := DMI_NAME.match(line)) is not None and place:
+        elif (name := _DMI_NAME.match(line)) is not None and place:
             place = name["name"]
-        elif (found := SORT.match(line)) is not None:
+        elif (found := _SORT.match(line)) is not None:
             sort = "uncorrected" if found["un"] else "corrected"
-        elif sort and (total := TOTAL.match(line)) is not None:
+        elif sort and (total := _TOTAL.match(line)) is not None:
             counts[f"{sort} {total['when']}"] = int(total["count"])
         else:
             continue
@@ -359,36 +359,36 @@ def modules_in(text: str, reading: Reading) -> Iterator[tuple[str, int, dict[str
 
 # memtester and stress-ng: a test that did not come to its end, or got no memory, says nothing.
 
-MEMTESTER: Final = "memory.memtester"
-HEAD: Final = re.compile(r"^memtester version \d[\d.]{0,8}", re.M)
+_MEMTESTER: Final = "memory.memtester"
+_HEAD: Final = re.compile(r"^memtester version \d[\d.]{0,8}", re.M)
 FAILURE: Final = re.compile(r"FAILURE: ?(?P<what>[^\n]{1,160})")
-DONE: Final = re.compile(r"^Done\.\s*$", re.M)
+_DONE: Final = re.compile(r"^Done\.\s*$", re.M)
 PASSED: Final = re.compile(r": {1,40}[^\n]{0,4000}?ok\s*$", re.M)
 
 
 def read_memtester(text: str, reading: Reading) -> None:
-    head = HEAD.search(text)
+    head = _HEAD.search(text)
     first = line_at(text, head.start()) if head else 1
     reading.saw(first)
     reading.saw(max(first, text.count("\n") + (not text.endswith("\n"))))
     failures = list(FAILURE.finditer(text))
     if failures:
         said = f"{len(failures)} failures, the first: {failures[0]['what']}"
-        reading.add(MEMTESTER, FAIL, None, said, MEMORY, line_at(text, failures[0].start()))
-    elif DONE.search(text) is not None and PASSED.search(text) is not None:
-        reading.add(MEMTESTER, PASS, None, "every pattern was read back", line=first)
+        reading.add(_MEMTESTER, FAIL, None, said, _MEMORY, line_at(text, failures[0].start()))
+    elif _DONE.search(text) is not None and PASSED.search(text) is not None:
+        reading.add(_MEMTESTER, PASS, None, "every pattern was read back", line=first)
     else:
-        reading.unknown(MEMTESTER, "it did not come to its end", line=first)
+        reading.unknown(_MEMTESTER, "it did not come to its end", line=first)
 
 
-STRESS_NG: Final = "host.stress_ng"
+_STRESS_NG: Final = "host.stress_ng"
 # "stress-ng: fail:  [4711] vm: ..."; some versions print the time in front of the number
-STRESS_LINE: Final = re.compile(
+_STRESS_LINE: Final = re.compile(
     r"stress-ng: (?:\d\d:\d\d:\d\d\.\d\d )?(?P<level>info|fail|error|warn|metrc): {1,2}"
     r"\[\d{1,10}\] (?P<said>[^\n]{1,200})"
 )
-RUN: Final = re.compile(r"(?P<un>un)?successful run completed in ")
-MEMORY_STRESS: Final = re.compile(
+_RUN: Final = re.compile(r"(?P<un>un)?successful run completed in ")
+_MEMORY_STRESS: Final = re.compile(
     r"\b(?:stress-ng-)?(?:vm|memrate|memthrash|memcpy|stream|mmap|malloc|bigheap)\b|bit error", re.I
 )
 
@@ -397,20 +397,20 @@ def read_stress(text: str, reading: Reading) -> None:
     failures: list[tuple[int, str]] = []
     ended: re.Match[str] | None = None
     for index, line in lines_of(text):
-        found = STRESS_LINE.search(line)
+        found = _STRESS_LINE.search(line)
         if found is not None:
             reading.saw(index)
             failures += [(index, found["said"])] if found["level"] == "fail" else []
-            ended = RUN.search(found["said"]) or ended
+            ended = _RUN.search(found["said"]) or ended
     if failures:
-        memory = any(MEMORY_STRESS.search(words) for _, words in failures)
+        memory = any(_MEMORY_STRESS.search(words) for _, words in failures)
         said = f"{len(failures)} failures, the first: {failures[0][1]}"
-        category = MEMORY if memory else Category.CPU
-        reading.add(STRESS_NG, FAIL, None, said, category, failures[0][0])
+        category = _MEMORY if memory else Category.CPU
+        reading.add(_STRESS_NG, FAIL, None, said, category, failures[0][0])
     elif ended is None:
-        reading.unknown(STRESS_NG, "it did not come to its end")
+        reading.unknown(_STRESS_NG, "it did not come to its end")
     elif ended["un"]:
         said = "the run was not successful, and no failure is named"
-        reading.add(STRESS_NG, WARN, None, said)
+        reading.add(_STRESS_NG, WARN, None, said)
     else:
-        reading.add(STRESS_NG, PASS, None, "the run was successful")
+        reading.add(_STRESS_NG, PASS, None, "the run was successful")

@@ -12,18 +12,16 @@ from typing import Any, Final
 
 from triage.formats.health.reading import Reading
 
-__all__ = ["documents_of", "is_whole", "items_of", "moment", "text_in"]
-
-DECODER: Final = json.JSONDecoder(strict=False)
-SPACE: Final = re.compile(r"[\s,]*")
+_DECODER: Final = json.JSONDecoder(strict=False)
+_SPACE: Final = re.compile(r"[\s,]*")
 # A text that does not end goes on to the end of the document.
-TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 # No tool nests its report deeper than a dozen levels.
-MAX_DEPTH: Final = 64
-MAX_DOCUMENTS: Final = 200_000
-MAX_TEXT: Final = 2000
+_MAX_DEPTH: Final = 64
+_MAX_DOCUMENTS: Final = 200_000
+_MAX_TEXT: Final = 2000
 # "2026-03-14T02:40:59.118402339Z": Go prints nanoseconds, and Python reads microseconds.
-LONG_FRACTION: Final = re.compile(r"(\.\d{6})\d{1,6}")
+_LONG_FRACTION: Final = re.compile(r"(\.\d{6})\d{1,6}")
 
 
 def documents_of(text: str, reading: Reading) -> Iterator[Any]:
@@ -31,18 +29,18 @@ def documents_of(text: str, reading: Reading) -> Iterator[Any]:
 
     What is no JSON is listed in ``reading``, once; what stood before it is given.
     """
-    at = SPACE.match(text).end()  # type: ignore[union-attr]
-    for _ in range(MAX_DOCUMENTS):
+    at = _SPACE.match(text).end()  # type: ignore[union-attr]
+    for _ in range(_MAX_DOCUMENTS):
         if at >= len(text):
             return
         try:
-            value, at = DECODER.raw_decode(text, at)
+            value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             reading.skip(text.count("\n", 0, at) + 1, f"not valid JSON: {error}")
-            yield from closed(text, at)
+            yield from _closed(text, at)
             return
         yield value
-        at = SPACE.match(text, at).end()  # type: ignore[union-attr]
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
 
 
 def is_whole(text: str) -> bool:
@@ -53,15 +51,15 @@ def is_whole(text: str) -> bool:
     return not reading.num_not_understood
 
 
-def closed(text: str, start: int) -> Iterator[Any]:
+def _closed(text: str, start: int) -> Iterator[Any]:
     """The document at ``start``, closed behind its last whole value; nothing where none is."""
     open_ends: list[str] = []
     whole: tuple[int, str] | None = None
-    for found in TOKEN.finditer(text, start):
+    for found in _TOKEN.finditer(text, start):
         token = found[0]
         if token in "{[":
             open_ends.append("}" if token == "{" else "]")
-            if len(open_ends) > MAX_DEPTH:
+            if len(open_ends) > _MAX_DEPTH:
                 return
         elif token in "}]":
             if not open_ends or open_ends.pop() != token:
@@ -71,7 +69,7 @@ def closed(text: str, start: int) -> Iterator[Any]:
         return
     end, ends = whole
     try:
-        yield DECODER.raw_decode(text[start:end] + ends)[0]
+        yield _DECODER.raw_decode(text[start:end] + ends)[0]
     except (ValueError, RecursionError):
         return
 
@@ -89,7 +87,7 @@ def text_in(found: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = found.get(name)
         if isinstance(value, str) and value.strip():
-            return " ".join(value[:MAX_TEXT].split())
+            return " ".join(value[:_MAX_TEXT].split())
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
             return str(value)
     return ""
@@ -98,7 +96,7 @@ def text_in(found: Mapping[str, Any], *names: str) -> str:
 def moment(text: str) -> datetime | None:
     """An RFC 3339 time; None for one without a zone, which cannot be placed."""
     try:
-        found = datetime.fromisoformat(LONG_FRACTION.sub(r"\1", text[:64].strip()))
+        found = datetime.fromisoformat(_LONG_FRACTION.sub(r"\1", text[:64].strip()))
         return None if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

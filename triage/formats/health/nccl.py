@@ -23,47 +23,45 @@ from triage.formats.health.complaints import complaint_of
 from triage.formats.health.json_report import documents_of, items_of, text_in
 from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, lines_of
 
-__all__ = ["median_without"]
-
 # "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
-BEGIN: Final = re.compile(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
+_BEGIN: Final = re.compile(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
 # "# Collective test starting: all_reduce_perf", in versions since 2.17; it may end in _mpi.
-NAME: Final = re.compile(r"# Collective test starting: (?:\S{0,200}/)?([a-z_]{3,40}?)_perf")
+_NAME: Final = re.compile(r"# Collective test starting: (?:\S{0,200}/)?([a-z_]{3,40}?)_perf")
 # "#  Rank 11 Group  0 Pid    374 on n3 device  3 [0x54] NVIDIA H100"
-RANK: Final = re.compile(
+_RANK: Final = re.compile(
     r"#\s{0,4}Rank\s{1,8}\d{1,7}(?: Group\s{1,4}\d{1,6})? Pid\s{1,8}\d{1,9}"
     r" on\s{1,64}(\S{1,256}) device(?:\s{1,4}\d{1,4} \[[\w:.]{1,20}\] (.{1,64}))?"
 )
 # One of size, count, type, redop, root, time, algbw, busbw, #wrong; the in-place four follow.
-ROW: Final = re.compile(
+_ROW: Final = re.compile(
     r"(?:^|[\s:>])(?P<size>\d{1,16})\s+(?P<count>\d{1,16})\s+(?P<type>[a-z]\w{1,15})"
     r"(?:\s+(?P<redop>[a-z]{2,10}))?(?:\s+(?P<root>-?\d{1,7}))?"
     r"\s+[\d.]{1,12}\s+[\d.]{1,10}\s+(?P<busbw>[\d.]{1,10})\s+(?P<wrong>\S{1,12})"
     r"(?:\s+[\d.]{1,12}\s+[\d.]{1,10}\s+(?P<busbw2>[\d.]{1,10})\s+(?P<wrong2>\S{1,12}))?\s*$"
 )
 # Older versions do not name the test. A reduction of all elements that has no root is one.
-TYPE_BYTES: Final = {"float": 4, "half": 2, "bfloat16": 2, "double": 8, "int8": 1, "uint8": 1,
+_TYPE_BYTES: Final = {"float": 4, "half": 2, "bfloat16": 2, "double": 8, "int8": 1, "uint8": 1,
                      "int32": 4, "uint32": 4, "int64": 8, "uint64": 8}  # fmt: skip
-REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
-ALL_REDUCE: Final = "all_reduce"
+_REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
+_ALL_REDUCE: Final = "all_reduce"
 # "# Out of bounds values : 0 OK", "... : 3 FAILED"
-BOUNDS: Final = re.compile(r"# Out of bounds values : (\d{1,12}) (OK|FAIL)")
+_BOUNDS: Final = re.compile(r"# Out of bounds values : (\d{1,12}) (OK|FAIL)")
 # "# Avg bus bandwidth    : 301.2 FAILED", where NCCL_TESTS_MIN_BW asks for more
-AVERAGE: Final = re.compile(r"# Avg bus bandwidth\s{1,8}: [\d.e+-]{1,20} FAILED")
+_AVERAGE: Final = re.compile(r"# Avg bus bandwidth\s{1,8}: [\d.e+-]{1,20} FAILED")
 # "n3: Test NCCL failure common.cu:958 'unhandled cuda error (run with NCCL_DEBUG=INFO ...) / '"
 FAILURE: Final = re.compile(r"Test (?:NCCL|CUDA) failure \S{1,80}:\d{1,6} '(.{1,300})")
 # A whole number is a count of wrong values; old versions print an error such as 5e-07.
-COUNT: Final = re.compile(r"\d{1,12}", re.ASCII)
+_COUNT: Final = re.compile(r"\d{1,12}", re.ASCII)
 # Below this share of what is usual a node is slow beyond what runs differ by; below the other
 # one a link or a GPU is missing from its ring.
-WARN_BELOW: Final = 0.9
-FAIL_BELOW: Final = 0.75
-LEAST_PEERS: Final = 3
-MAX_NODES: Final = 20_000
+_WARN_BELOW: Final = 0.9
+_FAIL_BELOW: Final = 0.75
+_LEAST_PEERS: Final = 3
+_MAX_NODES: Final = 20_000
 
 
 @dataclass(slots=True)
-class Run:
+class _Run:
     """One run: where it begins, on which nodes, and what it measured (GB/s).
 
     ``num_nodes`` counts nodes that have no name. ``num_checked`` and ``num_unchecked`` are how
@@ -94,55 +92,55 @@ class Run:
 
 
 def read_tests(text: str, reading: Reading) -> None:
-    runs: list[Run] = []
+    runs: list[_Run] = []
     name = ""
     for number, line in lines_of(text):
-        if (found := NAME.search(line)) is not None:
+        if (found := _NAME.search(line)) is not None:
             name = found[1]
-        elif BEGIN.search(line):
-            runs.append(Run(number, name))
+        elif _BEGIN.search(line):
+            runs.append(_Run(number, name))
             name = ""
         elif (broken := FAILURE.search(line)) is not None:
             if not runs:
-                runs.append(Run(number))
+                runs.append(_Run(number))
             runs[-1].failure = runs[-1].failure or broken[0]
             runs[-1].failure_line = runs[-1].failure_line or number
         elif runs and not runs[-1].ended:
-            take(line, number, runs[-1])
-        elif runs and AVERAGE.search(line):
+            _take(line, number, runs[-1])
+        elif runs and _AVERAGE.search(line):
             runs[-1].too_slow = True
     reading.first_line = runs[0].line if runs else 1
-    judge_runs(runs, reading)
+    _judge_runs(runs, reading)
 
 
-def take(line: str, number: int, run: Run) -> None:
+def _take(line: str, number: int, run: _Run) -> None:
     """What one line says of the run."""
-    if (found := RANK.search(line)) is not None:
+    if (found := _RANK.search(line)) is not None:
         run.num_ranks += 1
-        if len(run.nodes) < MAX_NODES:
+        if len(run.nodes) < _MAX_NODES:
             run.nodes[found[1]] = None
         run.gpu = run.gpu or (found[2] or "").strip()
-    elif (found := BOUNDS.search(line)) is not None:
+    elif (found := _BOUNDS.search(line)) is not None:
         run.ended = True
         count = int(found[1])
         if found[2] != "OK" and not run.wrong:
             run.wrong, run.wrong_line = max(count, 1), number
-    elif "#" not in line[:4] and (found := ROW.search(line)) is not None:
+    elif "#" not in line[:4] and (found := _ROW.search(line)) is not None:
         size = int(found["size"])
         cells = (found["busbw"], found["busbw2"])
-        speeds = [speed for cell in cells if (speed := decimal(cell)) is not None]
-        measure(run, size, speeds, ALL_REDUCE if is_all_reduce(found, size) else "")
+        speeds = [speed for cell in cells if (speed := _decimal(cell)) is not None]
+        _measure(run, size, speeds, _ALL_REDUCE if _is_all_reduce(found, size) else "")
         for cell in (found["wrong"], found["wrong2"]):
             if cell == "N/A":
                 run.num_unchecked += 1
             elif cell:
                 run.num_checked += 1
-            if cell and COUNT.fullmatch(cell) and int(cell):
+            if cell and _COUNT.fullmatch(cell) and int(cell):
                 run.wrong += int(cell)
                 run.wrong_line = run.wrong_line or number
 
 
-def measure(run: Run, size: int, speeds: Sequence[float], test: str = "") -> None:
+def _measure(run: _Run, size: int, speeds: Sequence[float], test: str = "") -> None:
     """Take in the bus bandwidths in GB/s of one size in bytes; the largest size counts."""
     if size >= run.largest and speeds:
         run.busbw = max([*speeds, run.busbw or 0.0])
@@ -150,25 +148,25 @@ def measure(run: Run, size: int, speeds: Sequence[float], test: str = "") -> Non
         run.test = run.test or test
 
 
-def decimal(text: str | None) -> float | None:
+def _decimal(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
         return None
 
 
-def is_all_reduce(row: re.Match[str], size: int) -> bool:
-    whole = int(row["count"]) * TYPE_BYTES.get(row["type"], 0) == size
-    return whole and row["redop"] in REDUCTIONS and row["root"] in (None, "-1")
+def _is_all_reduce(row: re.Match[str], size: int) -> bool:
+    whole = int(row["count"]) * _TYPE_BYTES.get(row["type"], 0) == size
+    return whole and row["redop"] in _REDUCTIONS and row["root"] in (None, "-1")
 
 
-def judge_runs(runs: Sequence[Run], reading: Reading) -> None:
+def _judge_runs(runs: Sequence[_Run], reading: Reading) -> None:
     """The results of all runs of one file, each held against the others."""
-    for run, usual in with_usual(runs):
-        judge_run(run, usual, reading)
+    for run, usual in _with_usual(runs):
+        _judge_run(run, usual, reading)
 
 
-def with_usual(runs: Sequence[Run]) -> Iterator[tuple[Run, float | None]]:
+def _with_usual(runs: Sequence[_Run]) -> Iterator[tuple[_Run, float | None]]:
     """Each run with the median bandwidth of the others that it may be compared with.
 
     Those have as many ranks on as many nodes, and not the same nodes.
@@ -178,20 +176,20 @@ def with_usual(runs: Sequence[Run]) -> Iterator[tuple[Run, float | None]]:
     for run in runs:
         if run.busbw is not None:
             alike.setdefault((run.num_ranks, len(run.nodes)), []).append(run.busbw)
-            own.setdefault(key_of(run), []).append(run.busbw)
+            own.setdefault(_key_of(run), []).append(run.busbw)
     for speeds in alike.values():
         speeds.sort()
     usual: dict[tuple[int, int, frozenset[str]], float | None] = {}
     for key, mine in own.items():
         usual[key] = median_without(alike[key[:2]], mine)
     for run in runs:
-        yield run, usual.get(key_of(run))
+        yield run, usual.get(_key_of(run))
 
 
 def median_without(ordered: Sequence[float], mine: Sequence[float]) -> float | None:
     """The median of ``ordered``, ascending, without ``mine``; None for too few others."""
     num_others = len(ordered) - len(mine)
-    if num_others < LEAST_PEERS:
+    if num_others < _LEAST_PEERS:
         return None
     places: list[int] = []
     for speed in sorted(mine):
@@ -205,11 +203,11 @@ def median_without(ordered: Sequence[float], mine: Sequence[float]) -> float | N
     return sum(middle) / 2
 
 
-def key_of(run: Run) -> tuple[int, int, frozenset[str]]:
+def _key_of(run: _Run) -> tuple[int, int, frozenset[str]]:
     return run.num_ranks, len(run.nodes), frozenset(run.nodes)
 
 
-def judge_run(run: Run, usual: float | None, reading: Reading) -> None:
+def _judge_run(run: _Run, usual: float | None, reading: Reading) -> None:
     """The results of one run, for each of its nodes."""
     nodes: list[str | None] = [*run.nodes] if len(run.nodes) != 1 or not reading.node else [None]
     alone = run.alone
@@ -234,8 +232,8 @@ def judge_run(run: Run, usual: float | None, reading: Reading) -> None:
     # What a low bandwidth would be: NVLink inside a node.
     category = Category.NVLINK if alone else Category.NETWORK
     if run.busbw is not None and speed:
-        bandwidth = fail if run.busbw < speed * FAIL_BELOW else bandwidth
-        if bandwidth is PASS and run.busbw < speed * WARN_BELOW:
+        bandwidth = fail if run.busbw < speed * _FAIL_BELOW else bandwidth
+        if bandwidth is PASS and run.busbw < speed * _WARN_BELOW:
             bandwidth = WARN
     if run.too_slow:
         bandwidth = fail
@@ -250,11 +248,11 @@ def judge_run(run: Run, usual: float | None, reading: Reading) -> None:
         detail = f"bus bandwidth {run.busbw:.1f} GB/s{where}{beside}"
         reading.add(
             "nccl.busbw", bandwidth, None, detail, category, run.line, node=node,
-            bandwidth=measured(run) if alone else None,
+            bandwidth=_measured(run) if alone else None,
         )  # fmt: skip
 
 
-def measured(run: Run) -> Bandwidth | None:
+def _measured(run: _Run) -> Bandwidth | None:
     """What may be held against other nodes: of a run that came to its end, and a known test."""
     if run.busbw is None or not run.ended or not run.test or not run.num_ranks:
         return None
@@ -267,44 +265,44 @@ def measured(run: Run) -> Bandwidth | None:
 # end. The rows of rccl-tests name no node; older versions wrote one row a line and "#wrong".
 # Times have no zone and are not used, and neither is the environment.
 
-PROGRAM: Final = re.compile(r"(?:.{0,1000}[/\\])?([a-z_]{3,40}?)_perf")
+_PROGRAM: Final = re.compile(r"(?:.{0,1000}[/\\])?([a-z_]{3,40}?)_perf")
 # Names of rccl-tests beside those of programs: "AllReduce" is all_reduce_perf.
-TESTS: Final = {
+_TESTS: Final = {
     "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter",
 }  # fmt: skip
-MAX_RANKS: Final = 1 << 24
+_MAX_RANKS: Final = 1 << 24
 
 
 def read_json(text: str, reading: Reading) -> None:
     runs = []
     for document in documents_of(text, reading):
         if isinstance(document, Mapping):
-            runs.append(run_of(document))
-            add_errors(document, runs[-1], reading)
-    judge_runs(runs, reading)
+            runs.append(_run_of(document))
+            _add_errors(document, runs[-1], reading)
+    _judge_runs(runs, reading)
     reading.none_found("nccl.values", "no run")
 
 
-def run_of(document: Mapping[str, Any]) -> Run:
+def _run_of(document: Mapping[str, Any]) -> _Run:
     """The run that one file is of."""
-    run = Run(1)
-    program = PROGRAM.match(first_text(document.get("args")))
+    run = _Run(1)
+    program = _PROGRAM.match(_first_text(document.get("args")))
     run.test = program[1] if program is not None else ""
     config = document.get("config")
     config = config if isinstance(config, Mapping) else {}
     processes = list(items_of(config.get("devices")))
-    each = count_of(config.get("nthreads")) * count_of(config.get("ngpus"))
-    run.num_ranks = min(len(processes) * max(each, 1), MAX_RANKS)
+    each = _count_of(config.get("nthreads")) * _count_of(config.get("ngpus"))
+    run.num_ranks = min(len(processes) * max(each, 1), _MAX_RANKS)
     for process in processes:
         if name := text_in(process, "hostname"):
             run.nodes[name[:256]] = None
         run.gpu = run.gpu or text_in(process, "device_info")[:64]
     for row in items_of(document.get("results")):
-        add_row(row, run)
+        _add_row(row, run)
     bounds = document.get("out_of_bounds")
     if isinstance(bounds, Mapping):
         run.ended = True
-        wrong = count_of(bounds.get("count"))
+        wrong = _count_of(bounds.get("count"))
         if text_in(bounds, "okay") == "false" or wrong:
             run.wrong = run.wrong or max(wrong, 1)
     for name in ("average_bus_bandwidth", "average_bus_bandwidith"):
@@ -314,22 +312,22 @@ def run_of(document: Mapping[str, Any]) -> Run:
     return run
 
 
-def add_row(row: Mapping[str, Any], run: Run) -> None:
+def _add_row(row: Mapping[str, Any], run: _Run) -> None:
     """One size: its bandwidths out of place and in place, and how many values are wrong."""
     speeds = []
     for place in ("out_of_place", "in_place"):
         cells = row.get(place)
         if isinstance(cells, Mapping):
-            speed = number_of(cells.get("bus_bw"))
+            speed = _number_of(cells.get("bus_bw"))
             if speed is not None:
                 speeds.append(speed)
-            add_wrong(cells.get("nwrong"), run)
-    measure(run, count_of(row.get("size")), speeds)
+            _add_wrong(cells.get("nwrong"), run)
+    _measure(run, _count_of(row.get("size")), speeds)
 
 
-def add_wrong(cell: object, run: Run) -> None:
+def _add_wrong(cell: object, run: _Run) -> None:
     """A count of wrong values; null, or N/A, where nobody checked them."""
-    wrong = number_of(cell)
+    wrong = _number_of(cell)
     if wrong is None:
         run.num_unchecked += 1
         return
@@ -337,29 +335,29 @@ def add_wrong(cell: object, run: Run) -> None:
     run.wrong += int(wrong)
 
 
-def add_errors(document: Mapping[str, Any], run: Run, reading: Reading) -> None:
+def _add_errors(document: Mapping[str, Any], run: _Run, reading: Reading) -> None:
     """NCCL's last error: a run that ended all the same had a warning, and no failure."""
-    words = first_text(document.get("errors"))
+    words = _first_text(document.get("errors"))
     if words:
         category = complaint_of(words).category if run.alone else None
         for node in [None] if run.alone else list(run.nodes):
             reading.add("nccl.errors", WARN, None, words, category, 1, node=node)
 
 
-def first_text(value: object) -> str:
+def _first_text(value: object) -> str:
     """The first text of a list that is not empty, as one line."""
     texts = value if isinstance(value, list) else []
     lines = (" ".join(one[:2000].split()) for one in texts if isinstance(one, str))
     return next((line for line in lines if line), "")
 
 
-def count_of(value: object) -> int:
+def _count_of(value: object) -> int:
     """A count, 0 for anything else."""
-    number = number_of(value)
+    number = _number_of(value)
     return 0 if number is None else int(number)
 
 
-def number_of(value: object) -> float | None:
+def _number_of(value: object) -> float | None:
     """A number from 0 that JSON holds as one or as a text; None for anything else."""
     if isinstance(value, str) and len(value) <= 40:
         try:
@@ -373,23 +371,23 @@ def number_of(value: object) -> float | None:
 
 def read_rows(text: str, reading: Reading) -> None:
     """The rows of one run after the other; those of a run name the same test and ranks."""
-    runs: dict[tuple[str, int, int], Run] = {}
+    runs: dict[tuple[str, int, int], _Run] = {}
     places: dict[tuple[str, int, int], list[int]] = {}
     for document in documents_of(text, reading):
         for row in items_of(document):
             name = text_in(row, "name").lower()
-            ranks = count_of(row.get("ranks")) * max(count_of(row.get("gpusPerRank")), 1)
-            nodes = count_of(row.get("nodes"))
-            key = (name, ranks or count_of(row.get("gpus")), nodes)
-            run = runs.setdefault(key, Run(1))
-            run.test = TESTS.get(name, name)[:40]
-            run.num_ranks, run.num_nodes = min(key[1], MAX_RANKS), nodes
-            places.setdefault(key, []).append(count_of(row.get("inPlace")))
-            speed = number_of(row.get("busBw"))
-            measure(run, count_of(row.get("size")), [] if speed is None else [speed])
-            add_wrong(row.get("wrong", row.get("#wrong")), run)
+            ranks = _count_of(row.get("ranks")) * max(_count_of(row.get("gpusPerRank")), 1)
+            nodes = _count_of(row.get("nodes"))
+            key = (name, ranks or _count_of(row.get("gpus")), nodes)
+            run = runs.setdefault(key, _Run(1))
+            run.test = _TESTS.get(name, name)[:40]
+            run.num_ranks, run.num_nodes = min(key[1], _MAX_RANKS), nodes
+            places.setdefault(key, []).append(_count_of(row.get("inPlace")))
+            speed = _number_of(row.get("busBw"))
+            _measure(run, _count_of(row.get("size")), [] if speed is None else [speed])
+            _add_wrong(row.get("wrong", row.get("#wrong")), run)
     for key, run in runs.items():
         # Each size is measured out of place and then in place.
         run.ended = not reading.num_not_understood and (places[key][-1] > 0 or 1 not in places[key])
-    judge_runs(list(runs.values()), reading)
+    _judge_runs(list(runs.values()), reading)
     reading.none_found("nccl.values", "no run")

@@ -15,40 +15,38 @@ from triage.domain.health import Outcome
 from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, lines_of
 from triage.signatures.pci import bus_id, full_address
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
 # A line of a device begins with its address; to search for one is cheaper than to try each line.
-ADDRESS: Final = re.compile(r"\n(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
+_ADDRESS: Final = re.compile(r"\n(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
 # "0000:5d:00.0 3D controller [0302]: NVIDIA Corporation ... (rev a1)"
-DEVICE: Final = re.compile(
+_DEVICE: Final = re.compile(
     r"(?P<at>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
     r"(?P<kind>[A-Z0-9][\w/ &()-]{2,60}?)(?: \[[0-9a-f]{4}\])?: (?P<name>[^\n]{1,200}?)"
     r"(?: \(rev (?P<rev>[0-9a-f]{2})\))?(?: \(prog-if [0-9a-f]{2}[^\n]{0,40}\))?\s*$"
 )
-GONE: Final = re.compile(r"!!! Unknown header type 7f")
-CAN: Final = re.compile(
+_GONE: Final = re.compile(r"!!! Unknown header type 7f")
+_CAN: Final = re.compile(
     r"\s{1,16}LnkCap:\s[^\n]{0,40}?Speed (?P<speed>[\d.]{1,5})GT/s, Width x(?P<width>\d{1,2})"
 )
-IS: Final = re.compile(
+_IS: Final = re.compile(
     r"\s{1,16}LnkSta:\s{1,8}Speed (?P<speed>[\d.]{1,5}|unknown)(?:GT/s)?"
     r"(?: \((?:ok|downgraded)\))?, Width x(?P<width>\d{1,2})"
 )
-STATUS: Final = re.compile(
+_STATUS: Final = re.compile(
     r"\s{1,16}(?:UESta|CESta):\s{1,8}(?P<bits>(?:[A-Z]\w{1,20}[+-] ?){2,20})"
 )
-HIDDEN: Final = re.compile(r"\s{1,16}Capabilities: <access denied>")
-INDENTED: Final = re.compile(
+_HIDDEN: Final = re.compile(r"\s{1,16}Capabilities: <access denied>")
+_INDENTED: Final = re.compile(
     r"\s{1,16}(?:Subsystem|Control|Status|Kernel driver|Flags|Capabilities):"
 )
 GPU: Final = re.compile(r"3D controller|Processing accelerator|VGA compatible controller", re.I)
-GPU_MAKER: Final = re.compile(
+_GPU_MAKER: Final = re.compile(
     r"\bnvidia\b|advanced micro devices|\bamd\b|instinct|habana|intel.{0,40}max", re.I
 )
-ADAPTER: Final = re.compile(r"infiniband|ethernet controller|network controller", re.I)
-DRIVE: Final = re.compile(r"non-volatile memory", re.I)
+_ADAPTER: Final = re.compile(r"infiniband|ethernet controller|network controller", re.I)
+_DRIVE: Final = re.compile(r"non-volatile memory", re.I)
 # Set by questions that a device does not know, on nearly every board.
-HARMLESS: Final = frozenset({"UnsupReq", "AdvNonFatalErr", "ACSViol"})
-IDLE_GT: Final = 2.5
+_HARMLESS: Final = frozenset({"UnsupReq", "AdvNonFatalErr", "ACSViol"})
+_IDLE_GT: Final = 2.5
 
 
 @dataclass(slots=True)
@@ -68,60 +66,60 @@ class Device:
     @property
     def is_gpu(self) -> bool:
         """Whether it is a GPU, and not the screen of a management controller."""
-        return GPU.match(self.kind) is not None and GPU_MAKER.search(self.name) is not None
+        return GPU.match(self.kind) is not None and _GPU_MAKER.search(self.name) is not None
 
     @property
     def category(self) -> Category | None:
         """What it is when it no longer answers; None where no job needs it."""
         if self.is_gpu:
             return Category.IO_BOARD
-        if ADAPTER.match(self.kind) is not None:
+        if _ADAPTER.match(self.kind) is not None:
             return Category.NIC
-        return Category.SSD if DRIVE.match(self.kind) is not None else None
+        return Category.SSD if _DRIVE.match(self.kind) is not None else None
 
 
 def begins_lspci(head: str) -> bool:
     """Two devices, or one with what ``-v`` shows of it."""
-    if ADDRESS.search(f"\n{head}") is None:
+    if _ADDRESS.search(f"\n{head}") is None:
         return False
     lines = head.split("\n")
-    devices = sum(DEVICE.match(line) is not None for line in lines)
-    shown = devices == 1 and any(INDENTED.match(line) or GONE.search(line) for line in lines)
+    devices = sum(_DEVICE.match(line) is not None for line in lines)
+    shown = devices == 1 and any(_INDENTED.match(line) or _GONE.search(line) for line in lines)
     return devices > 1 or shown
 
 
 def read_lspci(text: str, reading: Reading) -> None:
     devices: list[Device] = []
     for index, line in lines_of(text):
-        found = DEVICE.match(line)
+        found = _DEVICE.match(line)
         if found is not None:
             gone = found["rev"] == "ff"
             devices.append(Device(found["at"], found["kind"], found["name"], index, gone))
             reading.saw(index)
         elif devices and line[:1].isspace() and line.strip():
             reading.saw(index)
-            take(line, devices[-1])
+            _take(line, devices[-1])
     fastest: dict[str, float] = defaultdict(float)
     for one in devices:
         if one.now is not None:
             fastest[one.name] = max(fastest[one.name], one.now[0])
     for one in devices:
         if one.category is not None:
-            judge_device(one, one.category, fastest.get(one.name, 0.0), reading)
+            _judge_device(one, one.category, fastest.get(one.name, 0.0), reading)
 
 
-def take(line: str, device: Device) -> None:
-    if GONE.search(line) is not None:
+def _take(line: str, device: Device) -> None:
+    if _GONE.search(line) is not None:
         device.gone = True
-    elif (can := CAN.match(line)) is not None:
+    elif (can := _CAN.match(line)) is not None:
         device.can = number(can["speed"]), int(can["width"])
-    elif (now := IS.match(line)) is not None:
+    elif (now := _IS.match(line)) is not None:
         device.now = number(now["speed"]), int(now["width"])
-    elif HIDDEN.match(line) is not None:
+    elif _HIDDEN.match(line) is not None:
         device.hidden = True
-    elif (status := STATUS.match(line)) is not None:
+    elif (status := _STATUS.match(line)) is not None:
         bits = [bit[:-1] for bit in status["bits"].split() if bit.endswith("+")]
-        device.kept += [bit for bit in bits if bit not in HARMLESS]
+        device.kept += [bit for bit in bits if bit not in _HARMLESS]
 
 
 def number(text: str) -> float:
@@ -131,7 +129,7 @@ def number(text: str) -> float:
         return 0.0
 
 
-def judge_device(device: Device, category: Category, best: float, reading: Reading) -> None:
+def _judge_device(device: Device, category: Category, best: float, reading: Reading) -> None:
     """``best`` is the speed of the fastest of its model, in GT/s."""
     part, line = full_address(device.at) or device.at, device.line
     if device.is_gpu:
@@ -142,7 +140,7 @@ def judge_device(device: Device, category: Category, best: float, reading: Readi
         return
     reading.add("pcie.device", PASS, part, device.name, line=line)
     if device.can is not None and device.now is not None:
-        outcome, said = link_of(device.is_gpu, device.can, device.now, best)
+        outcome, said = _link_of(device.is_gpu, device.can, device.now, best)
         reading.add("pcie.link", outcome, part, said, Category.IO_BOARD, line)
     elif device.can is not None:
         reading.unknown("pcie.link", "the list breaks off in it", part, line)
@@ -153,7 +151,7 @@ def judge_device(device: Device, category: Category, best: float, reading: Readi
         reading.add("pcie.errors", WARN, part, said, Category.IO_BOARD, line)
 
 
-def link_of(
+def _link_of(
     is_gpu: bool, can: tuple[float, int], now: tuple[float, int], best: float
 ) -> tuple[Outcome, str]:
     said = f"x{now[1]} of x{can[1]} at {now[0]:g} of {can[0]:g} GT/s"
@@ -162,7 +160,7 @@ def link_of(
     if now[0] >= can[0] or not now[0]:
         return PASS, said
     if is_gpu:
-        return WARN, f"{said}{': as an idle GPU does' if now[0] <= IDLE_GT else ''}"
+        return WARN, f"{said}{': as an idle GPU does' if now[0] <= _IDLE_GT else ''}"
     if now[0] < best:
         return FAIL, f"{said}, another of its model at {best:g}"
     return WARN, said

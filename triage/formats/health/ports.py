@@ -17,13 +17,11 @@ from triage.domain.health import Outcome
 from triage.formats.health.json_report import documents_of
 from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, lines_of
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
-NETWORK: Final = Category.NETWORK
-STATE: Final = "ib.link_state"
-NUMBER: Final = re.compile(r"\d{1,6}", re.ASCII)
-UP: Final = frozenset({"active", "port_active"})
-LINKED: Final = frozenset({"linkup", "link_up", ""})
+_NETWORK: Final = Category.NETWORK
+_STATE: Final = "ib.link_state"
+_NUMBER: Final = re.compile(r"\d{1,6}", re.ASCII)
+_UP: Final = frozenset({"active", "port_active"})
+_LINKED: Final = frozenset({"linkup", "link_up", ""})
 
 
 @dataclass(slots=True)
@@ -42,26 +40,26 @@ class Port:
     @property
     def up(self) -> bool:
         """Whether it carries traffic."""
-        return self.state.lower() in UP and self.physical.lower() in LINKED
+        return self.state.lower() in _UP and self.physical.lower() in _LINKED
 
     def put(self, name: str, value: str) -> None:
         """One value by any of the names that the tools give it."""
-        field = NAMES.get(name.lower())
+        field = _NAMES.get(name.lower())
         if field == "rate":
-            found = NUMBER.match(value)
+            found = _NUMBER.match(value)
             self.rate = int(found[0]) if found else self.rate
         elif field is not None:
             setattr(self, field, value)
 
 
-NAMES: Final = {
+_NAMES: Final = {
     "state": "state", "physical state": "physical", "phys state": "physical",
     "phys_state": "physical", "rate": "rate", "link layer": "layer", "link_layer": "layer",
 }  # fmt: skip
-ADAPTER: Final = re.compile(r"CA '([\w.-]{1,64})'\s*$")
-PORT: Final = re.compile(r"\s+Port (\d{1,3}):\s*$")
-VALUE: Final = re.compile(r"\s+(CA type|State|Physical state|Rate|Link layer): ?(.{0,80}?)\s*$")
-NUM_PORTS: Final = re.compile(r"\s+Number of ports: (\d{1,3})\s*$")
+_ADAPTER: Final = re.compile(r"CA '([\w.-]{1,64})'\s*$")
+_PORT: Final = re.compile(r"\s+Port (\d{1,3}):\s*$")
+_VALUE: Final = re.compile(r"\s+(CA type|State|Physical state|Rate|Link layer): ?(.{0,80}?)\s*$")
+_NUM_PORTS: Final = re.compile(r"\s+Number of ports: (\d{1,3})\s*$")
 
 
 def read_ibstat(text: str, reading: Reading) -> None:
@@ -70,16 +68,16 @@ def read_ibstat(text: str, reading: Reading) -> None:
     adapter, kind = "", ""
     port: Port | None = None
     for index, line in lines_of(text):
-        if (found := ADAPTER.match(line)) is not None:
+        if (found := _ADAPTER.match(line)) is not None:
             adapter, kind, port = found[1], "", None
         elif not adapter:
             continue
-        elif (found := NUM_PORTS.match(line)) is not None:
+        elif (found := _NUM_PORTS.match(line)) is not None:
             announced[adapter] = int(found[1])
-        elif (found := PORT.match(line)) is not None:
+        elif (found := _PORT.match(line)) is not None:
             port = Port(f"{adapter}/{found[1]}", index, kind)
             ports.append(port)
-        elif (found := VALUE.match(line)) is not None:
+        elif (found := _VALUE.match(line)) is not None:
             if found[1] == "CA type":
                 kind = found[2]
             elif port is not None:
@@ -91,19 +89,19 @@ def read_ibstat(text: str, reading: Reading) -> None:
     named = any(one.layer for one in ports)
     for one in ports:
         one.whole = bool(one.state and one.physical and (one.layer or not named))
-    tell_missing(ports, announced, reading)
-    judge_ports(ports, reading)
+    _tell_missing(ports, announced, reading)
+    _judge_ports(ports, reading)
 
 
-def tell_missing(ports: Sequence[Port], announced: Mapping[str, int], reading: Reading) -> None:
+def _tell_missing(ports: Sequence[Port], announced: Mapping[str, int], reading: Reading) -> None:
     """The adapters of which fewer ports are listed than they have."""
     for name, count in announced.items():
         listed = sum(one.part.startswith(f"{name}/") for one in ports)
         if listed < count:
-            reading.unknown(STATE, f"breaks off: {listed} of {count} ports", name)
+            reading.unknown(_STATE, f"breaks off: {listed} of {count} ports", name)
 
 
-def judge_ports(ports: Sequence[Port], reading: Reading) -> None:
+def _judge_ports(ports: Sequence[Port], reading: Reading) -> None:
     """Each port, held against the others of its type and layer in the same report.
 
     One that is down fails only where another of its kind is up: many machines have ports that
@@ -115,7 +113,7 @@ def judge_ports(ports: Sequence[Port], reading: Reading) -> None:
             up[one.kind, one.layer].append(one.rate)
     for one in ports:
         if not one.whole:
-            reading.unknown(STATE, "the report breaks off in it", one.part, one.line)
+            reading.unknown(_STATE, "the report breaks off in it", one.part, one.line)
             continue
         alike = up.get((one.kind, one.layer), [])
         said = ", ".join(word for word in (one.state, one.physical) if word) or "unknown"
@@ -125,18 +123,18 @@ def judge_ports(ports: Sequence[Port], reading: Reading) -> None:
         elif not one.up:
             outcome = FAIL if alike else WARN
             said += "" if alike else "; no port of its kind is up, it may be unused"
-        reading.add(STATE, outcome, one.part, said, NETWORK, one.line)
+        reading.add(_STATE, outcome, one.part, said, _NETWORK, one.line)
         if one.up and one.rate:
             best = max(alike)
             slower, said = FAIL if one.rate < best else PASS, f"{one.rate} of {best} Gb/s"
-            reading.add("ib.link_rate", slower, one.part, said, NETWORK, one.line)
+            reading.add("ib.link_rate", slower, one.part, said, _NETWORK, one.line)
 
 
 # "Infiniband device 'mlx5_0' port 1 status:"
-STATUS_OF: Final = re.compile(
+_STATUS_OF: Final = re.compile(
     r"Infiniband device '(?P<name>[\w.-]{1,64})' port (?P<port>\d{1,3}) status:"
 )
-STATUS_VALUE: Final = re.compile(
+_STATUS_VALUE: Final = re.compile(
     r"\s+(?P<name>state|phys state|rate|link_layer):\s{1,24}(?:\d{1,2}: )?"
     r"(?P<value>[^\n]{1,60}?)\s*$"
 )
@@ -145,9 +143,9 @@ STATUS_VALUE: Final = re.compile(
 def read_ibstatus(text: str, reading: Reading) -> None:
     ports: list[Port] = []
     for index, line in lines_of(text):
-        if (header := STATUS_OF.search(line)) is not None:
+        if (header := _STATUS_OF.search(line)) is not None:
             ports.append(Port(f"{header['name']}/{header['port']}", index))
-        elif ports and (value := STATUS_VALUE.match(line)) is not None:
+        elif ports and (value := _STATUS_VALUE.match(line)) is not None:
             ports[-1].put(value["name"], value["value"])
         else:
             continue
@@ -155,12 +153,12 @@ def read_ibstatus(text: str, reading: Reading) -> None:
     named = any(one.layer for one in ports)
     for one in ports:
         one.whole = bool(one.state and one.physical and one.rate and (one.layer or not named))
-    judge_ports(ports, reading)
+    _judge_ports(ports, reading)
 
 
 # "hca_id: mlx5_0", below it "port: 1", "state: PORT_ACTIVE (4)", "link_layer: InfiniBand"
-HCA: Final = re.compile(r"hca_id:\s{1,8}(?P<name>[\w.-]{1,64})\s*$")
-DEVINFO_VALUE: Final = re.compile(
+_HCA: Final = re.compile(r"hca_id:\s{1,8}(?P<name>[\w.-]{1,64})\s*$")
+_DEVINFO_VALUE: Final = re.compile(
     r"\s+(?P<name>port|state|phys_state|link_layer|vendor_part_id|phys_port_cnt):\s{1,24}"
     r"(?P<value>[^\n]{1,60}?)(?: \(\d{1,3}\))?\s*$"
 )
@@ -171,10 +169,10 @@ def read_devinfo(text: str, reading: Reading) -> None:
     name = kind = ""
     counts: dict[str, int] = {}
     for index, line in lines_of(text):
-        if (header := HCA.match(line)) is not None:
+        if (header := _HCA.match(line)) is not None:
             name, kind = header["name"], ""
             counts[name] = 1
-        elif name and (value := DEVINFO_VALUE.match(line)) is not None:
+        elif name and (value := _DEVINFO_VALUE.match(line)) is not None:
             what, said = value["name"], value["value"]
             if what == "vendor_part_id":
                 kind = said
@@ -189,19 +187,19 @@ def read_devinfo(text: str, reading: Reading) -> None:
         reading.saw(index)
     for one in ports:
         one.whole = bool(one.state and one.layer)
-    tell_missing(ports, counts, reading)
-    judge_ports(ports, reading)
+    _tell_missing(ports, counts, reading)
+    _judge_ports(ports, reading)
 
 
 # "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ibp12s0"; with an index before 2019,
 # and with a subnet and a LID of InfiniBand
-RDMA: Final = re.compile(
+_RDMA: Final = re.compile(
     r"(?:link|\d{1,3}/\d{1,3}:) (?P<part>[\w.-]{1,64}/\d{1,3}):? "
     r"(?P<ids>(?:[a-z_]{2,16} \S{1,60} ){0,6}?)"
     r"state (?P<state>[A-Z_]{2,20})(?: physical_state (?P<physical>[A-Z_]{2,32}))?"
 )
-STATES: Final = frozenset({"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"})
-PHYSICAL: Final = frozenset(
+_STATES: Final = frozenset({"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"})
+_PHYSICAL: Final = frozenset(
     {
         "NOP", "SLEEP", "POLLING", "DISABLED", "PORT_CONFIGURATION_TRAINING", "LINK_UP",
         "LINK_ERROR_RECOVER", "PHY_TEST",
@@ -212,35 +210,35 @@ PHYSICAL: Final = frozenset(
 def read_rdma(text: str, reading: Reading) -> None:
     ports: list[Port] = []
     for index, line in lines_of(text):
-        found = RDMA.match(line)
+        found = _RDMA.match(line)
         if found is not None:
             reading.saw(index)
             layer = "InfiniBand" if "lid" in found["ids"].split() else "Ethernet"
             state, physical = found["state"], found["physical"]
-            whole = state in STATES and physical in PHYSICAL
+            whole = state in _STATES and physical in _PHYSICAL
             ports.append(Port(found["part"], index, "", state, physical or "", 0, layer, whole))
         elif line.startswith("link ") and ports:
-            reading.unknown(STATE, "its row breaks off", line[5:].split(" ")[0], index)
-    judge_ports(ports, reading)
+            reading.unknown(_STATE, "its row breaks off", line[5:].split(" ")[0], index)
+    _judge_ports(ports, reading)
 
 
 # perfquery of one port, ibqueryerrors of a fabric. Thresholds are those of infiniband-diags
 # (``error_thresholds``). A port that was read twice in one file fails where links went down or
 # symbols were lost in between.
 
-COUNTERS: Final = "ib.counters"
+_COUNTERS: Final = "ib.counters"
 # "# Port counters: Lid 13 port 1 (CapMask: 0x5A00)"; extended counters say so.
-BLOCK: Final = re.compile(
+_BLOCK: Final = re.compile(
     r"# Port (?:extended )?counters(?: info)?: (?:Lid )?(\S{1,40}) port (\d{1,3})"
 )
-COUNTER: Final = re.compile(r"([A-Z][A-Za-z0-9]{2,40}):\.{2,40}(\d{1,20})\s*$")
+_COUNTER: Final = re.compile(r"([A-Z][A-Za-z0-9]{2,40}):\.{2,40}(\d{1,20})\s*$")
 # Errors for "n3 mlx5_0": a node and its adapter; a switch has another name or only a number.
-ENTITY: Final = re.compile(r'Errors for (?:0x[0-9a-f]{1,16} )?"([^"]{1,200})"')
-ADAPTER_OF: Final = re.compile(r"(\S{1,256}) (mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10})")
-LISTED: Final = re.compile(r"\bport (\d{1,3}|ALL):")
-CELL: Final = re.compile(r"\[([A-Z][A-Za-z0-9]{2,40}) == (\d{1,20})\]")
+_ENTITY: Final = re.compile(r'Errors for (?:0x[0-9a-f]{1,16} )?"([^"]{1,200})"')
+_ADAPTER_OF: Final = re.compile(r"(\S{1,256}) (mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10})")
+_LISTED: Final = re.compile(r"\bport (\d{1,3}|ALL):")
+_CELL: Final = re.compile(r"\[([A-Z][A-Za-z0-9]{2,40}) == (\d{1,20})\]")
 # A counter warns above this.
-THRESHOLDS: Final = {
+_THRESHOLDS: Final = {
     "SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10,
     "PortRcvErrors": 10, "PortRcvRemotePhysicalErrors": 100, "PortRcvSwitchRelayErrors": 100,
     "PortXmitDiscards": 100, "PortXmitConstraintErrors": 100, "PortRcvConstraintErrors": 100,
@@ -248,52 +246,52 @@ THRESHOLDS: Final = {
     "EffectiveErrorCounter": 10,
 }  # fmt: skip
 # A counter that a port does not have is -1 or N/A, and no zero. What comes last of all:
-SELECT: Final = re.compile(r"CounterSelect\d?:\.{2,40}")
-LAST: Final = frozenset(
+_SELECT: Final = re.compile(r"CounterSelect\d?:\.{2,40}")
+_LAST: Final = frozenset(
     {"PortRcvPkts", "PortXmitWait", "PortUnicastRcvPkts", "PortMultiCastRcvPkts"}
 )
 # Not to grow within one file: the link itself is ill.
-LINK: Final = ("SymbolErrorCounter", "LinkDownedCounter", "LinkErrorRecoveryCounter")
-Counts = dict[str, tuple[int, int]]
+_LINK: Final = ("SymbolErrorCounter", "LinkDownedCounter", "LinkErrorRecoveryCounter")
+_Counts = dict[str, tuple[int, int]]
 """Counters by name, each with its line."""
 
 
 def begins_counters(head: str) -> bool:
-    if BLOCK.search(head[:4000]) and any(map(COUNTER.match, head[:8000].split("\n"))):
+    if _BLOCK.search(head[:4000]) and any(map(_COUNTER.match, head[:8000].split("\n"))):
         return True
-    return ENTITY.search(head[:4000]) is not None and CELL.search(head) is not None
+    return _ENTITY.search(head[:4000]) is not None and _CELL.search(head) is not None
 
 
 def read_counters(text: str, reading: Reading) -> None:
-    seen: dict[str, Counts] = {}
+    seen: dict[str, _Counts] = {}
     part = entity = ""
-    found: Counts = {}
+    found: _Counts = {}
     selects = False
     for index, line in lines_of(text):
-        if (block := BLOCK.search(line)) is not None:
-            add_port(part, found, seen, reading, cut=selects and LAST.isdisjoint(found))
+        if (block := _BLOCK.search(line)) is not None:
+            _add_port(part, found, seen, reading, cut=selects and _LAST.isdisjoint(found))
             part, found, selects = f"lid {block[1]}/{block[2]}", {}, False
-        elif SELECT.match(line) is not None:
+        elif _SELECT.match(line) is not None:
             selects = True
-        elif (named := ENTITY.search(line)) is not None:
+        elif (named := _ENTITY.search(line)) is not None:
             entity = named[1]
-        elif entity and (place := LISTED.search(line)) is not None:
-            cells = {one[1]: (int(one[2]), index) for one in CELL.finditer(line)}
-            adapter = ADAPTER_OF.fullmatch(entity.strip())
+        elif entity and (place := _LISTED.search(line)) is not None:
+            cells = {one[1]: (int(one[2]), index) for one in _CELL.finditer(line)}
+            adapter = _ADAPTER_OF.fullmatch(entity.strip())
             if place[1] == "ALL" or not cells:
                 continue  # the sum over all ports of a switch says nothing new
             if adapter is None:
                 why = f"the port of a switch, {entity[:80]!r}: it belongs to no node"
                 reading.skip(index, why)
             else:
-                judge_counters(f"{adapter[2]}/{place[1]}", cells, index, adapter[1], reading)
-        elif part and (counter := COUNTER.match(line)) is not None:
+                _judge_counters(f"{adapter[2]}/{place[1]}", cells, index, adapter[1], reading)
+        elif part and (counter := _COUNTER.match(line)) is not None:
             found[counter[1]] = (int(counter[2]), index)
-    add_port(part, found, seen, reading, cut=selects and LAST.isdisjoint(found))
+    _add_port(part, found, seen, reading, cut=selects and _LAST.isdisjoint(found))
 
 
-def add_port(
-    part: str, found: Counts, seen: dict[str, Counts], reading: Reading, *, cut: bool
+def _add_port(
+    part: str, found: _Counts, seen: dict[str, _Counts], reading: Reading, *, cut: bool
 ) -> None:
     """One reading of one port, beside an earlier one of the same port."""
     if not part:
@@ -301,61 +299,65 @@ def add_port(
     before = seen.get(part, {})
     seen[part] = found
     if found.keys() <= {"PortSelect"}:
-        reading.unknown(COUNTERS, "the list of counters breaks off", part)
+        reading.unknown(_COUNTERS, "the list of counters breaks off", part)
         return
     line = min(line for _, line in found.values())
-    both = [name for name in LINK if name in found and name in before]
+    both = [name for name in _LINK if name in found and name in before]
     more = {name: found[name][0] - before[name][0] for name in both}
     grown = [f"{name} grew by {count}" for name, count in more.items() if count > 0]
     if grown:
-        reading.add(COUNTERS, FAIL, part, ", ".join(grown), NETWORK, line)
-    elif cut and not any(True for _ in above_threshold(found)):
-        reading.unknown(COUNTERS, "the list of counters breaks off", part, line)
+        reading.add(_COUNTERS, FAIL, part, ", ".join(grown), _NETWORK, line)
+    elif cut and not any(True for _ in _above_threshold(found)):
+        reading.unknown(_COUNTERS, "the list of counters breaks off", part, line)
     else:
-        judge_counters(part, found, line, None, reading)
+        _judge_counters(part, found, line, None, reading)
 
 
-def above_threshold(found: Counts) -> Iterator[str]:
-    for name, most in THRESHOLDS.items():
+def _above_threshold(found: _Counts) -> Iterator[str]:
+    for name, most in _THRESHOLDS.items():
         if name in found and found[name][0] > most:
             yield f"{name} {found[name][0]:,}"
 
 
-def judge_counters(part: str, found: Counts, line: int, node: str | None, reading: Reading) -> None:
-    high = ", ".join(above_threshold(found))
+def _judge_counters(
+    part: str, found: _Counts, line: int, node: str | None, reading: Reading
+) -> None:
+    high = ", ".join(_above_threshold(found))
     said = high or "no counter above its threshold"
-    reading.add(COUNTERS, WARN if high else PASS, part, said, NETWORK, line, node=node)
+    reading.add(_COUNTERS, WARN if high else PASS, part, said, _NETWORK, line, node=node)
 
 
 # mlxlink -d mlx5_5 -m -c, as text or with --json: one port, its errors and its module. The device's
 # own recommendation decides. Neither the node nor the device stands in it, unless the file's name
 # says it. One end of a link cannot say whether the cable, the far end or this port is bad.
 
-MLXLINK: Final = "ib.mlxlink"
-COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,12}m")
-TITLE: Final = re.compile(
+_MLXLINK: Final = "ib.mlxlink"
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,12}m")
+_TITLE: Final = re.compile(
     r"^(?:\x1b\[[0-9;]{0,12}m)*(?:Operational Info|Troubleshooting Info|Supported Info"
     r"|Physical Counters and BER Info|Module Info)[^\n]{0,40}\r?\n"
     r"(?:\x1b\[[0-9;]{0,12}m)*-{8,60}",
     re.MULTILINE,
 )
-NAMED: Final = re.compile(r"(?P<name>[A-Z][^:\n]{1,60}?)\s{1,60}: (?P<value>[^\n]{0,300})$")
-AMOUNT: Final = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
-DEVICE: Final = re.compile(r"mlx5_\w{1,8}")
+_NAMED: Final = re.compile(r"(?P<name>[A-Z][^:\n]{1,60}?)\s{1,60}: (?P<value>[^\n]{0,300})$")
+_AMOUNT: Final = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
+_DEVICE: Final = re.compile(r"mlx5_\w{1,8}")
 # "Rx Power Current [dBm]  : -1.21,-0.92,-40.000,-1.05", with the limits in brackets behind it
-RX_POWER: Final = re.compile(r"(?:Rx|RX) Power Current \[dBm\]")
-DBM: Final = re.compile(r"-?\d{1,3}(?:\.\d{1,4})?", re.ASCII)
-DARK_DBM: Final = -30.0
+_RX_POWER: Final = re.compile(r"(?:Rx|RX) Power Current \[dBm\]")
+_DBM: Final = re.compile(r"-?\d{1,3}(?:\.\d{1,4})?", re.ASCII)
+_DARK_DBM: Final = -30.0
 # "64 [-10..80]": a module's temperature and its limits in degrees
-HEAT: Final = re.compile(r"(?P<now>-?\d{1,3})\s{0,4}\[-?\d{1,3}\.\.(?P<most>\d{1,3})\]")
+_HEAT: Final = re.compile(r"(?P<now>-?\d{1,3})\s{0,4}\[-?\d{1,3}\.\.(?P<most>\d{1,3})\]")
 # "-E- Failed to open device: mlx5_9"
-NOT_OPENED: Final = re.compile(r"^-E- (?P<why>[^\n]{3,200})", re.M)
+_NOT_OPENED: Final = re.compile(r"^-E- (?P<why>[^\n]{3,200})", re.M)
 # A port that nobody uses says this, and no more.
-UNUSED: Final = re.compile(r"\bcable is unplugged|disabled by command|port is close|no issue", re.I)
+_UNUSED: Final = re.compile(
+    r"\bcable is unplugged|disabled by command|port is close|no issue", re.I
+)
 
 
 def begins_mlxlink(head: str) -> bool:
-    if TITLE.search(head) is not None:
+    if _TITLE.search(head) is not None:
         return True
     return head.startswith("-E- ") and "mlxlink" in head[:400].lower()
 
@@ -364,17 +366,17 @@ def read_mlxlink(text: str, reading: Reading) -> None:
     values: dict[str, str] = {}
     first = 1
     for index, line in lines_of(text):
-        found = NAMED.match(COLOUR.sub("", line).rstrip())
+        found = _NAMED.match(_COLOUR.sub("", line).rstrip())
         if found is not None:
             if found["name"] == "State" and values:
-                judge_mlxlink(values, first, reading)
+                _judge_mlxlink(values, first, reading)
                 values, first = {}, index
             values.setdefault(found["name"], found["value"].strip())
-    failed = NOT_OPENED.search(text) if not values else None
+    failed = _NOT_OPENED.search(text) if not values else None
     if failed is not None:
-        reading.unknown(MLXLINK, failed["why"], line=1)
+        reading.unknown(_MLXLINK, failed["why"], line=1)
         return
-    judge_mlxlink(values, first, reading)
+    _judge_mlxlink(values, first, reading)
 
 
 def read_mlxlink_json(text: str, reading: Reading) -> None:
@@ -386,15 +388,15 @@ def read_mlxlink_json(text: str, reading: Reading) -> None:
         values: dict[str, str] = {}
         for section in output.values():
             if isinstance(section, Mapping):
-                values.update(values_in(section))
+                values.update(_values_in(section))
         said = values.get("Recommendation", "")
-        if reading.num_not_understood and (not said or UNUSED.search(said)):
-            reading.unknown(MLXLINK, "the document breaks off")
+        if reading.num_not_understood and (not said or _UNUSED.search(said)):
+            reading.unknown(_MLXLINK, "the document breaks off")
         else:
-            judge_mlxlink(values, 1, reading)
+            _judge_mlxlink(values, 1, reading)
 
 
-def values_in(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _values_in(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in section.items():
         if isinstance(value, Mapping):
             listed = value.get("values")
@@ -404,22 +406,22 @@ def values_in(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield str(name), str(value)[:300].strip()
 
 
-def judge_mlxlink(values: Mapping[str, str], line: int, reading: Reading) -> None:
+def _judge_mlxlink(values: Mapping[str, str], line: int, reading: Reading) -> None:
     """One port: what its device recommends, and its counters."""
     said = values.get("Recommendation", "")
     state = f"{values.get('State', '')}/{values.get('Physical state', '')}".strip("/")
     if not said and not state:
         reading.skip(line, "no state and no recommendation of a port")
         return
-    device = DEVICE.search(reading.artifact)
+    device = _DEVICE.search(reading.artifact)
     part = device[0] if device else None
     if not said:
-        reading.unknown(MLXLINK, "breaks off before what the device recommends", part, line)
+        reading.unknown(_MLXLINK, "breaks off before what the device recommends", part, line)
         return
-    outcome, module = module_of(values, PASS if UNUSED.search(said) else FAIL)
+    outcome, module = _module_of(values, PASS if _UNUSED.search(said) else FAIL)
     detail = said + module
     downs, minutes = (
-        float(found[0]) if (found := AMOUNT.match(values.get(name, ""))) else 0.0
+        float(found[0]) if (found := _AMOUNT.match(values.get(name, ""))) else 0.0
         for name in ("Link Down Counter", "Time Since Last Clear [Min]")
     )  # fmt: skip
     if downs:
@@ -428,18 +430,18 @@ def judge_mlxlink(values: Mapping[str, str], line: int, reading: Reading) -> Non
         outcome = WARN if outcome is PASS else outcome
     for name in ("Effective Physical BER", "Symbol BER"):
         detail += f"; {name} {values[name][:20]}" if values.get(name) else ""
-    reading.add(MLXLINK, outcome, part, f"{detail}; {state}", NETWORK, line)
+    reading.add(_MLXLINK, outcome, part, f"{detail}; {state}", _NETWORK, line)
 
 
-def module_of(values: Mapping[str, str], outcome: Outcome) -> tuple[Outcome, str]:
+def _module_of(values: Mapping[str, str], outcome: Outcome) -> tuple[Outcome, str]:
     """What the module adds: a lane without light beside lanes that have it, and heat."""
-    powers = next((value for name, value in values.items() if RX_POWER.match(name)), "")
-    lanes = [float(one) for one in DBM.findall(powers.partition("[")[0])]
-    dark = [str(lane) for lane, dbm in enumerate(lanes, 1) if dbm <= DARK_DBM]
+    powers = next((value for name, value in values.items() if _RX_POWER.match(name)), "")
+    lanes = [float(one) for one in _DBM.findall(powers.partition("[")[0])]
+    dark = [str(lane) for lane, dbm in enumerate(lanes, 1) if dbm <= _DARK_DBM]
     detail = ""
     if dark and len(dark) < len(lanes):
         outcome, detail = FAIL, f"; no light on lane {', '.join(dark)} of {len(lanes)}"
-    heat = HEAT.match(values.get("Temperature [C]", ""))
+    heat = _HEAT.match(values.get("Temperature [C]", ""))
     if heat is not None and int(heat["now"]) >= int(heat["most"]):
         detail += f"; the module has {heat['now']} C of {heat['most']} C"
         outcome = WARN if outcome is PASS else outcome
@@ -449,21 +451,21 @@ def module_of(values: Mapping[str, str], outcome: Outcome) -> tuple[Outcome, str
 # perftest: ib_write_bw and its kin, between two adapters. What bandwidth is enough is nobody's here
 # to say; a transfer that ended with an error fails.
 
-PERFTEST: Final = "ib.perftest"
-TEST: Final = re.compile(
+_PERFTEST: Final = "ib.perftest"
+_TEST: Final = re.compile(
     r"\s{5,60}(?:(?:RDMA_(?:Write|Read)|Send|Atomic_\w{2,8})(?: Post List)?"
     r"(?: Bidirectional)? (?:BW|Latency) Test)\b"
 )
-COLUMNS: Final = re.compile(r"\s{0,4}#bytes\s{1,20}#iterations\s{1,20}(?:BW peak|t_min)")
-OF_DEVICE: Final = re.compile(r"\bDevice\s{1,12}: (?P<name>[\w.-]{1,64})")
-ROW: Final = re.compile(
+_COLUMNS: Final = re.compile(r"\s{0,4}#bytes\s{1,20}#iterations\s{1,20}(?:BW peak|t_min)")
+_OF_DEVICE: Final = re.compile(r"\bDevice\s{1,12}: (?P<name>[\w.-]{1,64})")
+_ROW: Final = re.compile(
     r"\s{0,4}\d{1,12}\s{1,24}\d{1,12}\s{1,24}[\d.]{1,16}\s{1,24}(?P<value>[\d.]{1,16})"
 )
 ERROR: Final = re.compile(
     r"(?:Failed status \d{1,3}: wr_id|Completion with error at (?:client|server)"
     r"|Failed to complete run_iter|Problems with warm up|poll CQ failed)[^\n]{0,120}"
 )
-NOT_RUN: Final = re.compile(
+_NOT_RUN: Final = re.compile(
     r"Couldn't (?:connect|listen|allocate|get)[^\n]{0,120}|Unable to (?:open|find)[^\n]{0,120}"
     r"|IB device \S{1,40} not found|Port number \d{1,3} state is [^\n]{1,40}"
 )
@@ -475,31 +477,31 @@ def read_perftest(text: str, reading: Reading) -> None:
     why, first, table = "", 0, False
     rows: list[float] = []
     for index, line in lines_of(text):
-        if TEST.match(line) is not None:
+        if _TEST.match(line) is not None:
             first = first or index
-        elif COLUMNS.match(line) is not None:
+        elif _COLUMNS.match(line) is not None:
             table = True
-        elif (named := OF_DEVICE.search(line)) is not None:
+        elif (named := _OF_DEVICE.search(line)) is not None:
             device = named["name"]
         elif (failed := ERROR.search(line)) is not None:
-            error = error or (failed[0], NETWORK, index)
-        elif (stopped := NOT_RUN.search(line)) is not None:
+            error = error or (failed[0], _NETWORK, index)
+        elif (stopped := _NOT_RUN.search(line)) is not None:
             why = stopped[0]
-        elif table and (row := ROW.match(line)) is not None:
-            rows.append(decimal(row["value"]))
+        elif table and (row := _ROW.match(line)) is not None:
+            rows.append(_decimal(row["value"]))
         elif not first:
             continue
         reading.saw(index)
     if error is not None:
-        reading.add(PERFTEST, FAIL, device, *error)
+        reading.add(_PERFTEST, FAIL, device, *error)
     elif not rows:
-        reading.unknown(PERFTEST, why or "it did not come to a result", device, first)
+        reading.unknown(_PERFTEST, why or "it did not come to a result", device, first)
     else:
         said = f"{max(rows):g} at most in {len(rows)} rows"
-        reading.add(PERFTEST, PASS if max(rows) > 0 else FAIL, device, said, NETWORK, first)
+        reading.add(_PERFTEST, PASS if max(rows) > 0 else FAIL, device, said, _NETWORK, first)
 
 
-def decimal(text: str) -> float:
+def _decimal(text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -508,13 +510,13 @@ def decimal(text: str) -> float:
 
 # ethtool of one interface: its link.
 
-ETH_LINK: Final = "eth.link"
-SETTINGS: Final = re.compile(r"Settings for (?P<name>[\w.@-]{1,32}):\s*$")
-SPEED: Final = re.compile(r"\s+Speed: (?P<speed>\d{1,7})Mb/s")
-DETECTED: Final = re.compile(r"\s+Link detected: (?P<said>yes|no)\b(?P<why>[^\n]{0,80})")
+_ETH_LINK: Final = "eth.link"
+_SETTINGS: Final = re.compile(r"Settings for (?P<name>[\w.@-]{1,32}):\s*$")
+_SPEED: Final = re.compile(r"\s+Speed: (?P<speed>\d{1,7})Mb/s")
+_DETECTED: Final = re.compile(r"\s+Link detected: (?P<said>yes|no)\b(?P<why>[^\n]{0,80})")
 # "400000baseSR8/Full": the fastest mode that the port supports says which ports are alike
-MODES: Final = re.compile(r"\s+Supported link modes:|\s+(?:\d{1,6}base\w{1,12}/(?:Full|Half))")
-MODE: Final = re.compile(r"(\d{1,7})base\w{1,12}/(?:Full|Half)")
+_MODES: Final = re.compile(r"\s+Supported link modes:|\s+(?:\d{1,6}base\w{1,12}/(?:Full|Half))")
+_MODE: Final = re.compile(r"(\d{1,7})base\w{1,12}/(?:Full|Half)")
 
 
 @dataclass(slots=True)
@@ -533,19 +535,19 @@ def read_ethtool(text: str, reading: Reading) -> None:
     found: list[Interface] = []
     modes = False
     for index, line in lines_of(text):
-        header = SETTINGS.search(line)
+        header = _SETTINGS.search(line)
         if header is not None:
             found.append(Interface(header["name"], index))
             modes = False
         elif not found:
             continue
-        elif (rate := SPEED.match(line)) is not None:
+        elif (rate := _SPEED.match(line)) is not None:
             found[-1].speed = int(rate["speed"])
-        elif (up := DETECTED.match(line)) is not None:
+        elif (up := _DETECTED.match(line)) is not None:
             found[-1].link, found[-1].why = up["said"], up["why"].rstrip()
-        elif "Supported link modes:" in line or (modes and MODES.match(line)):
+        elif "Supported link modes:" in line or (modes and _MODES.match(line)):
             modes = True
-            found[-1].kind = max([found[-1].kind, *(int(mode) for mode in MODE.findall(line))])
+            found[-1].kind = max([found[-1].kind, *(int(mode) for mode in _MODE.findall(line))])
         else:
             modes = False
         if line.strip():
@@ -559,7 +561,7 @@ def read_ethtool(text: str, reading: Reading) -> None:
         outcome, detail = PASS, f"link at {one.speed or 0:,} Mb/s"
         if not one.link:
             why = "breaks off before it says whether there is a link"
-            reading.unknown(ETH_LINK, why, one.name, one.line)
+            reading.unknown(_ETH_LINK, why, one.name, one.line)
             continue
         if one.link == "no":
             outcome = FAIL if best else WARN
@@ -567,57 +569,57 @@ def read_ethtool(text: str, reading: Reading) -> None:
             detail = f"no link{one.why}{unused}"
         elif one.speed is not None and one.speed < best:
             outcome, detail = FAIL, f"{one.speed:,} of {best:,} Mb/s"
-        reading.add(ETH_LINK, outcome, one.name, detail, NETWORK, one.line)
+        reading.add(_ETH_LINK, outcome, one.name, detail, _NETWORK, one.line)
 
 
 # ethtool -S: which interface it was is in the command line, a heading or the file's name.
 
 # "$ ethtool -S ens2f0np0", "ethtool_-S_ens2f0np0"
-ASKED: Final = re.compile(
+_ASKED: Final = re.compile(
     r"ethtool[ _]-(?:S|m|-statistics|-module-info)[ _](?P<name>[\w.@-]{1,32})"
 )
-BARE: Final = re.compile(r"(?:^|[^\w.-])(?P<name>(?:en|eth|ib|bond|roce)[a-z0-9]{1,14})[:\s]*$")
-ETH_COUNTERS: Final = "eth.counters"
-STATISTICS: Final = re.compile(r"NIC statistics:\s*$")
-STATISTIC: Final = re.compile(
+_BARE: Final = re.compile(r"(?:^|[^\w.-])(?P<name>(?:en|eth|ib|bond|roce)[a-z0-9]{1,14})[:\s]*$")
+_ETH_COUNTERS: Final = "eth.counters"
+_STATISTICS: Final = re.compile(r"NIC statistics:\s*$")
+_STATISTIC: Final = re.compile(
     r"\s{1,16}(?P<name>[A-Za-z][\w .\[\]-]{1,60}?): (?P<count>-?\d{1,20})\s*$"
 )
 # Of the wire itself: frames and symbols that came damaged, and links that went down.
-OF_THE_WIRE: Final = re.compile(
+_OF_THE_WIRE: Final = re.compile(
     r"(?:rx_)?(?:crc_errors?(?:_phy)?|crc|symbol_err(?:ors?)?_phy|pcs_symbol_err_phy|fcs_err\w{0,12})"
     r"|rx_crc_err\w{0,8}|rx_fcs_err\w{0,8}|(?:port\.)?(?:rx_)?crc_errors(?:\.nic)?|rx_err_lane_\d_phy"
     r"|(?:total_)?link_down_events(?:_phy)?|module_(?:bus_stuck|high_temp|bad_shorted)"
     r"|(?:rx|tx)_pci_signal_integrity|rx_undersize_pkts_phy", re.I
 )  # fmt: skip
-MOST: Final = 10
+_MOST: Final = 10
 
 
-def interface_in(line: str) -> str | None:
+def _interface_in(line: str) -> str | None:
     """The interface that a command line or a file name asks for, or a heading names."""
-    found = ASKED.search(line) or BARE.search(line[-60:])
+    found = _ASKED.search(line) or _BARE.search(line[-60:])
     return None if found is None else found["name"]
 
 
 def read_statistics(text: str, reading: Reading) -> None:
-    asked = interface_in(reading.artifact)
+    asked = _interface_in(reading.artifact)
     name, first = asked, 0
     counts: dict[str, int] = {}
     before: dict[str | None, dict[str, int]] = {}
     for index, line in lines_of(text):
-        if STATISTICS.match(line):
-            judge_statistics(name, first, counts, before, reading)
+        if _STATISTICS.match(line):
+            _judge_statistics(name, first, counts, before, reading)
             name, first, counts = asked, index, {}
-        elif first and (found := STATISTIC.match(line)) is not None:
+        elif first and (found := _STATISTIC.match(line)) is not None:
             if (count := int(found["count"])) >= 0:  # -1: not counted
                 counts[found["name"]] = count
         else:
-            asked = interface_in(line) or asked
+            asked = _interface_in(line) or asked
             continue
         reading.saw(index)
-    judge_statistics(name, first, counts, before, reading)
+    _judge_statistics(name, first, counts, before, reading)
 
 
-def judge_statistics(
+def _judge_statistics(
     name: str | None,
     line: int,
     counts: dict[str, int],
@@ -627,49 +629,49 @@ def judge_statistics(
     """One reading of one interface, beside an earlier one of the same."""
     if not line:
         return
-    wire = {key: count for key, count in counts.items() if OF_THE_WIRE.fullmatch(key)}
+    wire = {key: count for key, count in counts.items() if _OF_THE_WIRE.fullmatch(key)}
     known = before.get(name)
     before[name] = wire
     if not wire:
         why = (
             "no counter of the wire is among them" if counts else "the list of counters breaks off"
         )
-        reading.unknown(ETH_COUNTERS, why, name, line)
+        reading.unknown(_ETH_COUNTERS, why, name, line)
         return
     more = {key: count - known[key] for key, count in wire.items() if known and key in known}
     grown = [f"{key} grew by {count:,}" for key, count in more.items() if count > 0]
-    high = [f"{key} {count:,}" for key, count in wire.items() if count > MOST]
+    high = [f"{key} {count:,}" for key, count in wire.items() if count > _MOST]
     outcome = FAIL if grown else WARN if high and known is None else PASS
     said = ", ".join(grown or high) or "no error of the wire"
-    reading.add(ETH_COUNTERS, outcome, name, said, NETWORK, line)
+    reading.add(_ETH_COUNTERS, outcome, name, said, _NETWORK, line)
 
 
 # ethtool -m: of a module the alarms count. One lane without light beside lanes that have it is a
 # bad module or a dirty fibre; no light on any lane is a cable that is not plugged in.
 
-ETH_MODULE: Final = "eth.module"
-MODULE: Final = re.compile(r"^\s{0,16}Identifier\s{1,60}: 0x[0-9a-f]{2} \(", re.M)
-MODULE_FAILED: Final = re.compile(
+_ETH_MODULE: Final = "eth.module"
+_MODULE: Final = re.compile(r"^\s{0,16}Identifier\s{1,60}: 0x[0-9a-f]{2} \(", re.M)
+_MODULE_FAILED: Final = re.compile(
     r"(?:Cannot get [Mm]odule EEPROM (?:information|data)|netlink error): (?P<why>[^\n]{1,120})"
 )
-SILENT: Final = re.compile(r"input/output|timed? ?out|remote i/o", re.I)
-FLAG: Final = re.compile(
+_SILENT: Final = re.compile(r"input/output|timed? ?out|remote i/o", re.I)
+_FLAG: Final = re.compile(
     r"\s{0,16}(?P<name>(?:Laser|Module|Rx|Tx)[\w /]{3,60}? (?P<grade>alarm|warning))\s{0,8}"
     r"(?:\((?:Chan|Channel) (?P<lane>\d{1,2})\))?\s{0,60}: (?P<state>On|Off)\s*$"
 )
-POWER: Final = re.compile(
+_POWER: Final = re.compile(
     r"\s{0,16}(?:Rcvr|Receiver) signal (?:avg|average) optical power\s{0,4}"
     r"(?:\(Channel (?P<lane>\d{1,2})\))?\s{0,60}: (?P<mw>\d{1,3}\.\d{1,6}) mW"
 )
-DARK_MW: Final = 0.001
+_DARK_MW: Final = 0.001
 """-30 dBm: below it there is no light."""
 # A cable of copper, or a module without diagnostics.
-NO_DIAGNOSTICS: Final = re.compile(r"Optical diagnostics support\s{1,60}: No|Copper|passive", re.I)
+_NO_DIAGNOSTICS: Final = re.compile(r"Optical diagnostics support\s{1,60}: No|Copper|passive", re.I)
 
 
 def begins_module(head: str) -> bool:
-    module = "Vendor" in head and MODULE.search(head) is not None
-    return module or MODULE_FAILED.search(head[:400]) is not None
+    module = "Vendor" in head and _MODULE.search(head) is not None
+    return module or _MODULE_FAILED.search(head[:400]) is not None
 
 
 @dataclass(slots=True)
@@ -684,41 +686,41 @@ class Module:
 
 
 def read_module(text: str, reading: Reading) -> None:
-    asked = interface_in(reading.artifact)
+    asked = _interface_in(reading.artifact)
     module: Module | None = None
     for index, line in lines_of(text):
-        if MODULE.match(line) is not None:
-            judge_module(module, reading)
+        if _MODULE.match(line) is not None:
+            _judge_module(module, reading)
             module = Module(asked, index, [], {})
-        elif (failed := MODULE_FAILED.match(line)) is not None:
-            name, why = interface_in(line) or asked, failed["why"]
-            if SILENT.search(why):  # a port that has no module says nothing
+        elif (failed := _MODULE_FAILED.match(line)) is not None:
+            name, why = _interface_in(line) or asked, failed["why"]
+            if _SILENT.search(why):  # a port that has no module says nothing
                 said = f"the module does not answer: {why}"
-                reading.add(ETH_MODULE, WARN, name, said, NETWORK, index)
+                reading.add(_ETH_MODULE, WARN, name, said, _NETWORK, index)
             else:
-                reading.unknown(ETH_MODULE, why, name, index)
+                reading.unknown(_ETH_MODULE, why, name, index)
         elif module is None or ":" not in line:
-            asked = interface_in(line) or asked
+            asked = _interface_in(line) or asked
             continue
-        elif (flag := FLAG.match(line)) is not None:
+        elif (flag := _FLAG.match(line)) is not None:
             lane = f" of lane {flag['lane']}" if flag["lane"] else ""
             words = " ".join(flag["name"].split())
             module.flags.append((flag["grade"], f"{words}{lane}", flag["state"] == "On"))
-        elif (power := POWER.match(line)) is not None:
+        elif (power := _POWER.match(line)) is not None:
             module.lanes[power["lane"] or "1"] = float(power["mw"])
         if module is not None:
-            module.copper = module.copper or NO_DIAGNOSTICS.search(line) is not None
+            module.copper = module.copper or _NO_DIAGNOSTICS.search(line) is not None
         reading.saw(index)
-    judge_module(module, reading)
+    _judge_module(module, reading)
 
 
-def judge_module(module: Module | None, reading: Reading) -> None:
+def _judge_module(module: Module | None, reading: Reading) -> None:
     if module is None:
         return
     lanes, flags = module.lanes, module.flags
     on = {grade: [words for of, words, state in flags if state and of == grade]
           for grade in ("alarm", "warning")}  # fmt: skip
-    dark = sorted((lane for lane, mw in lanes.items() if mw < DARK_MW), key=int)
+    dark = sorted((lane for lane, mw in lanes.items() if mw < _DARK_MW), key=int)
     if lanes and len(dark) == len(lanes):
         outcome, said = WARN, "no light on any lane: not plugged in, or the far end is off"
     elif dark:
@@ -730,6 +732,6 @@ def judge_module(module: Module | None, reading: Reading) -> None:
         outcome, said = PASS, "no alarm"
     else:
         why = "it measures nothing" if module.copper else "no alarm of it is listed"
-        reading.unknown(ETH_MODULE, why, module.name, module.line)
+        reading.unknown(_ETH_MODULE, why, module.name, module.line)
         return
-    reading.add(ETH_MODULE, outcome, module.name, said, NETWORK, module.line)
+    reading.add(_ETH_MODULE, outcome, module.name, said, _NETWORK, module.line)

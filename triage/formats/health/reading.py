@@ -13,31 +13,17 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 
-__all__ = [
-    "BAD",
-    "FAIL",
-    "PASS",
-    "SKIPPED",
-    "WARN",
-    "Checks",
-    "NotUnderstood",
-    "Reading",
-    "check_name",
-    "line_at",
-    "lines_of",
-]
-
 PASS, WARN, FAIL, SKIPPED = Outcome.PASS, Outcome.WARN, Outcome.FAIL, Outcome.SKIPPED
 BAD: Final = (FAIL, WARN)
-MAX_DETAIL: Final = 300
-MAX_PART: Final = 64
-MAX_NAME: Final = 64
+_MAX_DETAIL: Final = 300
+_MAX_PART: Final = 64
+_MAX_NAME: Final = 64
 # Twenty checks of eight GPUs on six hundred nodes; what is beyond is counted, not kept.
-MAX_RESULTS: Final = 100_000
-MAX_LISTED: Final = 200
+_MAX_RESULTS: Final = 100_000
+_MAX_LISTED: Final = 200
 # No line of a report is longer; of what is, the rest is not looked at.
-MAX_LINE: Final = 1000
-NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+_MAX_LINE: Final = 1000
+_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +70,7 @@ class Reading:
     @property
     def full(self) -> bool:
         """Whether no result has room any more: nothing further need be looked at."""
-        return len(self.results) >= MAX_RESULTS
+        return len(self.results) >= _MAX_RESULTS
 
     def add(
         self,
@@ -101,7 +87,7 @@ class Reading:
     ) -> None:
         """One result; a result that passed has no category."""
         if self.full:
-            self.skip(line, f"more than {MAX_RESULTS:,} results in one file")
+            self.skip(line, f"more than {_MAX_RESULTS:,} results in one file")
             return
         self.results.append(
             CheckResult(
@@ -109,8 +95,8 @@ class Reading:
                 check=check,
                 outcome=outcome,
                 at=at,
-                part=part[:MAX_PART] if part else None,
-                detail=" ".join(detail.split())[:MAX_DETAIL],
+                part=part[:_MAX_PART] if part else None,
+                detail=" ".join(detail.split())[:_MAX_DETAIL],
                 category=category if outcome in BAD else None,
                 artifact=self.artifact,
                 line=line,
@@ -145,8 +131,8 @@ class Reading:
     def skip(self, line: int | None, why: str) -> None:
         """List something that was not understood."""
         self.num_not_understood += 1
-        if len(self.not_understood) < MAX_LISTED:
-            self.not_understood.append(NotUnderstood(line, why[:MAX_DETAIL]))
+        if len(self.not_understood) < _MAX_LISTED:
+            self.not_understood.append(NotUnderstood(line, why[:_MAX_DETAIL]))
 
     def finished(self, name: str, num_lines: int) -> Checks:
         """The results as they are handed on."""
@@ -163,10 +149,10 @@ class Reading:
 
 def check_name(family: str, foreign: str) -> str:
     """A stable name of a check from the words of another tool: ``dcgm.memory_bandwidth``."""
-    return f"{family}.{NO_NAME.sub('_', foreign.lower()).strip('_')[:MAX_NAME] or 'unnamed'}"
+    return f"{family}.{_NO_NAME.sub('_', foreign.lower()).strip('_')[:_MAX_NAME] or 'unnamed'}"
 
 
-def lines_of(text: str, most: int = MAX_LINE) -> Iterator[tuple[int, str]]:
+def lines_of(text: str, most: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
     """Each line with its number from 1, without its end and what is behind ``most`` characters."""
     index, start = 1, 0
     while (end := text.find("\n", start)) >= 0:

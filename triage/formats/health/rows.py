@@ -33,10 +33,6 @@ from triage.formats.health.reading import (
     lines_of,
 )
 
-__all__ = [
-    "FILTERS", "SPEAKERS", "STATUSES", "Item", "Items", "Lines", "ResultSpec", "Row", "Template",
-]  # fmt: skip
-
 # The words of most tools; a row may give others.
 STATUSES: Final = {
     "ok": PASS, "pass": PASS, "passed": PASS, "healthy": PASS, "success": PASS,
@@ -44,13 +40,13 @@ STATUSES: Final = {
     "warn": WARN, "warning": WARN, "unhealthy": WARN, "degraded": WARN,
     "skip": SKIPPED, "skipped": SKIPPED, "unknown": SKIPPED, "incomplete": SKIPPED,
 }  # fmt: skip
-NAME_WORDS: Final = 5
+_NAME_WORDS: Final = 5
 FILTERS: Final[Mapping[str, Callable[[str], str]]] = {
     "number": lambda text: str(int(text)) if text.isdecimal() else text,
     "lower": str.lower,
     "spaced": lambda text: re.sub("[_-]", " ", text),
-    "first": lambda text: " ".join(text.split()[:NAME_WORDS]),
-    "words": lambda text: " ".join(re.sub(r"\d+", "", text).split()[:NAME_WORDS]),
+    "first": lambda text: " ".join(text.split()[:_NAME_WORDS]),
+    "words": lambda text: " ".join(re.sub(r"\d+", "", text).split()[:_NAME_WORDS]),
     "gpu": lambda text: gpu_part(text) or "",
 }
 # Whose words name the part: an agent's, a person's, or a script's that words it as either.
@@ -59,12 +55,12 @@ SPEAKERS: Final[Mapping[str, Callable[[str], Complaint]]] = {
     "person": lambda words: Complaint(category_in(words)),
     "script": complaint_in_words,
 }
-PLACE: Final = re.compile(r"\{([\w.,]+)(?:\|(\w+))?\}")
-OPTIONAL: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
-MAX_LISTED: Final = 4
-MAX_NODE: Final = 256
+_PLACE: Final = re.compile(r"\{([\w.,]+)(?:\|(\w+))?\}")
+_OPTIONAL: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
+_MAX_LISTED: Final = 4
+_MAX_NODE: Final = 256
 
-Values = Callable[[str], str]
+_Values = Callable[[str], str]
 """The value of a name, empty for none."""
 
 
@@ -76,14 +72,14 @@ class Template:
         self.filters: set[str] = set()
         self.parts = [
             (one[1] is not None, self.pieces(one[1] or one[2] or ""))
-            for one in OPTIONAL.finditer(text)
+            for one in _OPTIONAL.finditer(text)
         ]
 
     def pieces(self, text: str) -> list[str | tuple[list[str], str]]:
         """What ``text`` is made of."""
         found: list[str | tuple[list[str], str]] = []
         end = 0
-        for place in PLACE.finditer(text):
+        for place in _PLACE.finditer(text):
             names, name_of_filter = place[1].split(","), place[2] or ""
             self.names.update(names)
             self.filters.update({name_of_filter} - {""})
@@ -91,7 +87,7 @@ class Template:
             end = place.end()
         return [*found, text[end:]]
 
-    def fill(self, values: Values) -> str:
+    def fill(self, values: _Values) -> str:
         """The text with these values."""
         told = ""
         for optional, pieces in self.parts:
@@ -130,12 +126,12 @@ class ResultSpec:
     part_always: bool
     pick: Mapping[str, Sequence[str]]
 
-    def fill(self, key: str, values: Values) -> str:
+    def fill(self, key: str, values: _Values) -> str:
         """The text of one key, empty where the row does not give it."""
         template = self.templates.get(key)
         return "" if template is None else template.fill(values)
 
-    def picked(self, values: Values) -> Values:
+    def picked(self, values: _Values) -> _Values:
         """``values`` with those that a pattern finds in one of them, else what is usual."""
 
         def value(name: str) -> str:
@@ -147,7 +143,7 @@ class ResultSpec:
 
         return value
 
-    def tell(self, values: Values, line: int, reading: Reading) -> None:
+    def tell(self, values: _Values, line: int, reading: Reading) -> None:
         """The result of these values."""
         values = self.picked(values) if self.pick else values
         family, _, name = self.fill("check", values).partition(".")
@@ -179,7 +175,7 @@ class ResultSpec:
             category = None
         elif complaint.follows and self.follows and outcome is FAIL:
             outcome = WARN
-        at, node = self.fill("at", values), self.fill("node", values)[:MAX_NODE] or None
+        at, node = self.fill("at", values), self.fill("node", values)[:_MAX_NODE] or None
         detail, dated = self.fill("detail", values), moment(at) if at else None
         reading.add(check, outcome, part, detail, category, line, at=dated, node=node)
 
@@ -254,14 +250,14 @@ class Item:
     told: ResultSpec
     has: Sequence[str] = ()
 
-    def values(self, levels: Sequence[Mapping[str, Any]]) -> Values:
+    def values(self, levels: Sequence[Mapping[str, Any]]) -> _Values:
         """The values of an item and of what stands around it, innermost last."""
 
         def value(name: str) -> str:
             if name.startswith("above."):
-                around = (value_at(level, name[6:]) for level in reversed(levels[:-1]))
+                around = (_value_at(level, name[6:]) for level in reversed(levels[:-1]))
                 return next((one for one in around if one), "")
-            return value_at(levels[-1], name)
+            return _value_at(levels[-1], name)
 
         return value
 
@@ -281,7 +277,7 @@ class Items:
         for document in documents_of(text, reading):
             for entry in self.entries(document):
                 for item in self.items:
-                    for levels in levels_below([entry], item.path):
+                    for levels in _levels_below([entry], item.path):
                         if reading.full:
                             return
                         values = item.values(levels)
@@ -302,7 +298,7 @@ class Items:
                 yield from (one for one in inner if self.holds in one)
 
 
-def levels_below(
+def _levels_below(
     levels: list[Mapping[str, Any]], path: Sequence[str]
 ) -> Iterator[list[Mapping[str, Any]]]:
     """The objects that ``path`` leads to from the last of ``levels``, each below the others."""
@@ -310,10 +306,10 @@ def levels_below(
         yield levels
         return
     for one in items_of(levels[-1].get(path[0])):
-        yield from levels_below([*levels, one], path[1:])
+        yield from _levels_below([*levels, one], path[1:])
 
 
-def value_at(level: Mapping[str, Any], name: str) -> str:
+def _value_at(level: Mapping[str, Any], name: str) -> str:
     """The text at ``name``, in which dots lead into objects; of a list its first texts."""
     *outer, last = name.split(".")
     for one in outer:
@@ -323,5 +319,5 @@ def value_at(level: Mapping[str, Any], name: str) -> str:
         level = cast("Mapping[str, Any]", inner)
     value = level.get(last)
     if isinstance(value, list):
-        return ", ".join([one for one in value if isinstance(one, str)][:MAX_LISTED])
+        return ", ".join([one for one in value if isinstance(one, str)][:_MAX_LISTED])
     return text_in(level, last)

@@ -18,24 +18,22 @@ from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, li
 from triage.formats.health.table import data_of
 from triage.signatures.pci import bus_id
 
-__all__: list[str] = []  # the readers are named in a table of formats
-
-FLAGS: Final = {
+_FLAGS: Final = {
     "yes": True, "enabled": True, "active": True,
     "no": False, "disabled": False, "not active": False,
 }  # fmt: skip
-NUMBER: Final = re.compile(r"-?\d{1,12}")
+_NUMBER: Final = re.compile(r"-?\d{1,12}")
 
 
 def number(text: str) -> int | None:
     """``16x``, ``61 C``, ``0``: the number; None for ``N/A``."""
-    found = NUMBER.match(text.strip())
+    found = _NUMBER.match(text.strip())
     return int(found[0]) if found else None
 
 
 def yes(text: str) -> bool | None:
     """``Yes``, ``Not Active`` ...; None for ``N/A``."""
-    return FLAGS.get(text.strip().lower())
+    return _FLAGS.get(text.strip().lower())
 
 
 def yes_or_true(text: str) -> bool | None:
@@ -50,19 +48,19 @@ def flag(text: str) -> bool | None:
 
 
 # How the values of smi.toml are read; "sum" adds the counts of several kinds of one memory.
-READ: Final[Mapping[str, Callable[[str], Any]]] = {
+_READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "number": number, "sum": number, "yes": yes, "flag": flag, "yes_or_true": yes_or_true,
     "text": str.strip,
 }  # fmt: skip
-FIELDS: Final = data_of(__name__)["values"]
-OF_TEXT, OF_XML, OF_CSV = (FIELDS[form] for form in ("text", "xml", "csv"))
+_FIELDS: Final = data_of(__name__)["values"]
+_OF_TEXT, _OF_XML, _OF_CSV = (_FIELDS[form] for form in ("text", "xml", "csv"))
 
 
-def put(state: GpuState, fields: Mapping[str, tuple[str, str]], name: str, text: str) -> None:
+def _put(state: GpuState, fields: Mapping[str, tuple[str, str]], name: str, text: str) -> None:
     """Keep the value of a place that is known."""
     if name in fields:
         field, how = fields[name]
-        value = READ[how](text)
+        value = _READ[how](text)
         before = state.get(field) if how == "sum" else None
         state.put(field, value if before is None or value is None else before + value)
 
@@ -71,31 +69,31 @@ def put(state: GpuState, fields: Mapping[str, tuple[str, str]], name: str, text:
 
 LOG: Final = re.compile(r"={4,40}NVSMI LOG={4,40}")
 # Without `-d` a GPU's part begins with its name, and its processes stand behind all that is judged.
-ENTIRE: Final = ("    Product Name", "    Processes")
-ATTACHED: Final = re.compile(r"Attached GPUs\s{0,60}: (\d{1,4})\s*$")
+_ENTIRE: Final = ("    Product Name", "    Processes")
+_ATTACHED: Final = re.compile(r"Attached GPUs\s{0,60}: (\d{1,4})\s*$")
 GPU: Final = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
 # "    Product Name                      : NVIDIA H200": a GPU's part of a report, kept alone.
-FIRST_VALUES: Final = re.compile(
+_FIRST_VALUES: Final = re.compile(
     r"\s{0,20}GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*\n"
     r"(?: {4}[A-Z][^:\n]{1,60}(?:: [^\n]{0,200})?\r?\n){2}"
 )
 # "        DRAM Uncorrectable                : 0"
-VALUE: Final = re.compile(r"(\s{0,40})([^:\s][^:]{0,80}?)\s{0,60}(?::\s?(.{0,200}))?$")
-MAX_LINE: Final = 300
-REASONS: Final = ("Clocks Throttle Reasons", "Clocks Event Reasons")
+_VALUE: Final = re.compile(r"(\s{0,40})([^:\s][^:]{0,80}?)\s{0,60}(?::\s?(.{0,200}))?$")
+_MAX_LINE: Final = 300
+_REASONS: Final = ("Clocks Throttle Reasons", "Clocks Event Reasons")
 
 
 def begins_text(head: str) -> bool:
-    return FIRST_VALUES.match(head) is not None or LOG.search(head[:2000]) is not None
+    return _FIRST_VALUES.match(head) is not None or LOG.search(head[:2000]) is not None
 
 
 def read_text(text: str, reading: Reading) -> None:
     state: GpuState | None = None
     path: list[tuple[int, str]] = []
-    begun = FIRST_VALUES.match(text) is not None
+    begun = _FIRST_VALUES.match(text) is not None
     last, gpus, attached = 1, 0, 0
     seen: set[str] = set()
-    for index, line in lines_of(text, MAX_LINE):
+    for index, line in lines_of(text, _MAX_LINE):
         if not begun:
             begun = LOG.search(line) is not None
             reading.first_line = index if begun else 1
@@ -108,7 +106,7 @@ def read_text(text: str, reading: Reading) -> None:
             gpus += 1
             seen.clear()
             continue
-        if state is None and (count := ATTACHED.match(line)) is not None:
+        if state is None and (count := _ATTACHED.match(line)) is not None:
             attached = int(count[1])
         if not line.strip():
             continue
@@ -116,8 +114,8 @@ def read_text(text: str, reading: Reading) -> None:
             break  # the report has ended; what follows is another program's
         last = index
         if state is not None:
-            take(line, path, state)
-            if line.startswith(ENTIRE):
+            _take(line, path, state)
+            if line.startswith(_ENTIRE):
                 seen.add(line[4:].partition(":")[0].strip())
     if state is None:
         reading.skip(None, "no GPU is listed in it")
@@ -131,32 +129,32 @@ def read_text(text: str, reading: Reading) -> None:
     reading.last_line = last
 
 
-def take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
+def _take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
     """One value, or one more section; ``path`` is (indentation, name) of the open sections."""
-    found = VALUE.match(line)
+    found = _VALUE.match(line)
     if found is None:
         return
     while path and path[-1][0] >= len(found[1]):
         path.pop()
     if found[3] is None:
         path.append((len(found[1]), found[2]))
-    elif path and path[-1][1] in REASONS:
+    elif path and path[-1][1] in _REASONS:
         active, said = yes(found[3]), found[2].lower()
         if active is not None:
             known = state.throttled or ()
             state.throttled = (*known, said) if active and said != "idle" else known
     else:
         name = f"{path[-1][1]} / {found[2]}" if path else found[2]
-        put(state, OF_TEXT, name, found[3])
+        _put(state, _OF_TEXT, name, found[3])
 
 
 # nvidia-smi -q -x: a document that declares entities is refused before it is parsed, for a few
 # lines of them can ask for any memory. A report declares none.
 
 XML: Final = re.compile(r"<nvidia_smi_log[\s>]")
-END: Final = "</nvidia_smi_log>"
-ENTITY: Final = re.compile(r"<!ENTITY|<!ATTLIST", re.IGNORECASE)
-XML_REASON: Final = re.compile(r"clocks_(?:throttle|event)_reason_(\w+)")
+_END: Final = "</nvidia_smi_log>"
+_ENTITY: Final = re.compile(r"<!ENTITY|<!ATTLIST", re.IGNORECASE)
+_XML_REASON: Final = re.compile(r"clocks_(?:throttle|event)_reason_(\w+)")
 
 
 def begins_xml(head: str) -> bool:
@@ -164,16 +162,16 @@ def begins_xml(head: str) -> bool:
 
 
 def read_xml(text: str, reading: Reading) -> None:
-    found, end = XML.search(text), text.find(END)
+    found, end = XML.search(text), text.find(_END)
     if found is None or end < 0:
         reading.skip(None, "the report is cut off: its end is missing")
         return
-    if ENTITY.search(text, 0, end):
+    if _ENTITY.search(text, 0, end):
         reading.skip(None, "declares entities, which a report of nvidia-smi does not: not read")
         return
     reading.first_line, reading.last_line = line_at(text, found.start()), line_at(text, end)
     try:
-        root = ElementTree.fromstring(text[found.start() : end + len(END)])
+        root = ElementTree.fromstring(text[found.start() : end + len(_END)])
     except ElementTree.ParseError as error:
         reading.skip(reading.first_line, f"not valid XML: {error}")
         return
@@ -183,12 +181,12 @@ def read_xml(text: str, reading: Reading) -> None:
             reading.skip(reading.first_line, "a GPU without its address")
             continue
         state = GpuState(address, reading.first_line)
-        for path in OF_XML:
+        for path in _OF_XML:
             if (said := gpu.findtext(path)) is not None:
-                put(state, OF_XML, path, said)
+                _put(state, _OF_XML, path, said)
         for tag in ("clocks_throttle_reasons", "clocks_event_reasons"):
             if (section := gpu.find(tag)) is not None:
-                named = [(XML_REASON.fullmatch(one.tag), yes(one.text or "")) for one in section]
+                named = [(_XML_REASON.fullmatch(one.tag), yes(one.text or "")) for one in section]
                 state.throttled = tuple(
                     reason[1].replace("_", " ")
                     for reason, active in named
@@ -200,8 +198,8 @@ def read_xml(text: str, reading: Reading) -> None:
 # nvidia-smi nvlink -e and -s. Totals of errors do not say when: they warn, and a healthy link has
 # some replays. A GPU with fewer links up than others of its node has lost them.
 
-OF_GPU: Final = re.compile(r"GPU \d{1,3}: [^\n]{1,80}?\(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)")
-LINK: Final = re.compile(
+_OF_GPU: Final = re.compile(r"GPU \d{1,3}: [^\n]{1,80}?\(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)")
+_LINK: Final = re.compile(
     r"\s{1,16}Link (?P<link>\d{1,3}): (?:(?P<what>[A-Z][\w ]{2,40} Errors?):"
     r" (?P<count>\d{1,18}|N/A)|(?P<state>[\d.]{1,10} GB/s|<inactive>))\s*$"
 )
@@ -209,7 +207,7 @@ LINK: Final = re.compile(
 
 def begins_nvlink(head: str) -> bool:
     lines = head.lstrip("\ufeff\r\n").split("\n")[:2]
-    return len(lines) == 2 and bool(OF_GPU.match(lines[0]) and LINK.match(lines[1]))
+    return len(lines) == 2 and bool(_OF_GPU.match(lines[0]) and _LINK.match(lines[1]))
 
 
 def read_nvlink(text: str, reading: Reading) -> None:
@@ -228,11 +226,11 @@ def read_nvlink(text: str, reading: Reading) -> None:
             reading.add("gpu.nvlink_errors", outcome, uuid, said, Category.NVLINK, first)
 
     for index, line in lines_of(text):
-        if (gpu := OF_GPU.match(line)) is not None:
+        if (gpu := _OF_GPU.match(line)) is not None:
             end_gpu()
             uuid, first, last = gpu["uuid"], index, index
             counts, recovered = defaultdict(int), {}
-        elif (link := LINK.match(line)) is None or (link["state"] and not uuid):
+        elif (link := _LINK.match(line)) is None or (link["state"] and not uuid):
             if line.strip():
                 break
         else:
@@ -256,20 +254,20 @@ def read_nvlink(text: str, reading: Reading) -> None:
 
 # The table of nvidia-smi, and why it could not look
 
-BOX: Final = re.compile(r"\| NVIDIA-SMI \d{2,4}\.\d")
+_BOX: Final = re.compile(r"\| NVIDIA-SMI \d{2,4}\.\d")
 # "|   3  NVIDIA H100 80GB HBM3          On  | 00000000:5D:00.0 Off |                    2 |"
-ROW: Final = re.compile(
+_ROW: Final = re.compile(
     r"\|\s{1,6}(?P<index>\d{1,3})\s[^|]{1,100}\|\s{0,20}(?P<address>[0-9A-Fa-f:]{7,20}\.[0-7])\s"
     r"[^|]{1,40}\|\s{0,30}(?P<ecc>\d{1,10}|N/A|Off|ERR!)\s{0,4}\|"
 )
-BEHIND: Final = re.compile(r"\|[^|]{1,60}\|[^|]{1,60}\|[^|]{1,60}\|")
+_BEHIND: Final = re.compile(r"\|[^|]{1,60}\|[^|]{1,60}\|[^|]{1,60}\|")
 ERROR: Final = "ERR!"
 # "Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error"
-LOST: Final = re.compile(
+_LOST: Final = re.compile(
     r"Unable to determine the device handle for (?:gpu |GPU ?)(?:(?P<index>\d{1,3}): ?)?"
     r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)?(?P<said>[^\n]{0,200})"
 )
-FAILURES: Final[tuple[tuple[re.Pattern[str], tuple[Outcome, Category | None]], ...]] = (
+_FAILURES: Final[tuple[tuple[re.Pattern[str], tuple[Outcome, Category | None]], ...]] = (
     (re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
                 r"|Failed to initialize NVML: (?:Driver/library version mismatch"
                 r"|Driver Not Loaded|DRIVER_NOT_LOADED)"), (FAIL, Category.DEPENDENCY)),
@@ -280,15 +278,15 @@ FAILURES: Final[tuple[tuple[re.Pattern[str], tuple[Outcome, Category | None]], .
 )  # fmt: skip
 
 
-def failure_in(line: str) -> tuple[Outcome, Category | None] | None:
-    found = (told for pattern, told in FAILURES if pattern.match(line))
+def _failure_in(line: str) -> tuple[Outcome, Category | None] | None:
+    found = (told for pattern, told in _FAILURES if pattern.match(line))
     return next(found, None)
 
 
 def begins_failure(head: str) -> bool:
     """One of the messages stands first: in a job's log others stand before it."""
     first = next((line for line in head.lstrip("\ufeff").split("\n") if line.strip()), "")
-    return failure_in(first) is not None or LOST.match(first) is not None
+    return _failure_in(first) is not None or _LOST.match(first) is not None
 
 
 def read_table(text: str, reading: Reading) -> None:
@@ -296,26 +294,26 @@ def read_table(text: str, reading: Reading) -> None:
     errors: set[str] = set()
     part, begun, ended = "", 0, False
     for index, line in lines_of(text):
-        if BOX.match(line):
+        if _BOX.match(line):
             begun, ended = index, False
-        if (lost := LOST.match(line)) is not None:
+        if (lost := _LOST.match(line)) is not None:
             reading.saw(index)
-            gone = lost_gpu(lost)
+            gone = _lost_gpu(lost)
             reading.add("gpu.present", FAIL, gone, lost[0], Category.GPU, index)
-        elif (failure := failure_in(line)) is not None:
+        elif (failure := _failure_in(line)) is not None:
             reading.saw(index)
             outcome, category = failure
             if outcome is SKIPPED:
                 reading.unknown("gpu.present", line.strip(), line=index)
             else:
                 reading.add("gpu.present", outcome, None, line.strip(), category, index)
-        elif (gpu := ROW.match(line)) is not None:
+        elif (gpu := _ROW.match(line)) is not None:
             reading.saw(index)
             part = bus_id(gpu["address"]) or f"gpu {gpu['index']}"
-            of_ecc(part, gpu["ecc"], index, reading)
+            _of_ecc(part, gpu["ecc"], index, reading)
             if ERROR in line:
                 errors.add(part)
-        elif part and BEHIND.match(line):
+        elif part and _BEHIND.match(line):
             if ERROR in line and part not in errors:
                 errors.add(part)
                 said = "a sensor of the GPU answers with an error"
@@ -326,13 +324,13 @@ def read_table(text: str, reading: Reading) -> None:
         reading.unknown("gpu.present", "the table breaks off, or holds no GPU", line=begun)
 
 
-def lost_gpu(lost: re.Match[str]) -> str | None:
+def _lost_gpu(lost: re.Match[str]) -> str | None:
     part = bus_id(lost["address"]) if lost["address"] else None
     index = lost["index"] or ((bare := re.match(r"\s?(\d{1,3})\b", lost["said"])) and bare[1])
     return part or (f"gpu {int(index)}" if index else None)
 
 
-def of_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
+def _of_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
     """The column of uncorrectable errors since the driver was loaded."""
     if ecc.isdigit():
         said = f"uncorrectable since the driver was loaded: {int(ecc)}"
@@ -348,23 +346,23 @@ def of_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
 # "clocks_event_reasons.hw_thermal_slowdown", before: "clocks_throttle_reasons...."
 REASON: Final = re.compile(r"clocks_(?:event|throttle)_reasons\.(hw_\w{4,40}|sw_thermal_slowdown)$")
 # Columns that say nothing alone.
-STATES: Final = frozenset({"pstate", "pcie.link.gen.current", "pcie.link.gen.max"})
-UNIT: Final = re.compile(r" \[[^\]]{1,12}\]$")
+_STATES: Final = frozenset({"pstate", "pcie.link.gen.current", "pcie.link.gen.max"})
+_UNIT: Final = re.compile(r" \[[^\]]{1,12}\]$")
 
 
-def columns_of(line: str) -> list[str]:
+def _columns_of(line: str) -> list[str]:
     """The cells of a row; none where it is no row, as with a carriage return inside."""
     try:
         cells = next(csv.reader([line.lstrip("\ufeff")], skipinitialspace=True), [])
     except csv.Error:
         return []
-    return [UNIT.sub("", cell.strip()) for cell in cells]
+    return [_UNIT.sub("", cell.strip()) for cell in cells]
 
 
 def begins_csv(head: str) -> bool:
     first = next((line for line in head.split("\n") if line.strip()), "")[:4000]
-    names = set(columns_of(first)) if "," in first else set()
-    return bool((names & OF_CSV.keys()) - STATES) or any(map(REASON.match, names))
+    names = set(_columns_of(first)) if "," in first else set()
+    return bool((names & _OF_CSV.keys()) - _STATES) or any(map(REASON.match, names))
 
 
 def read_csv(text: str, reading: Reading) -> None:
@@ -372,23 +370,23 @@ def read_csv(text: str, reading: Reading) -> None:
     for index, line in lines_of(text, 4000):
         if not line.strip():
             continue
-        cells = columns_of(line)
-        if set(cells) & OF_CSV.keys() or any(map(REASON.match, cells)):
+        cells = _columns_of(line)
+        if set(cells) & _OF_CSV.keys() or any(map(REASON.match, cells)):
             names = cells
         elif len(cells) == len(names):
-            judge(state_of(dict(zip(names, cells, strict=True)), index), reading)
+            judge(_state_of(dict(zip(names, cells, strict=True)), index), reading)
         else:
             reading.skip(index, "not as many values as columns")
     reading.none_found("gpu.present", "no GPU is listed")
 
 
-def state_of(row: Mapping[str, str], line: int) -> GpuState:
+def _state_of(row: Mapping[str, str], line: int) -> GpuState:
     address = row.get("pci.bus_id") or row.get("gpu_bus_id") or ""
     part = bus_id(address) if address else None
     part = part or row.get("uuid") or row.get("gpu_uuid") or f"gpu {row.get('index', '0')}"
     state = GpuState(part, line)
     for name, text in row.items():
-        put(state, OF_CSV, name, text)
+        _put(state, _OF_CSV, name, text)
     reasons = {found[1]: row[name] for name in row if (found := REASON.match(name))}
     if reasons:
         active = [reason for reason, text in reasons.items() if yes(text)]

@@ -31,36 +31,24 @@ from triage.formats.health.rows import (
 )
 from triage.signatures.form import EntryTable, TomlFile
 
-__all__ = [
-    "Begins",
-    "FaultyTable",
-    "FormatFile",
-    "Tool",
-    "data_of",
-    "file_beside",
-    "formats_of",
-    "load",
-    "tools_of",
-]
-
-KEYS: Final = (
+_KEYS: Final = (
     "name", "tool", "words", "starts", "begins", "first_lines", "read", "log", "sent", "cut_as",
     "ends", "part", "example", "near_miss", "line", "item", "odd", "silent", "end", "none", "holds",
 )  # fmt: skip
-TEMPLATES: Final = (
+_TEMPLATES: Final = (
     "check", "outcome", "part", "detail", "category", "node", "at", "unknown",
     "otherwise",
 )  # fmt: skip
-SAYS: Final = (
-    *TEMPLATES, "outcomes", "categories", "complaint", "by", "follows", "part_always", "pick",
+_SAYS: Final = (
+    *_TEMPLATES, "outcomes", "categories", "complaint", "by", "follows", "part_always", "pick",
 )  # fmt: skip
-LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *SAYS)
-ITEM_KEYS: Final = ("path", "has", *SAYS)
-TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns")
+_LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *_SAYS)
+_ITEM_KEYS: Final = ("path", "has", *_SAYS)
+_TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns")
 # Whether the lines of such a file are read as a log, too: those around the report, all, or none.
-LOGS: Final = ("around", "all", "none")
-FOLLOWS: Final = ("", "warn", "nobody")
-BLANK: Final = "\ufeff \t\r\n"
+_LOGS: Final = ("around", "all", "none")
+_FOLLOWS: Final = ("", "warn", "nobody")
+_BLANK: Final = "\ufeff \t\r\n"
 
 
 class FaultyTable(UsageError):
@@ -92,7 +80,7 @@ class Begins:
 
     def __call__(self, head: str) -> bool:
         """Whether ``head`` is the beginning of such a file."""
-        if self.starts and not head.lstrip(BLANK).startswith(self.starts):
+        if self.starts and not head.lstrip(_BLANK).startswith(self.starts):
             return False
         if self.first_lines:
             head = "\n".join(head.split("\n", self.first_lines)[: self.first_lines])
@@ -137,31 +125,31 @@ def data_of(module: str) -> Mapping[str, Any]:
 
 def tools_of(file: FormatFile) -> list[Tool]:
     """The rows for docs/formats.md. A format without one is a fault, and so is the reverse."""
-    named = {one.raw.get("tool"): one for one in file.tables("format", KEYS)}
-    tables = {one.text("id"): one for one in file.tables("tool", TOOL_KEYS)}
+    named = {one.raw.get("tool"): one for one in file.tables("format", _KEYS)}
+    tables = {one.text("id"): one for one in file.tables("tool", _TOOL_KEYS)}
     for name in named.keys() - tables.keys():
         named[name].fault("tool", f"there is no tool {name!r}")
     for name in tables.keys() - named.keys():
         tables[name].fault("id", f"no format is of the tool {name!r}")
-    keys = TOOL_KEYS[1:]
+    keys = _TOOL_KEYS[1:]
     return [Tool(*(str(one.raw.get(key, "")) for key in keys)) for one in tables.values()]
 
 
 def formats_of(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
     """The formats of a file; ``names`` are the functions beside it. Faults are the file's."""
     rows = {"line": 0, "item": 0}
-    return tuple(format_of(table, names, rows) for table in file.tables("format", KEYS))
+    return tuple(_format_of(table, names, rows) for table in file.tables("format", _KEYS))
 
 
-def format_of(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]) -> CheckFormat:
+def _format_of(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]) -> CheckFormat:
     """One format; ``rows`` counts the rows of the file before it."""
     log = table.raw.get("log", "around")
-    if log not in LOGS:
-        table.fault("log", f"log {log!r} is none of {', '.join(LOGS)}")
-    begins: Callable[[str], bool] = function_of(table, "begins", names) or Begins(
+    if log not in _LOGS:
+        table.fault("log", f"log {log!r} is none of {', '.join(_LOGS)}")
+    begins: Callable[[str], bool] = _function_of(table, "begins", names) or Begins(
         table.texts("begins"), tuple(table.raw.get("starts", "")), table.number("first_lines")
     )
-    parse = function_of(table, "read", names) or rows_of(table, rows)
+    parse = _function_of(table, "read", names) or _rows_of(table, rows)
     return CheckFormat(
         table.text("name"),
         begins,
@@ -170,15 +158,15 @@ def format_of(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int])
         lines=log != "none",
         words=table.texts("words"),
         cut_as=str(table.raw.get("cut_as", "")),
-        ends=pattern_of(table, "ends"),
-        part=pattern_of(table, "part"),
+        ends=_pattern_of(table, "ends"),
+        part=_pattern_of(table, "part"),
         sent=table.flag("sent"),
         example=table.text("example"),
         near_miss=table.text("near_miss"),
     )
 
 
-def function_of(table: EntryTable, key: str, names: Mapping[str, Any]) -> Any:
+def _function_of(table: EntryTable, key: str, names: Mapping[str, Any]) -> Any:
     """The function that a key names; None where it is not given, or patterns stand there."""
     name = table.raw.get(key)
     if not isinstance(name, str):
@@ -189,7 +177,7 @@ def function_of(table: EntryTable, key: str, names: Mapping[str, Any]) -> Any:
     return names[name]
 
 
-def pattern_of(table: EntryTable, key: str) -> "re.Pattern[str] | None":
+def _pattern_of(table: EntryTable, key: str) -> "re.Pattern[str] | None":
     pattern = table.raw.get(key)
     try:
         return None if pattern is None else re.compile(pattern, re.MULTILINE)
@@ -198,7 +186,7 @@ def pattern_of(table: EntryTable, key: str) -> "re.Pattern[str] | None":
         return None
 
 
-def rows_of(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading], None]:
+def _rows_of(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading], None]:
     """The reader that the rows of a format are."""
     kinds = [kind for kind in rows if table.raw.get(kind)]
     if len(kinds) != 1:
@@ -208,15 +196,15 @@ def rows_of(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading],
     for raw in table.raw[kinds[0]]:
         tables.append(EntryTable(table.file, (f"format.{kinds[0]}", rows[kinds[0]]), raw))
         rows[kinds[0]] += 1
-    none = pair_of(table, "none")
+    none = _pair_of(table, "none")
     if kinds == ["item"]:
-        return Items([item_of(one) for one in tables], str(table.raw.get("holds", "")), none)
-    end = pair_of(table, "end")
+        return Items([_item_of(one) for one in tables], str(table.raw.get("holds", "")), none)
+    end = _pair_of(table, "end")
     odd, silent = (str(table.raw.get(key, "")) for key in ("odd", "silent"))
-    return Lines([row_of(one) for one in tables], odd, silent, end, none)
+    return Lines([_row_of(one) for one in tables], odd, silent, end, none)
 
 
-def pair_of(table: EntryTable, key: str) -> tuple[str, str] | None:
+def _pair_of(table: EntryTable, key: str) -> tuple[str, str] | None:
     """A check and why it says nothing."""
     texts = table.texts(key)
     if len(texts) not in (0, 2):
@@ -224,30 +212,30 @@ def pair_of(table: EntryTable, key: str) -> tuple[str, str] | None:
     return (texts[0], texts[1]) if len(texts) == 2 else None
 
 
-def row_of(table: EntryTable) -> Row:
-    table.check_keys(LINE_KEYS)
+def _row_of(table: EntryTable) -> Row:
+    table.check_keys(_LINE_KEYS)
     table.raw = {"pattern": "", **table.raw}
-    told = spec_of(table) if "check" in table.raw else None
+    told = _spec_of(table) if "check" in table.raw else None
     needs = str(table.raw.get("needs", ""))
     return Row(table.text("pattern"), told, table.flag("keep"), needs, table.flag("aside"))
 
 
-def item_of(table: EntryTable) -> Item:
-    table.check_keys(ITEM_KEYS)
-    return Item(table.texts("path"), spec_of(table), table.texts("has"))
+def _item_of(table: EntryTable) -> Item:
+    table.check_keys(_ITEM_KEYS)
+    return Item(table.texts("path"), _spec_of(table), table.texts("has"))
 
 
-def spec_of(table: EntryTable) -> ResultSpec:
+def _spec_of(table: EntryTable) -> ResultSpec:
     """What a row says."""
     by = table.raw.get("by", "script")
     if by not in SPEAKERS:
         table.fault("by", f"by {by!r} is none of {', '.join(SPEAKERS)}")
     follows = table.raw.get("follows", "")
-    if follows not in FOLLOWS:
-        table.fault("follows", f"follows {follows!r} is none of {', '.join(FOLLOWS[1:])}")
+    if follows not in _FOLLOWS:
+        table.fault("follows", f"follows {follows!r} is none of {', '.join(_FOLLOWS[1:])}")
     if "outcome" not in table.raw and "unknown" not in table.raw:
         table.fault("outcome", "outcome is missing")
-    templates = {key: Template(table.text(key)) for key in TEMPLATES if key in table.raw}
+    templates = {key: Template(table.text(key)) for key in _TEMPLATES if key in table.raw}
     complaint = [Template(one) for one in table.texts("complaint")]
     for key, template in (*templates.items(), *(("complaint", one) for one in complaint)):
         for name in template.filters - FILTERS.keys():

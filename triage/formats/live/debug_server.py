@@ -14,85 +14,76 @@ from triage.parsers.live.debug_server.debug_server_looks import (
 )
 from triage.parsers.live.debug_server.trace_tables import table_looks
 
-__all__ = [
-    "HANDLER_REFUSAL",
-    "SERVER_FILE",
-    "SERVER_PAGE",
-    "STORE_KEYS",
-    "TRACE_TABLES",
-    "WAIT_COUNTER_VALUES",
-]
-
-LOOKED_AT: Final = 8 << 10
+_LOOKED_AT: Final = 8 << 10
 # "=== Rank 0: http://gpu-n01:33767/handler/dump_traceback? ==="
-SECTION: Final = re.compile(rb"\s{0,64}=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w")
+_SECTION: Final = re.compile(rb"\s{0,64}=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w")
 # "PARTIAL DATA: 2/4 workers responded", then "  Rank 2: ..." up to the first section
-PARTIAL: Final = re.compile(rb"\s{0,64}PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n")
+_PARTIAL: Final = re.compile(rb"\s{0,64}PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n")
 # '{"pytorch.wait_counter.TCPStore__get":{"active_count":0,...'
-COUNTER: Final = re.compile(
+_COUNTER: Final = re.compile(
     rb'\s{0,64}\{\s{0,64}"pytorch\.wait_counter\.[^"]{1,300}"\s{0,16}:\s{0,16}\{\s{0,64}"\w{1,32}"'
 )
 # "Handler dump_nccl_trace_json not found: Failed to find handler dump_nccl_trace_json", alone
-REFUSAL: Final = re.compile(rb"Handler \w{1,64} (?:not found|failed): [^\n]{0,2000}\n?\Z")
+_REFUSAL: Final = re.compile(rb"Handler \w{1,64} (?:not found|failed): [^\n]{0,2000}\n?\Z")
 # "debug_server/rank0: b'http://gpu-n01:41701'", somewhere among the keys of a store
-STORED: Final = re.compile(rb"(?:\A|\n)(?:\S{1,256}/)?debug_server/rank\d{1,7}: b?['\"]?https?://")
+_STORED: Final = re.compile(rb"(?:\A|\n)(?:\S{1,256}/)?debug_server/rank\d{1,7}: b?['\"]?https?://")
 # "default_pg/0//1//cpu//0/0: b'\x02...'"
-KEY: Final = re.compile(rb"[^\s:]{1,300}: (?:b['\"]|<)")
+_KEY: Final = re.compile(rb"[^\s:]{1,300}: (?:b['\"]|<)")
 
 
 # "=== FR Trace ===", the CPU recorder's tables, before "=== FR Trace NCCL ==="
-TABLES: Final = re.compile(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n")
-PAGE_WORDS: Final = ("<!doctype html", "<html", "<head", "<!-- saved from")
-PAGE_STARTS: Final = tuple(word.encode() for word in PAGE_WORDS)
+_TABLES: Final = re.compile(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n")
+_PAGE_WORDS: Final = ("<!doctype html", "<html", "<head", "<!-- saved from")
+_PAGE_STARTS: Final = tuple(word.encode() for word in _PAGE_WORDS)
 
 
-def begins_tables(head: Head) -> bool:
+def _begins_tables(head: Head) -> bool:
     """The heading of the tables."""
-    return TABLES.match(head.data[:256]) is not None
+    return _TABLES.match(head.data[:256]) is not None
 
 
-def begins_file(head: Head) -> bool:
+def _begins_file(head: Head) -> bool:
     """A section of a rank, or the list of those that did not answer."""
-    return SECTION.match(head.data) is not None or PARTIAL.match(head.data) is not None
+    return _SECTION.match(head.data) is not None or _PARTIAL.match(head.data) is not None
 
 
-def begins_page(head: Head) -> bool:
+def _begins_page(head: Head) -> bool:
     """The frontend's page: its title, and a heading of a rank."""
-    if not head.data[:512].lstrip().lower().startswith(PAGE_STARTS):
+    if not head.data[:512].lstrip().lower().startswith(_PAGE_STARTS):
         return False
     whole = head.data
     return b"Torch Distributed Debug Server" in whole and b"<h2>Rank " in whole
 
 
-def begins_store(head: Head) -> bool:
+def _begins_store(head: Head) -> bool:
     """Lines of keys with bytes, the addresses of the debug server among them."""
-    start = head.data[:LOOKED_AT]
-    return KEY.match(start) is not None and STORED.search(start) is not None
+    start = head.data[:_LOOKED_AT]
+    return _KEY.match(start) is not None and _STORED.search(start) is not None
 
 
-def begins_counters(head: Head) -> bool:
+def _begins_counters(head: Head) -> bool:
     """A JSON object of wait counters."""
-    return COUNTER.match(head.data[:LOOKED_AT]) is not None
+    return _COUNTER.match(head.data[:_LOOKED_AT]) is not None
 
 
-def begins_refusal(head: Head) -> bool:
+def _begins_refusal(head: Head) -> bool:
     """One line alone: there is no such handler, or it failed."""
-    return head.data.startswith(b"Handler ") and REFUSAL.match(head.data[:4096]) is not None
+    return head.data.startswith(b"Handler ") and _REFUSAL.match(head.data[:4096]) is not None
 
 
 SERVER_FILE: Final = LiveFormat(
-    "debug_server_file", begins_file, file_looks, words=("=== Rank ", "PARTIAL DATA: ")
+    "debug_server_file", _begins_file, file_looks, words=("=== Rank ", "PARTIAL DATA: ")
 )
-SERVER_PAGE: Final = LiveFormat("debug_server_page", begins_page, page_looks, words=PAGE_WORDS)
+SERVER_PAGE: Final = LiveFormat("debug_server_page", _begins_page, page_looks, words=_PAGE_WORDS)
 STORE_KEYS: Final = LiveFormat(
-    "store_keys", begins_store, store_looks, words=("debug_server/rank",)
+    "store_keys", _begins_store, store_looks, words=("debug_server/rank",)
 )
 WAIT_COUNTER_VALUES: Final = LiveFormat(
-    "wait_counters", begins_counters, counter_looks, words=("pytorch.wait_counter.",)
+    "wait_counters", _begins_counters, counter_looks, words=("pytorch.wait_counter.",)
 )
 TRACE_TABLES: Final = LiveFormat(
-    "trace_tables", begins_tables, table_looks, words=("=== FR Trace",)
+    "trace_tables", _begins_tables, table_looks, words=("=== FR Trace",)
 )
 HANDLER_REFUSAL: Final = LiveFormat(
-    "handler_refusal", begins_refusal, refusal_looks, words=("Handler ",)
+    "handler_refusal", _begins_refusal, refusal_looks, words=("Handler ",)
 )

@@ -18,22 +18,20 @@ from triage.parsers.live.smi_table import looks_of_smi_table
 from triage.parsers.telemetry.columns import header_of
 from triage.parsers.telemetry.gpu_columns import is_gpu_table
 
-__all__ = ["AMD_SMI", "GPU_DMON", "GPU_TABLE", "SMI_TABLE"]
-
-DMON_BEGINS: Final = re.compile(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s")
-AMD_BEGINS: Final = re.compile(
+_DMON_BEGINS: Final = re.compile(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s")
+_AMD_BEGINS: Final = re.compile(
     r'\s{0,20}(?:\{\s{0,20}"gpu_data"\s{0,4}:\s{0,4})?\[\s{0,20}\{\s{0,20}"gpu"\s{0,4}:'
 )
 
 
 # A job's log may hold such a table too, behind other lines.
-SMI_BEGINS: Final = re.compile(
+_SMI_BEGINS: Final = re.compile(
     r"\s{0,20}(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\s{1,4})?"
     r"\+-{20,120}\+\s{1,4}\| NVIDIA-SMI \d"
 )
 
 
-def is_table_of_gpus(head: Head) -> bool:
+def _is_table_of_gpus(head: Head) -> bool:
     first = head.data.partition(b"\n")[0][:4096]
     if b"utilization.gpu" not in first:
         return False
@@ -41,23 +39,23 @@ def is_table_of_gpus(head: Head) -> bool:
     return columns is not None and is_gpu_table(columns)
 
 
-def is_amd_usage(head: Head) -> bool:
-    return AMD_BEGINS.match(head.text) is not None and b'"gfx_activity"' in head.data
+def _is_amd_usage(head: Head) -> bool:
+    return _AMD_BEGINS.match(head.text) is not None and b'"gfx_activity"' in head.data
 
 
 GPU_TABLE: Final = LiveFormat(
-    "gpu_table", is_table_of_gpus, looks_of_gpu_table, words=("utilization.gpu",)
+    "gpu_table", _is_table_of_gpus, looks_of_gpu_table, words=("utilization.gpu",)
 )
 GPU_DMON: Final = LiveFormat(
     "gpu_dmon",
-    lambda head: DMON_BEGINS.match(head.text) is not None,
+    lambda head: _DMON_BEGINS.match(head.text) is not None,
     looks_of_dmon,
     words=("# Idx",),
 )
-AMD_SMI: Final = LiveFormat("amd_smi_usage", is_amd_usage, looks_of_amd_smi)
+AMD_SMI: Final = LiveFormat("amd_smi_usage", _is_amd_usage, looks_of_amd_smi)
 SMI_TABLE: Final = LiveFormat(
     "nvidia_smi_table",
-    lambda head: SMI_BEGINS.match(head.plain_text) is not None,
+    lambda head: _SMI_BEGINS.match(head.plain_text) is not None,
     looks_of_smi_table,
     also_log=True,
     words=("| NVIDIA-SMI ",),

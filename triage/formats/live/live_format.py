@@ -14,11 +14,9 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream, ReadAhead
 
-__all__ = ["MAX_BYTES", "LiveFormat"]
-
 # The stacks of 16,384 ranks in one file have some 80 MB.
 MAX_BYTES: Final = 128 << 20
-STEP_BYTES: Final = 1 << 20
+_STEP_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class LiveFormat:
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome | Refused:
         """The looks, or why there are none. Of more than 128 MiB the beginning is read."""
-        data, cut = begin_of(stream)
+        data, cut = _begin_of(stream)
         text = data.decode("utf-8", "replace")
         try:
             looks = tuple(self.parse(text, stream.artifact))
@@ -77,13 +75,13 @@ class LiveFormat:
         return Outcome(file, size_bytes=len(data), looks=looks)
 
 
-def begin_of(stream: LogStream) -> tuple[bytes, bool]:
+def _begin_of(stream: LogStream) -> tuple[bytes, bool]:
     """The bytes of a stream, at most :data:`MAX_BYTES`, and whether there are more."""
     data = bytearray()
     while len(data) <= MAX_BYTES:
-        piece = bytearray(STEP_BYTES)
+        piece = bytearray(_STEP_BYTES)
         got = stream.fill(memoryview(piece))
         data += piece[:got]
-        if got < STEP_BYTES:
+        if got < _STEP_BYTES:
             break
     return bytes(data[:MAX_BYTES]), len(data) > MAX_BYTES

@@ -9,8 +9,6 @@ from triage.formats.live.live_format import LiveFormat
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["LooksAndChecks"]
-
 
 @dataclass(frozen=True, slots=True)
 class LooksAndChecks:

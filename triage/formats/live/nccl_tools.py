@@ -21,60 +21,58 @@ from triage.parsers.live.profiler import looks_of_profiler
 from triage.parsers.live.proxy_trace import TRANSFER_LINE, looks_of_proxy_trace
 from triage.parsers.live.replay import looks_of_replay
 
-__all__ = ["COMM_STATE", "INSPECTOR", "INSPECTOR_METRICS", "PROFILER", "PROXY_TRACE", "REPLAY"]
-
-REPLAY_BEGINS: Final = re.compile(
+_REPLAY_BEGINS: Final = re.compile(
     r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
 )
-PROFILER_BEGINS: Final = re.compile(
+_PROFILER_BEGINS: Final = re.compile(
     r'\s{0,20}\[\s{0,20}\{"name": "[^"\n]{1,80}", '
     r'"cat": "(?:GROUP|COLL|P2P|PROXY|NET|GPU)\w{0,20}", "ph": "[be]"'
 )
-INSPECTOR_BEGINS: Final = re.compile(
+_INSPECTOR_BEGINS: Final = re.compile(
     r'\s{0,20}\{(?=[^\n]{0,2000}"inspector_output_format_version")'
     r'[^\n]{0,200}"(?:header|dump_stats|metadata)"'
 )
 
 # 'nccl_bus_bandwidth_gbs{version="v5.1",slurm_job_id="7",node="n1",gpu="GPU0",comm_name=...'
-METRICS_BEGIN: Final = re.compile(
+_METRICS_BEGIN: Final = re.compile(
     r"\s{0,20}(?:#[^\n]{0,400}\n\s{0,20}){0,8}nccl_(?:p2p_)?"
     r"(?:bus_bandwidth_gbs|collective_exec_time_microseconds|exec_time_microseconds)"
     r"\{[^}\n]{0,400}comm_name="
 )
 
 
-def is_json_dump(head: Head) -> bool:
+def _is_json_dump(head: Head) -> bool:
     return head.data.lstrip()[:1] == b"{" and FLIGHT_RECORDER.claims(head)
 
 
-def is_proxy_trace(head: Head) -> bool:
+def _is_proxy_trace(head: Head) -> bool:
     return b"createT:" in head.data and TRANSFER_LINE.search(head.whole_text) is not None
 
 
 # Not in the table: a dump that its own reader hands on is read by this.
-COMM_STATE: Final = LiveFormat("comm_state", is_json_dump, looks_of_comm_state)
-PROXY_TRACE: Final = LiveFormat("proxy_trace", is_proxy_trace, looks_of_proxy_trace, also_log=True)
+COMM_STATE: Final = LiveFormat("comm_state", _is_json_dump, looks_of_comm_state)
+PROXY_TRACE: Final = LiveFormat("proxy_trace", _is_proxy_trace, looks_of_proxy_trace, also_log=True)
 REPLAY: Final = LiveFormat(
     "replay",
-    lambda head: REPLAY_BEGINS.match(head.text) is not None,
+    lambda head: _REPLAY_BEGINS.match(head.text) is not None,
     looks_of_replay,
     words=("version : ",),
 )
 PROFILER: Final = LiveFormat(
     "profiler",
-    lambda head: PROFILER_BEGINS.match(head.text) is not None,
+    lambda head: _PROFILER_BEGINS.match(head.text) is not None,
     looks_of_profiler,
     words=('"cat": ',),
 )
 INSPECTOR: Final = LiveFormat(
     "inspector",
-    lambda head: INSPECTOR_BEGINS.match(head.text) is not None,
+    lambda head: _INSPECTOR_BEGINS.match(head.text) is not None,
     looks_of_inspector,
     words=('"inspector_output_format_version"',),
 )
 INSPECTOR_METRICS: Final = LiveFormat(
     "inspector_metrics",
-    lambda head: METRICS_BEGIN.match(head.text) is not None,
+    lambda head: _METRICS_BEGIN.match(head.text) is not None,
     looks_of_metrics,
     words=("comm_name=",),
 )

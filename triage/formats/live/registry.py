@@ -38,70 +38,68 @@ from triage.parsers.live.stacks.cuda_gdb import FOCUS, KERNELS, OPENING
 from triage.parsers.live.stacks.lines import lines_of
 from triage.parsers.live.stacks.stack_looks import cuda_gdb_looks, gdb_looks, proc_looks
 
-__all__ = ["LIVE"]
-
 
 def _begins(head: Head) -> bool:
     return head.text.lstrip().startswith("{") and f'"{SCHEMA}"' in head.text[:512]
 
 
-PROCESS_LIST: Final = LiveFormat("process_list", _begins, process_list_looks, words=(SCHEMA,))
+_PROCESS_LIST: Final = LiveFormat("process_list", _begins, process_list_looks, words=(SCHEMA,))
 
 
-def is_text(head: Head) -> bool:
+def _is_text(head: Head) -> bool:
     return begins_as_text(head.text)
 
 
-def is_json(head: Head) -> bool:
+def _is_json(head: Head) -> bool:
     return head.data.lstrip()[:1] in (b"{", b"O", b"S", b"\xef") and begins_as_json(head.whole_text)
 
 
-def is_monitor(head: Head) -> bool:
+def _is_monitor(head: Head) -> bool:
     return begins_as_monitor(head.text)
 
 
-RAS_TEXT: Final = LiveFormat("ras_text", is_text, parse_text, words=("Job summary",))
-RAS_JSON: Final = LiveFormat("ras_json", is_json, parse_json)
-RAS_MONITOR: Final = LiveFormat("ras_monitor", is_monitor, parse_monitor, words=("PEER_",))
+_RAS_TEXT: Final = LiveFormat("ras_text", _is_text, parse_text, words=("Job summary",))
+_RAS_JSON: Final = LiveFormat("ras_json", _is_json, parse_json)
+_RAS_MONITOR: Final = LiveFormat("ras_monitor", _is_monitor, parse_monitor, words=("PEER_",))
 
 
 # What gdb says of itself, of the process and of its threads.
-GDB_LINE: Final = re.compile(
+_GDB_LINE: Final = re.compile(
     r"$|#\d|\s|Thread \d|\[|0x[0-9a-f]|\d+\t|GNU gdb|Copyright|License|This |There|Type |For |Find"
     r"|Attaching|Reading|Using host|warning:|Core was|Program |To |[_A-Za-z:]\w* \(|\(More stack"
     r"|NVIDIA|Portions|Opening|CUDA|Detaching|Download|Traceback \(most recent call first\)"
 )
-CUDA_LINE: Final = re.compile(GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
+_CUDA_LINE: Final = re.compile(_GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
 # Hundreds of "[New LWP 51342]" may stand above the first thread.
-MOST_LINES: Final = 2000
+_MOST_LINES: Final = 2000
 # A file of "/proc" itself: status, or stack.
-PROC_START: Final = re.compile(
+_PROC_START: Final = re.compile(
     rb"(?:Name:\t[^\n]{0,64}\n(?:Umask:\t\d{1,8}\n)?State:\t[A-Za-z] \()"
     rb"|(?:\[<[0-9a-f]{1,16}>\] [\w.]{1,100}\+0x[0-9a-f]{1,8}/0x)"
 )
 
 
-def begins_gdb(head: Head) -> bool:
+def _begins_gdb(head: Head) -> bool:
     """``Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):``, then ``#0  ...``."""
     if b"(LWP " not in head.data or b"\n#0  " not in head.data:
         return False
-    lines = lines_of(head.whole_text)[:MOST_LINES]
+    lines = lines_of(head.whole_text)[:_MOST_LINES]
     for place, line in enumerate(lines[:-1]):
         if gdb.THREAD.match(line) and lines[place + 1].startswith("#0 "):
-            return mostly(lines, 0, GDB_LINE)
+            return mostly(lines, 0, _GDB_LINE)
     return False
 
 
-def begins_cuda_gdb(head: Head) -> bool:
+def _begins_cuda_gdb(head: Head) -> bool:
     """A GPU core dump that is opened, or the table of running kernels."""
     lines = lines_of(head.text)
     found = any(OPENING.match(line) or FOCUS.match(line) or KERNELS.match(line) for line in lines)
-    return found and mostly(lines, 0, CUDA_LINE)
+    return found and mostly(lines, 0, _CUDA_LINE)
 
 
-def begins_proc(head: Head) -> bool:
+def _begins_proc(head: Head) -> bool:
     """A file of ``/proc``, or several below headings."""
-    if PROC_START.match(head.data) is not None:
+    if _PROC_START.match(head.data) is not None:
         return True
     start = head.data[:LOOKED_AT]
     if b"State:\t" not in start and b"\n[<" not in start:
@@ -111,18 +109,18 @@ def begins_proc(head: Head) -> bool:
     return heading is not None and bool(heading["mark"] or heading["path"])
 
 
-CUDA_GDB: Final = LiveFormat(
-    "cuda_gdb", begins_cuda_gdb, cuda_gdb_looks, words=("GPU coredump", "CUDA kernel", "SMs Mask")
+_CUDA_GDB: Final = LiveFormat(
+    "cuda_gdb", _begins_cuda_gdb, cuda_gdb_looks, words=("GPU coredump", "CUDA kernel", "SMs Mask")
 )
-GDB: Final = LiveFormat("gdb", begins_gdb, gdb_looks)
-PROC_FILES: Final = LiveFormat("proc_files", begins_proc, proc_looks, words=("State:\t", "[<"))
+_GDB: Final = LiveFormat("gdb", _begins_gdb, gdb_looks)
+_PROC_FILES: Final = LiveFormat("proc_files", _begins_proc, proc_looks, words=("State:\t", "[<"))
 
 
 LIVE: Final[tuple[LiveFormat, ...]] = (
-    PROCESS_LIST,
-    RAS_TEXT,
-    RAS_JSON,
-    RAS_MONITOR,
+    _PROCESS_LIST,
+    _RAS_TEXT,
+    _RAS_JSON,
+    _RAS_MONITOR,
     SERVER_FILE,
     SERVER_PAGE,
     STORE_KEYS,
@@ -141,8 +139,8 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     AMD_SMI,
     SMI_TABLE,
     PY_SPY_JSON,
-    CUDA_GDB,
-    GDB,
-    PROC_FILES,
+    _CUDA_GDB,
+    _GDB,
+    _PROC_FILES,
     PYTHON_TRACEBACK,
 )

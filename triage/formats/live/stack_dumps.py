@@ -21,20 +21,18 @@ from triage.parsers.live.stacks.stack_looks import (
     python_traceback_looks,
 )
 
-__all__ = ["FAULTHANDLER", "LOOKED_AT", "PYTHON_TRACEBACK", "PY_SPY", "PY_SPY_JSON", "mostly"]
-
-DUMP_LINE: Final = re.compile(r"    |Thread [\dx]|Process \d|Parent Process \d|Python v\d")
-FAULT_LINE: Final = re.compile(
+_DUMP_LINE: Final = re.compile(r"    |Thread [\dx]|Process \d|Parent Process \d|Python v\d")
+_FAULT_LINE: Final = re.compile(
     r"  |Thread 0x|Current thread |Stack \(|\.\.\.$|Timeout \(|Extension modules: "
 )
 # '[{"pid": 20639, "thread_id": 139741064300224, ...'
-JSON_START: Final = re.compile(
+_JSON_START: Final = re.compile(
     rb'\s{0,64}\[\s{0,64}\{\s{0,64}"pid"\s{0,8}:\s{0,8}\d{1,10}\s{0,8},\s{0,64}"thread_id"\s{0,8}:'
 )
-TRACEBACK_LINE: Final = re.compile(r" |File:? ")
+_TRACEBACK_LINE: Final = re.compile(r" |File:? ")
 
 
-def begins_py_spy(head: Head) -> bool:
+def _begins_py_spy(head: Head) -> bool:
     """``Process 20640: python train.py``, and in the next line ``Python v3.11.7 (...)``."""
     start = head.data[:LOOKED_AT]
     if b"Process " not in start or b"Python v" not in start:
@@ -42,11 +40,11 @@ def begins_py_spy(head: Head) -> bool:
     lines = lines_of(head.text)
     for place, line in enumerate(lines[:-1]):
         if HEADER.match(line) and lines[place + 1].startswith(VERSION):
-            return mostly(lines, place, DUMP_LINE)
+            return mostly(lines, place, _DUMP_LINE)
     return False
 
 
-def begins_faulthandler(head: Head) -> bool:
+def _begins_faulthandler(head: Head) -> bool:
     """``Thread 0x00007f5ee27fc6c0 (most recent call first):``.
 
     A crash (``Fatal Python error: ...``) is an event, and stays a line of a log.
@@ -57,16 +55,16 @@ def begins_faulthandler(head: Head) -> bool:
     lines = lines_of(head.text)
     for place, line in enumerate(lines):
         if THREAD.match(line):
-            return mostly(lines, place, FAULT_LINE)
+            return mostly(lines, place, _FAULT_LINE)
     return False
 
 
-def begins_json(head: Head) -> bool:
+def _begins_json(head: Head) -> bool:
     """An array of objects, each with a pid, a thread and its frames."""
-    return JSON_START.match(head.data[:1024]) is not None
+    return _JSON_START.match(head.data[:1024]) is not None
 
 
-def begins_traceback(head: Head) -> bool:
+def _begins_traceback(head: Head) -> bool:
     """``# Thread 139741924293504 (MainThread)``, and frames of tracebacks below."""
     start = head.data[:LOOKED_AT]
     if b"# Thread" not in start or b"File" not in start:
@@ -74,30 +72,30 @@ def begins_traceback(head: Head) -> bool:
     lines = lines_of(head.text)
     for place, line in enumerate(lines[:-1]):
         if python_traceback.HEADER.match(line) and python_traceback.FRAME.match(lines[place + 1]):
-            return mostly(lines, place, TRACEBACK_LINE)
+            return mostly(lines, place, _TRACEBACK_LINE)
     return False
 
 
-PY_SPY: Final = LiveFormat("py_spy", begins_py_spy, py_spy_looks, words=("Python v",))
+PY_SPY: Final = LiveFormat("py_spy", _begins_py_spy, py_spy_looks, words=("Python v",))
 PY_SPY_JSON: Final = LiveFormat(
-    "py_spy_json", begins_json, py_spy_json_looks, words=('"thread_id"',)
+    "py_spy_json", _begins_json, py_spy_json_looks, words=('"thread_id"',)
 )
 FAULTHANDLER: Final = LiveFormat(
-    "faulthandler", begins_faulthandler, faulthandler_looks, words=(MARK,)
+    "faulthandler", _begins_faulthandler, faulthandler_looks, words=(MARK,)
 )
 PYTHON_TRACEBACK: Final = LiveFormat(
-    "python_traceback", begins_traceback, python_traceback_looks, words=("# Thread",)
+    "python_traceback", _begins_traceback, python_traceback_looks, words=("# Thread",)
 )
 
 
 # Characters of a file that are looked at for the mark of a tool.
 LOOKED_AT: Final = 8 << 10
 # Lines of a script above the first dump: its date, the rank, the command.
-MOST_ABOVE: Final = 12
+_MOST_ABOVE: Final = 12
 # Of 100 lines that begin a file, as many may be of something else.
-MOST_FOREIGN_PERCENT: Final = 15
+_MOST_FOREIGN_PERCENT: Final = 15
 # "=== rank 3 ===", "rank 3 pid 4100", "Sat Nov 22 08:38:45 UTC 2026", "2026-11-22 08:38:45"
-HEADING: Final = re.compile(
+_HEADING: Final = re.compile(
     r"$|[=#*+>-]|(?:(?:global[_ ])?rank|pid|host|node|stacks?|dump|date|time|py-?spy)\b.{0,100}$"
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8}.{0,16}$|\d{4}-\d\d-\d\d[T ][\d:.,+Z-]{5,24}$",
     re.I,
@@ -108,9 +106,9 @@ def mostly(lines: Sequence[str], first: int, known: re.Pattern[str]) -> bool:
     """Whether lines are those of a tool, whose first dump begins at ``first``: few headings above
     it, and hardly a foreign line anywhere. A job log with a dump at its end is a log.
     """
-    if first > MOST_ABOVE:
+    if first > _MOST_ABOVE:
         return False
     # The last line that is looked at may be cut.
     whole = lines[:-1] if len(lines) > first + 1 else lines
-    foreign = sum(known.match(line) is None and HEADING.match(line) is None for line in whole)
-    return foreign * 100 <= MOST_FOREIGN_PERCENT * len(whole)
+    foreign = sum(known.match(line) is None and _HEADING.match(line) is None for line in whole)
+    return foreign * 100 <= _MOST_FOREIGN_PERCENT * len(whole)

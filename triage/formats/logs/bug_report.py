@@ -39,37 +39,35 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 
-__all__ = ["BugReport"]
-
 # A report with the logs of a week has some 40 MB.
-MAX_BYTES: Final = 64 << 20
-MAX_PARTS: Final = 20_000
-TITLE: Final = "Start of NVIDIA bug report log file"
-CLAIM: Final = re.compile(rf"^{TITLE}\b", re.MULTILINE)
-LINE: Final = re.compile(r"_{40,60}\s*$")
+_MAX_BYTES: Final = 64 << 20
+_MAX_PARTS: Final = 20_000
+_TITLE: Final = "Start of NVIDIA bug report log file"
+_CLAIM: Final = re.compile(rf"^{_TITLE}\b", re.MULTILINE)
+_LINE: Final = re.compile(r"_{40,60}\s*$")
 # "uname: Linux gpu-n02 6.8.0-60-generic #63-Ubuntu ..."
-NODE: Final = re.compile(r"^uname: Linux (?P<node>[A-Za-z0-9][\w.-]{0,252}) \d", re.MULTILINE)
+_NODE: Final = re.compile(r"^uname: Linux (?P<node>[A-Za-z0-9][\w.-]{0,252}) \d", re.MULTILINE)
 # "Date: Sat Mar 14 03:20:11 UTC 2026", "Date: Sat Mar 14 03:20:11 AM UTC 2026"
-DATE: Final = re.compile(
+_DATE: Final = re.compile(
     r"^Date: \w{3} (?P<month>\w{3}) {1,2}(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)"
     r"(?: (?P<half>[AP]M))?(?: (?P<zone>[A-Z]{1,5}|[+-]\d\d))? (?P<year>\d{4})\s*$",
     re.MULTILINE,
 )
-KERNEL: Final = re.compile(
+_KERNEL: Final = re.compile(
     r"\s{0,8}(?:Scanning kernel log files|dmesg\b|journalctl\b|\*\*\* /(?:var/log|var/adm)/"
     r"(?:dmesg|kern|messages|syslog)|/\S{1,40}/(?:dmesg|journalctl)\b)"
 )
 # A heading inside a part: "  journalctl -b -0:", "dmesg:"
-HEADING: Final = re.compile(
+_HEADING: Final = re.compile(
     r"\s{0,8}(?:Scanning kernel log|(?:/\S{1,60}/)?(?:journalctl|dmesg)\b[^\n]{0,60}:?\s*$"
     r"|/var/(?:log|adm)/\S{1,80}:?\s*$|\*\*\* )"
 )
-IN_UTC: Final = frozenset({"UTC", "GMT"})
-DAY_NS: Final = 86_400 * 10**9
+_IN_UTC: Final = frozenset({"UTC", "GMT"})
+_DAY_NS: Final = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class _Part:
     """The lines from ``start`` (counted from 0) up to ``stop``, between two separators."""
 
     start: int
@@ -83,43 +81,43 @@ class BugReport:
 
     checks: FormatTable[CheckFormat]
     name: str = "nvidia_bug_report"
-    words: tuple[str, ...] = (TITLE,)
+    words: tuple[str, ...] = (_TITLE,)
     kind: None = None
     binary: bool = False
 
     def claims(self, head: Head) -> bool:
         """Whether the script's own heading stands at the beginning."""
-        return CLAIM.search(head.text[:2000]) is not None
+        return _CLAIM.search(head.text[:2000]) is not None
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
         """The rows of all parts; of more than 64 MiB, those of a log."""
-        data = bytearray(MAX_BYTES + 1)
+        data = bytearray(_MAX_BYTES + 1)
         got = stream.fill(memoryview(data))
         whole = bytes(data[:got])
-        if got > MAX_BYTES:
-            log = stream_of(whole, stream)
+        if got > _MAX_BYTES:
+            log = _stream_of(whole, stream)
             log.read = ReadAhead(whole[HEAD_BYTES:], stream).read
-            log.notes.append(f"a bug report of more than {MAX_BYTES >> 20} MiB: read as a log")
+            log.notes.append(f"a bug report of more than {_MAX_BYTES >> 20} MiB: read as a log")
             return read_lines(log)
         lines = whole.decode("utf-8", "replace").split("\n")
-        parts = list(parts_of(lines))
-        kernel = read_lines(stream_of(only(lines, parts, kernel=True), stream))
-        other = read_lines(stream_of(only(lines, parts, kernel=False), stream))
+        parts = list(_parts_of(lines))
+        kernel = read_lines(_stream_of(_only(lines, parts, kernel=True), stream))
+        other = read_lines(_stream_of(_only(lines, parts, kernel=False), stream))
         return self.joined(lines, parts, kernel, other, stream)
 
     def joined(
         self,
         lines: list[str],
-        parts: Sequence[Part],
+        parts: Sequence[_Part],
         kernel: Outcome,
         other: Outcome,
         stream: LogStream,
     ) -> Outcome:
         """What both readings gave, of one node and one clock."""
         text = "\n".join(lines[:200])
-        uname = NODE.search(text)
+        uname = _NODE.search(text)
         node = node_in_name(stream.artifact) or (uname["node"] if uname else kernel.file.node)
-        date = date_of(text)
+        date = _date_of(text)
         results: list[Evidence] = []
         reports: set[int] = set()
         for part in parts:
@@ -132,7 +130,7 @@ class BugReport:
         told = [
             row if row.role is not EvidenceRole.ROOT else replace(row, weak=True) for row in told
         ]
-        rows = once([with_date(row, date) for row in (*kernel.rows, *told)])
+        rows = _once([_with_date(row, date) for row in (*kernel.rows, *told)])
         rows = [row if row.node else replace(row, node=node) for row in (*rows, *results)]
         rows.sort(key=lambda row: (row.line or 0, row.signature, row.text))
         file = replace(
@@ -140,14 +138,14 @@ class BugReport:
             kind=LogKind.KERNEL,
             node=node,
             lines=len(lines) - (not lines[-1]),
-            first_stamp=dated(kernel.file.first_stamp, date),
-            last_stamp=dated(kernel.file.last_stamp, date),
+            first_stamp=_dated(kernel.file.first_stamp, date),
+            last_stamp=_dated(kernel.file.last_stamp, date),
             notes=tuple(dict.fromkeys((*stream.notes, *kernel.file.notes, *other.file.notes))),
             templates=(),
         )
         return Outcome(file, rows, size_bytes=kernel.size_bytes)
 
-    def results(self, lines: list[str], part: Part, stream: LogStream) -> Iterator[Evidence]:
+    def results(self, lines: list[str], part: _Part, stream: LogStream) -> Iterator[Evidence]:
         """Results of a check that a part is, behind the command that printed it."""
         text = "\n".join(lines[part.start + 1 : part.stop]) + "\n"
         head = Head(text[: 8 << 10].encode(), stream.artifact)
@@ -159,38 +157,38 @@ class BugReport:
             yield replace(found, line=(found.line or 1) + part.start + 1)
 
 
-def parts_of(lines: Sequence[str]) -> Iterator[Part]:
+def _parts_of(lines: Sequence[str]) -> Iterator[_Part]:
     """The parts between lines of underscores; blank ones in front of a part belong to it."""
     start = 0
-    marks = [k for k, line in enumerate(lines) if LINE.match(line)][:MAX_PARTS]
+    marks = [k for k, line in enumerate(lines) if _LINE.match(line)][:_MAX_PARTS]
     for stop in (*marks, len(lines)):
         while start < stop and not lines[start].strip():
             start += 1
         if start < stop:
-            yield Part(start, stop, KERNEL.match(lines[start]) is not None)
+            yield _Part(start, stop, _KERNEL.match(lines[start]) is not None)
         start = stop + 1
 
 
-def only(lines: Sequence[str], parts: Sequence[Part], *, kernel: bool) -> bytes:
+def _only(lines: Sequence[str], parts: Sequence[_Part], *, kernel: bool) -> bytes:
     """The text with the lines of one sort of part, and all others empty: places stay true."""
     kept = [""] * len(lines)
     for part in parts:
         if part.kernel is kernel:
             kept[part.start : part.stop] = [
-                "" if kernel and HEADING.match(line) else line
+                "" if kernel and _HEADING.match(line) else line
                 for line in lines[part.start : part.stop]
             ]
     return "\n".join(kept).encode()
 
 
-def stream_of(text: bytes, stream: LogStream) -> LogStream:
+def _stream_of(text: bytes, stream: LogStream) -> LogStream:
     """``text`` in the place of what a stream holds; the layout is told by its first lines."""
     blank = len(text) - len(text.lstrip(b"\r\n"))
     head = text[: max(HEAD_BYTES, blank + HEAD_BYTES)]
     return LogStream(stream.artifact, head, io.BytesIO(text[len(head) :]).read)
 
 
-def once(rows: Sequence[Evidence]) -> list[Evidence]:
+def _once(rows: Sequence[Evidence]) -> list[Evidence]:
     """Each message of the kernel once: the one with a date, where one has it."""
     dated_rows = {(row.signature, row.text) for row in rows if row.stamp.wall_ns is not None}
     seen: set[tuple[str, str, int | None, int | None]] = set()
@@ -209,9 +207,9 @@ def once(rows: Sequence[Evidence]) -> list[Evidence]:
     return kept
 
 
-def date_of(text: str) -> tuple[datetime, bool] | None:
+def _date_of(text: str) -> tuple[datetime, bool] | None:
     """When the report was made by the node's clock, and whether that is UTC."""
-    found = DATE.search(text)
+    found = _DATE.search(text)
     if found is None:
         return None
     half = f" {found['half']}" if found["half"] else ""
@@ -221,17 +219,17 @@ def date_of(text: str) -> tuple[datetime, bool] | None:
         at = datetime.strptime(said, form).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return at, (found["zone"] or "") in IN_UTC
+    return at, (found["zone"] or "") in _IN_UTC
 
 
-def with_date(row: Evidence, date: tuple[datetime, bool] | None) -> Evidence:
-    stamp, last = dated(row.stamp, date), dated(row.last_stamp, date)
+def _with_date(row: Evidence, date: tuple[datetime, bool] | None) -> Evidence:
+    stamp, last = _dated(row.stamp, date), _dated(row.last_stamp, date)
     if stamp is row.stamp and last is row.last_stamp:
         return row
     return replace(row, stamp=stamp, last_stamp=last)
 
 
-def dated(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:
+def _dated(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:
     """A time without a year or a zone, in those of the report: no message is younger than it."""
     if date is None or stamp.wall_ns is None or (stamp.has_year and stamp.zone_s is not None):
         return stamp
@@ -246,7 +244,7 @@ def dated(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:
             except ValueError:  # the 29th of February
                 continue
             wall_ns = int(moved.timestamp()) * 10**9 + stamp.wall_ns % 10**9
-            if wall_ns <= made_ns + DAY_NS:
+            if wall_ns <= made_ns + _DAY_NS:
                 break
         else:
             return stamp

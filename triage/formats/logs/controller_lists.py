@@ -14,43 +14,41 @@ from typing import Final
 
 from triage.formats.logs.documents import DocumentFormat
 
-__all__ = ["BLOCK_LIST", "EVENT_TABLE", "event_row"]
-
-BLOCK: Final = re.compile(
+_BLOCK: Final = re.compile(
     r"^(?:Record|SeqNumber|Record ID|Entry|Number)[ \t]*[:=][ \t]*\d{1,9}\r?$", re.MULTILINE
 )
-TIME_COLUMNS: Final = (
+_TIME_COLUMNS: Final = (
     "time stamp", "timestamp", "date/time", "date time", "datetime", "date", "time", "created",
     "last update", "event time", "last occurrence",
 )  # fmt: skip
-WORD_COLUMNS: Final = ("description", "message", "event description", "event message", "event")
-SENSOR_COLUMNS: Final = ("sensor name", "sensor", "component", "source", "entity", "fru")
-SEVERITY_COLUMNS: Final = ("severity", "level", "event severity")
-HOST_COLUMNS: Final = ("host", "hostname", "node", "node name", "server", "system name", "bmc")
+_WORD_COLUMNS: Final = ("description", "message", "event description", "event message", "event")
+_SENSOR_COLUMNS: Final = ("sensor name", "sensor", "component", "source", "entity", "fru")
+_SEVERITY_COLUMNS: Final = ("severity", "level", "event severity")
+_HOST_COLUMNS: Final = ("host", "hostname", "node", "node name", "server", "system name", "bmc")
 
 
-def is_block_list(text: str) -> bool:
+def _is_block_list(text: str) -> bool:
     """Whether the first line numbers a record."""
-    return BLOCK.match(text) is not None
+    return _BLOCK.match(text) is not None
 
 
-def is_event_table(text: str) -> bool:
+def _is_event_table(text: str) -> bool:
     """Whether the first line names the columns of a controller's list."""
     if text.startswith(("{", "[")):
         return False
-    return table_columns(text.partition("\n")[0]) is not None
+    return _table_columns(text.partition("\n")[0]) is not None
 
 
-def of_table(text: str) -> Iterator[tuple[int, str]]:
+def _of_table(text: str) -> Iterator[tuple[int, str]]:
     """The rows of an event list that was saved as a table."""
     head, _, rest = text.partition("\n")
-    columns = table_columns(head.lstrip("\ufeff"))
+    columns = _table_columns(head.lstrip("\ufeff"))
     if columns is None:
         return
     delimiter, index = columns
     offset = len(head) + 1
     for line in rest.split("\n"):
-        cells = cells_of(line, delimiter)
+        cells = _cells_of(line, delimiter)
         cell = {
             what: cells[k].strip() if k is not None and k < len(cells) else ""
             for what, k in index.items()
@@ -61,7 +59,7 @@ def of_table(text: str) -> Iterator[tuple[int, str]]:
         offset += len(line) + 1
 
 
-def cells_of(line: str, delimiter: str) -> list[str]:
+def _cells_of(line: str, delimiter: str) -> list[str]:
     """The cells of a row; none where it is no row, as with a carriage return inside."""
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
@@ -69,7 +67,7 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
+def _table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
     """The columns of a controller's list by what they hold; None for any other first line."""
     delimiter = max(",;\t|", key=line.count)
     names = [one.strip().strip('"').strip().lower() for one in line.split(delimiter)]
@@ -80,11 +78,11 @@ def table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
         return next((names.index(one) for one in known if one in names), None)
 
     index = {
-        "time": of(TIME_COLUMNS),
-        "words": of(WORD_COLUMNS),
-        "sensor": of(SENSOR_COLUMNS),
-        "severity": of(SEVERITY_COLUMNS),
-        "host": of(HOST_COLUMNS),
+        "time": of(_TIME_COLUMNS),
+        "words": of(_WORD_COLUMNS),
+        "sensor": of(_SENSOR_COLUMNS),
+        "severity": of(_SEVERITY_COLUMNS),
+        "host": of(_HOST_COLUMNS),
     }
     told = index["sensor"] is not None or index["severity"] is not None
     if index["time"] is None or index["words"] is None or not told:
@@ -97,35 +95,35 @@ def table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
     return delimiter, index
 
 
-KEY_VALUE: Final = re.compile(
+_KEY_VALUE: Final = re.compile(
     r"^[ \t]*([A-Za-z][\w /.-]{1,40}?)[ \t]*[:=][ \t]*(.*?)[ \t\r]*$", re.M
 )
 
 
-def of_blocks(text: str) -> Iterator[tuple[int, str]]:
+def _of_blocks(text: str) -> Iterator[tuple[int, str]]:
     """Records of several lines each, as ``racadm getsel`` and ``racadm lclog view`` print them."""
-    starts = [found.start() for found in BLOCK.finditer(text)]
+    starts = [found.start() for found in _BLOCK.finditer(text)]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
-        cell = {key.lower(): value for key, value in KEY_VALUE.findall(text[start:stop][:4000])}
+        cell = {key.lower(): value for key, value in _KEY_VALUE.findall(text[start:stop][:4000])}
         words = cell.get("description") or cell.get("message")
         at = cell.get("date/time") or cell.get("timestamp") or cell.get("time stamp") or ""
         if words:
             yield start, event_row(at, cell.get("sensor", ""), words, cell.get("severity", ""))
 
 
-US_DATE: Final = re.compile(
+_US_DATE: Final = re.compile(
     r"(\d\d?)/(\d\d?)/(\d{4})[ ,T]{1,2}(\d\d?:\d\d)(:\d\d)?( ?[AP]M)?( [A-Z]{3,5}\b)?"
 )
-ISO_DATE: Final = re.compile(
+_ISO_DATE: Final = re.compile(
     r"(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,]\d{1,9})?"
     r"(Z| ?[+-]\d\d:?\d\d\b| [A-Z]{3,5}\b)?"
 )
-ENDED: Final = re.compile(
+_ENDED: Final = re.compile(
     r"\bde-?assert(?:ed|ion)?\b|\bis operating normally\b|\bhas returned to\b|"
     r"\bis restored\b|\bwas restored\b|\bcleared\b|\brepaired\b",
     re.IGNORECASE,
 )
-SENSOR_FIRST: Final = re.compile(r"(?P<sensor>[A-Z][\w ./#()-]{2,60}?): (?=\S)")
+_SENSOR_FIRST: Final = re.compile(r"(?P<sensor>[A-Z][\w ./#()-]{2,60}?): (?=\S)")
 
 
 def event_row(at: str, sensor: str, words: str, severity: str, *, ended: bool = False) -> str:
@@ -133,26 +131,26 @@ def event_row(at: str, sensor: str, words: str, severity: str, *, ended: bool = 
 
     In the form of ``ipmitool sel elist``, with the severity behind it where the list has one.
     """
-    first = SENSOR_FIRST.match(words)
+    first = _SENSOR_FIRST.match(words)
     if first is not None and (not sensor or first["sensor"].lower().startswith(sensor.lower()[:8])):
         sensor, words = first["sensor"], words[first.end() :]
-    if ended or ENDED.search(words):
+    if ended or _ENDED.search(words):
         state = "Deasserted"
     else:
         state = "Asserted"
     words = re.sub(r" - (?:de)?assert(?:ed|ion)\b", "", words, flags=re.IGNORECASE)
-    row = f"{when(at)} | {sensor.replace('|', '/')} | {words.replace('|', '/')} | {state}"
+    row = f"{_when(at)} | {sensor.replace('|', '/')} | {words.replace('|', '/')} | {state}"
     return f"{row} | severity {severity.lower()}" if severity else row
 
 
-def when(text: str) -> str:
+def _when(text: str) -> str:
     """A date as event lists print it: ``1 | 03/14/2026 | 02:39:12 UTC``."""
-    found = US_DATE.search(text)
+    found = _US_DATE.search(text)
     if found is not None:
         month, day, year, minute, second, half, zone = found.groups()
         clock = f"{minute}{second or ':00'}{' ' + half.strip() if half else ''}{zone or ''}"
         return f"1 | {int(month):02d}/{int(day):02d}/{year} | {clock}"
-    found = ISO_DATE.search(text)
+    found = _ISO_DATE.search(text)
     if found is not None:
         year, month, day, minute, second, zone = found.groups()
         shown = " UTC" if zone in ("Z", "+00:00", "+0000") else f" {zone.strip()}" if zone else ""
@@ -160,5 +158,5 @@ def when(text: str) -> str:
     return "1 | Pre-Init | 0000000000"
 
 
-BLOCK_LIST: Final = DocumentFormat("block_list", is_block_list, of_blocks)
-EVENT_TABLE: Final = DocumentFormat("event_table", is_event_table, of_table)
+BLOCK_LIST: Final = DocumentFormat("block_list", _is_block_list, _of_blocks)
+EVENT_TABLE: Final = DocumentFormat("event_table", _is_event_table, _of_table)

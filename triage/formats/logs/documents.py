@@ -14,13 +14,11 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 
-__all__ = ["DocumentFormat", "lines_of_document"]
-
-MAX_BYTES: Final = 16 << 20
-MAX_RECORDS: Final = 200_000
+_MAX_BYTES: Final = 16 << 20
+_MAX_RECORDS: Final = 200_000
 NO_RECORD: Final = "the output of a tool that is not known: no record in it is a line of a log"
 # What may stand before a document.
-BLANK: Final = "\ufeff \t\r\n"
+_BLANK: Final = "\ufeff \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +39,27 @@ class DocumentFormat:
 
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so is such a document."""
-        return self.begins(head.whole_text.lstrip(BLANK))
+        return self.begins(head.whole_text.lstrip(_BLANK))
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
         """The records as lines of a log."""
         text = stream.head.decode("utf-8", "replace")
-        outcome = read_lines(as_lines(stream, self))
+        outcome = read_lines(_as_lines(stream, self))
         if self.reports is None or not self.reports(text):
             return outcome
         return replace(outcome, file=replace(outcome.file, kind=LogKind.CHECKS))
 
 
-def as_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
+def _as_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
     """The records of ``stream`` as lines; its own lines where it is too large or has none."""
-    data = bytearray(MAX_BYTES + 1)
+    data = bytearray(_MAX_BYTES + 1)
     got = stream.fill(memoryview(data))
     whole = bytes(data[:got])
     rest = LogStream(stream.artifact, whole[:HEAD_BYTES], io.BytesIO(whole[HEAD_BYTES:]).read)
     rest.notes, rest.total = stream.notes, stream.total
-    if got > MAX_BYTES:
+    if got > _MAX_BYTES:
         rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
-        rest.notes.append(f"a list of records, but more than {MAX_BYTES >> 20} MiB: read as a log")
+        rest.notes.append(f"a list of records, but more than {_MAX_BYTES >> 20} MiB: read as a log")
         return rest
     lines = lines_of_document(whole.decode("utf-8", "replace"), document)
     if lines is None:
@@ -84,6 +82,6 @@ def lines_of_document(text: str, document: DocumentFormat) -> str | None:
         counted = offset
         out.extend([""] * (count - len(out)))
         out.append(" ".join(line.split("\n")))
-        if len(out) > MAX_RECORDS * 64:
+        if len(out) > _MAX_RECORDS * 64:
             break
     return "\n".join(out) + "\n" if out else None

@@ -13,13 +13,11 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["HOST_NAME"]
-
-NAME: Final = re.compile(r"\s{0,8}(?P<node>[A-Za-z0-9][A-Za-z0-9._-]{0,252})\s{0,8}\Z", re.ASCII)
+_NAME: Final = re.compile(r"\s{0,8}(?P<node>[A-Za-z0-9][A-Za-z0-9._-]{0,252})\s{0,8}\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class HostNameFormat:
+class _HostNameFormat:
     """One word in a file of this name."""
 
     name: str = "host_name"
@@ -30,14 +28,14 @@ class HostNameFormat:
     def claims(self, head: Head) -> bool:
         """Whether a file called so holds one name and nothing else."""
         is_called = head.name.rpartition("/")[2] == "hostname"
-        return is_called and len(head.data) < 300 and NAME.match(head.text) is not None
+        return is_called and len(head.data) < 300 and _NAME.match(head.text) is not None
 
     def read(self, stream: LogStream, _read_lines: ReadLines) -> Outcome:
         """No evidence: the node of its neighbours."""
-        word = NAME.match(stream.head.decode("utf-8", "replace"))
+        word = _NAME.match(stream.head.decode("utf-8", "replace"))
         node = word["node"] if word else None
         file = LogFile(stream.artifact, LogKind.CHECKS, node=node, lines=1)
         return Outcome(file, size_bytes=len(stream.head))
 
 
-HOST_NAME: Final = HostNameFormat()
+HOST_NAME: Final = _HostNameFormat()

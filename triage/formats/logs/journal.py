@@ -33,46 +33,44 @@ from triage.parsers.logs.source import HEAD_BYTES, LogStream
 from triage.parsers.logs.stamps import zone_seconds
 from triage.parsers.logs.wrapped import as_text
 
-__all__ = ["EXPORT_JOURNAL", "PRETTY_JOURNAL", "VERBOSE_JOURNAL", "JournalFormat"]
-
 # Looked at to tell whether a log is a journal of this kind.
-SNIFFED: Final = 16 << 10
+_SNIFFED: Final = 16 << 10
 PIECE: Final = 1 << 20
 # A record larger than this is no record: its lines stay as they are.
 MAX_RECORD: Final = 4 << 20
 # A value that is longer, as of a core dump, is passed over.
-MAX_VALUE: Final = 1 << 20
-LARGEST_VALUE: Final = 4 << 30
-MAX_MESSAGE: Final = 32 << 10
+_MAX_VALUE: Final = 1 << 20
+_LARGEST_VALUE: Final = 4 << 30
+_MAX_MESSAGE: Final = 32 << 10
 
-Form = Callable[[bytes, bool], tuple[bytes, bytes]]
-Fields = Mapping[bytes, bytes]
+_Form = Callable[[bytes, bool], tuple[bytes, bytes]]
+_Fields = Mapping[bytes, bytes]
 
-WANTED: Final = (
+_WANTED: Final = (
     b"MESSAGE|PRIORITY|SYSLOG_FACILITY|SYSLOG_IDENTIFIER|SYSLOG_PID|_PID|_COMM|_TRANSPORT"
     b"|_HOSTNAME|_SOURCE_REALTIME_TIMESTAMP|__REALTIME_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP"
     b"|__MONOTONIC_TIMESTAMP"
 )
-HEAD: Final = (
+_HEAD: Final = (
     rb"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?: ([A-Za-z0-9+:-]{1,9}))?"
     rb" \[s=[0-9a-f]{1,64}(?:;[a-z]=[0-9a-f]{1,64}){0,8}\]\r?\n"
 )
-VERBOSE_HEAD: Final = re.compile(rb"^" + HEAD, re.MULTILINE)
-VERBOSE: Final = re.compile(rb"^" + HEAD + rb"((?:[ \t]+[^\n]*\n)+)", re.MULTILINE)
-VERBOSE_FIELD: Final = re.compile(
-    rb"^ {4}(" + WANTED + rb")=([^\n]*(?:\n {6,}[^\n]*)*)", re.MULTILINE
+_VERBOSE_HEAD: Final = re.compile(rb"^" + _HEAD, re.MULTILINE)
+_VERBOSE: Final = re.compile(rb"^" + _HEAD + rb"((?:[ \t]+[^\n]*\n)+)", re.MULTILINE)
+_VERBOSE_FIELD: Final = re.compile(
+    rb"^ {4}(" + _WANTED + rb")=([^\n]*(?:\n {6,}[^\n]*)*)", re.MULTILINE
 )
-PRETTY_HEAD: Final = re.compile(rb"^\{\r?\n", re.MULTILINE)
-PRETTY: Final = re.compile(rb"^\{\r?\n((?:[ \t]+[^\n]*\n)+)\}[ \t\r]*\n", re.MULTILINE)
-PRETTY_FIELD: Final = re.compile(rb'^[ \t]+"__REALTIME_TIMESTAMP"[ ]?:', re.MULTILINE)
-PRETTY_MESSAGE: Final = re.compile(rb'^[ \t]+"MESSAGE"[ ]?:', re.MULTILINE)
-EXPORT: Final = re.compile(rb"^__REALTIME_TIMESTAMP=\d{15,17}\r?\n", re.MULTILINE)
-EXPORT_RUN: Final = re.compile(rb"(?:[A-Z_][A-Z0-9_]{0,63}=[^\n]*\n)+")
-EXPORT_FIELD: Final = re.compile(rb"^(" + WANTED + rb")=([^\n]*)", re.MULTILINE)
-EXPORT_NAME: Final = re.compile(rb"([A-Z_][A-Z0-9_]{0,63})\n")
-STAMPED: Final = b"__REALTIME_TIMESTAMP"
-NOT_A_WORD: Final = re.compile(r"[^\w.:@/()-]+")
-LINE_ENDS: Final = re.compile(rb"\r?\n(?: {6,})?")
+_PRETTY_HEAD: Final = re.compile(rb"^\{\r?\n", re.MULTILINE)
+_PRETTY: Final = re.compile(rb"^\{\r?\n((?:[ \t]+[^\n]*\n)+)\}[ \t\r]*\n", re.MULTILINE)
+_PRETTY_FIELD: Final = re.compile(rb'^[ \t]+"__REALTIME_TIMESTAMP"[ ]?:', re.MULTILINE)
+_PRETTY_MESSAGE: Final = re.compile(rb'^[ \t]+"MESSAGE"[ ]?:', re.MULTILINE)
+_EXPORT: Final = re.compile(rb"^__REALTIME_TIMESTAMP=\d{15,17}\r?\n", re.MULTILINE)
+_EXPORT_RUN: Final = re.compile(rb"(?:[A-Z_][A-Z0-9_]{0,63}=[^\n]*\n)+")
+_EXPORT_FIELD: Final = re.compile(rb"^(" + _WANTED + rb")=([^\n]*)", re.MULTILINE)
+_EXPORT_NAME: Final = re.compile(rb"([A-Z_][A-Z0-9_]{0,63})\n")
+_STAMPED: Final = b"__REALTIME_TIMESTAMP"
+_NOT_A_WORD: Final = re.compile(r"[^\w.:@/()-]+")
+_LINE_ENDS: Final = re.compile(rb"\r?\n(?: {6,})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +79,14 @@ class JournalFormat:
 
     name: str
     begins: Callable[[bytes], bool]
-    converter: Callable[[], Form]
+    converter: Callable[[], _Form]
     words: tuple[str, ...] = ()
     kind: None = None
     binary: bool = False
 
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so is a journal in this form."""
-        return self.begins(head.data[:SNIFFED])
+        return self.begins(head.data[:_SNIFFED])
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
         """The records as lines of a log."""
@@ -100,36 +98,36 @@ class JournalFormat:
 
     def one_line_records(self, stream: LogStream) -> LogStream:
         """``stream`` with each record on one line."""
-        reader = Records(stream, self.converter())
+        reader = _Records(stream, self.converter())
         head = bytearray()
         while len(head) < HEAD_BYTES and (part := reader.read(PIECE)):
             head += part
         return LogStream(stream.artifact, bytes(head), reader.read, stream.notes)
 
 
-def is_verbose(head: bytes) -> bool:
+def _is_verbose(head: bytes) -> bool:
     """Whether ``journalctl -o verbose`` printed it."""
-    return b" [s=" in head and VERBOSE.search(head) is not None
+    return b" [s=" in head and _VERBOSE.search(head) is not None
 
 
-def is_export(head: bytes) -> bool:
+def _is_export(head: bytes) -> bool:
     """Whether ``journalctl -o export`` printed it."""
-    return STAMPED in head and EXPORT.search(head) is not None
+    return _STAMPED in head and _EXPORT.search(head) is not None
 
 
-def is_pretty(head: bytes) -> bool:
+def _is_pretty(head: bytes) -> bool:
     """Whether ``journalctl -o json-pretty`` printed it."""
     return (
-        STAMPED in head
-        and PRETTY_HEAD.search(head) is not None
-        and PRETTY_FIELD.search(head) is not None
+        _STAMPED in head
+        and _PRETTY_HEAD.search(head) is not None
+        and _PRETTY_FIELD.search(head) is not None
     )
 
 
-class Records:
+class _Records:
     """A stream read piece by piece through a form, which hands back what is not ended yet."""
 
-    def __init__(self, stream: LogStream, form: Form) -> None:
+    def __init__(self, stream: LogStream, form: _Form) -> None:
         self.stream = stream
         self.form = form
         self.rest = b""
@@ -146,7 +144,7 @@ class Records:
         return out
 
 
-def between(
+def _between(
     data: bytes,
     ended: bool,
     begins: "re.Pattern[bytes]",
@@ -180,32 +178,32 @@ def between(
 # --- verbose
 
 
-def verbose(data: bytes, ended: bool) -> tuple[bytes, bytes]:
+def _verbose(data: bytes, ended: bool) -> tuple[bytes, bytes]:
     """``journalctl -o verbose``."""
-    return between(data, ended, VERBOSE_HEAD, VERBOSE, verbose_line)
+    return _between(data, ended, _VERBOSE_HEAD, _VERBOSE, _verbose_line)
 
 
-def verbose_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
+def _verbose_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
     fields: dict[bytes, bytes] = {}
     before = 0
     body = found[4]
-    for one in VERBOSE_FIELD.finditer(body):
+    for one in _VERBOSE_FIELD.finditer(body):
         name, value = one.groups()
         if name == b"MESSAGE" and name not in fields:
             before = 1 + body.count(b"\n", 0, one.start())
         fields.setdefault(name, value)
-    return before, line_of(fields, lambda: head_time(found))
+    return before, _line_of(fields, lambda: _head_time(found))
 
 
-def head_time(found: "re.Match[bytes]") -> str:
+def _head_time(found: "re.Match[bytes]") -> str:
     """The time in the head of a record, with the zone where its abbreviation is one place's."""
     date, clock, zone = (None if one is None else one.decode() for one in found.group(1, 2, 3))
     seconds = None if zone is None else zone_seconds(zone)
-    shown = "" if seconds is None else offset(seconds)
+    shown = "" if seconds is None else _offset(seconds)
     return f"{date}T{clock}{shown}"
 
 
-def offset(seconds: int) -> str:
+def _offset(seconds: int) -> str:
     minutes = abs(seconds) // 60
     return f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
 
@@ -213,12 +211,12 @@ def offset(seconds: int) -> str:
 # --- json-pretty
 
 
-def pretty(data: bytes, ended: bool) -> tuple[bytes, bytes]:
+def _pretty(data: bytes, ended: bool) -> tuple[bytes, bytes]:
     """``journalctl -o json-pretty``."""
-    return between(data, ended, PRETTY_HEAD, PRETTY, pretty_line)
+    return _between(data, ended, _PRETTY_HEAD, _PRETTY, _pretty_line)
 
 
-def pretty_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
+def _pretty_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
     try:
         value = json.loads(found[0].decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
@@ -232,15 +230,15 @@ def pretty_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
     }
     texts = {key: as_text(one) for key, one in plain.items()}
     fields = {key.encode(): text.encode() for key, text in texts.items() if text is not None}
-    at = PRETTY_MESSAGE.search(found[0])
+    at = _PRETTY_MESSAGE.search(found[0])
     before = 0 if at is None else found[0].count(b"\n", 0, at.start())
-    return before, line_of(fields)
+    return before, _line_of(fields)
 
 
 # --- export
 
 
-class Export:
+class _Export:
     """``journalctl -o export``: fields until an empty line, some of them with a length."""
 
     def __init__(self) -> None:
@@ -273,9 +271,9 @@ class Export:
 
     def next(self, data: bytes, at: int, ended: bool, out: list[bytes]) -> int:
         """Behind what stands at ``at``; the same place where it is not all there."""
-        run = EXPORT_RUN.match(data, at)
+        run = _EXPORT_RUN.match(data, at)
         if run is not None:
-            for one in EXPORT_FIELD.finditer(run[0]):
+            for one in _EXPORT_FIELD.finditer(run[0]):
                 self.take(one[1], one[2], run[0].count(b"\n", 0, one.start()))
             self.lines += run[0].count(b"\n")
             return run.end()
@@ -284,7 +282,7 @@ class Export:
             if len(data) - at <= MAX_RECORD:
                 return at
             stop = len(data)  # no line at all
-        name = EXPORT_NAME.match(data, at)
+        name = _EXPORT_NAME.match(data, at)
         if name is not None and (self.fields or self.lines):
             return self.value(data, at, name, ended)
         self.end(out)
@@ -298,10 +296,10 @@ class Export:
             self.lines += ended
             return name.end() if ended else at
         size = int.from_bytes(data[name.end() : begin], "little")
-        if size > LARGEST_VALUE:
+        if size > _LARGEST_VALUE:
             self.lines += 1
             return name.end()
-        if size > MAX_VALUE:
+        if size > _MAX_VALUE:
             self.skip = begin - at + size + 1
             return at + self.skipped(data[at:])
         end = begin + size + 1
@@ -320,7 +318,7 @@ class Export:
         """The record that ends here, if one has begun."""
         if self.lines:
             after = self.lines - self.before
-            out += [b"\n" * self.before, line_of(self.fields), b"\n" * after]
+            out += [b"\n" * self.before, _line_of(self.fields), b"\n" * after]
         self.fields = {}
         self.lines = self.before = 0
 
@@ -328,7 +326,7 @@ class Export:
 # --- the line
 
 
-def line_of(fields: Fields, printed: Callable[[], str] | None = None) -> bytes:
+def _line_of(fields: _Fields, printed: Callable[[], str] | None = None) -> bytes:
     """A record as syslog writes it by RFC 5424; empty where it says nothing.
 
     ``printed`` gives the time that stands in the head of the record.
@@ -336,36 +334,36 @@ def line_of(fields: Fields, printed: Callable[[], str] | None = None) -> bytes:
     message = fields.get(b"MESSAGE")
     if message is None:
         return b""
-    text = message[:MAX_MESSAGE].rstrip()
+    text = message[:_MAX_MESSAGE].rstrip()
     if b"\n" in text:
-        text = LINE_ENDS.sub(rb"\\n", text)
-    at = number(fields, b"_SOURCE_REALTIME_TIMESTAMP", b"__REALTIME_TIMESTAMP")
+        text = _LINE_ENDS.sub(rb"\\n", text)
+    at = _number(fields, b"_SOURCE_REALTIME_TIMESTAMP", b"__REALTIME_TIMESTAMP")
     if at is not None and 10**15 <= at < 4 * 10**15:
-        time = f"{second(at // 10**6)}.{at % 10**6:06d}+00:00"
+        time = f"{_second(at // 10**6)}.{at % 10**6:06d}+00:00"
     else:
         time = "-" if printed is None else printed()
     if fields.get(b"_TRANSPORT") == b"kernel":
         origin = "kernel -"
-        up = number(fields, b"_SOURCE_MONOTONIC_TIMESTAMP", b"__MONOTONIC_TIMESTAMP")
+        up = _number(fields, b"_SOURCE_MONOTONIC_TIMESTAMP", b"__MONOTONIC_TIMESTAMP")
         if up is not None and not text.startswith(b"["):
             text = b"[%5d.%06d] %b" % (*divmod(up, 10**6), text)
     else:
-        name = word(fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM"))
-        origin = f"{name[:48]} {word(fields.get(b'_PID') or fields.get(b'SYSLOG_PID'))}"
-    level = priority(fields.get(b"SYSLOG_FACILITY"), fields.get(b"PRIORITY"))
-    head = f"<{level}>1 {time} {word(fields.get(b'_HOSTNAME'))} {origin} - - "
+        name = _word(fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM"))
+        origin = f"{name[:48]} {_word(fields.get(b'_PID') or fields.get(b'SYSLOG_PID'))}"
+    level = _priority(fields.get(b"SYSLOG_FACILITY"), fields.get(b"PRIORITY"))
+    head = f"<{level}>1 {time} {_word(fields.get(b'_HOSTNAME'))} {origin} - - "
     return head.encode() + text
 
 
 @lru_cache(maxsize=4096)
-def word(value: bytes | None) -> str:
+def _word(value: bytes | None) -> str:
     """A field as one word; "-" for none."""
     text = (value or b"")[:253].decode("utf-8", "replace").strip()
-    return NOT_A_WORD.sub("_", text) or "-"
+    return _NOT_A_WORD.sub("_", text) or "-"
 
 
 @lru_cache(maxsize=512)
-def priority(facility: bytes | None, level: bytes | None) -> int:
+def _priority(facility: bytes | None, level: bytes | None) -> int:
     """The number in front of a line of syslog."""
     of, how = (one.strip() if one else b"" for one in (facility, level))
     return (int(of) % 24 * 8 if of.isdigit() and len(of) < 4 else 0) + (
@@ -374,12 +372,12 @@ def priority(facility: bytes | None, level: bytes | None) -> int:
 
 
 @lru_cache(maxsize=512)
-def second(at_s: int) -> str:
+def _second(at_s: int) -> str:
     """Seconds since the epoch as text."""
     return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
-def number(fields: Fields, *names: bytes) -> int | None:
+def _number(fields: _Fields, *names: bytes) -> int | None:
     """The first of some fields that is a number."""
     for name in names:
         value = fields.get(name)
@@ -390,6 +388,6 @@ def number(fields: Fields, *names: bytes) -> int | None:
     return None
 
 
-VERBOSE_JOURNAL: Final = JournalFormat("journal_verbose", is_verbose, lambda: verbose)
-EXPORT_JOURNAL: Final = JournalFormat("journal_export", is_export, lambda: Export().form)
-PRETTY_JOURNAL: Final = JournalFormat("journal_json_pretty", is_pretty, lambda: pretty)
+VERBOSE_JOURNAL: Final = JournalFormat("journal_verbose", _is_verbose, lambda: _verbose)
+EXPORT_JOURNAL: Final = JournalFormat("journal_export", _is_export, lambda: _Export().form)
+PRETTY_JOURNAL: Final = JournalFormat("journal_json_pretty", _is_pretty, lambda: _pretty)

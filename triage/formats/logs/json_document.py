@@ -18,32 +18,30 @@ from typing import Any, Final, TypeGuard
 from triage.formats.logs.controller_lists import event_row
 from triage.formats.logs.documents import DocumentFormat
 
-__all__ = ["JSON_DOCUMENT", "is_of_machines"]
-
 # The members of a document that are its records.
-LISTS: Final = (
+_LISTS: Final = (
     "items", "Members", "events", "entries", "records", "Events", "LogEntries", "logEvents", "hits",
     "result", "results", "tables",
 )  # fmt: skip
 # What stands around such a list in answers of stores of logs.
-AROUND: Final = ("data", "hits")
-DECODER: Final = json.JSONDecoder(strict=False)
-SPACE: Final = re.compile(r"[\s,]*")
-OPENS: Final = re.compile(
+_AROUND: Final = ("data", "hits")
+_DECODER: Final = json.JSONDecoder(strict=False)
+_SPACE: Final = re.compile(r"[\s,]*")
+_OPENS: Final = re.compile(
     r"\s*(?:\{\s*\n|\[\s*\n|\[\s*\{|\{\s*\"(?:apiVersion|@odata)[^\n]{0,200}\n?"
     # Loki, CloudWatch, Elasticsearch and Azure Monitor answer on one line.
     r"|\{\s*\"(?:status|data|events|logEvents|messageType|owner|took|hits|results|tables|searched\w*"
     r"|nextToken)\"\s*:)"
 )
 # What says when a record was: "@timestamp", "TimeGenerated", "ts", "Created", "lastSeen" ...
-WHEN: Final = re.compile(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t|at|when)$")
+_WHEN: Final = re.compile(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t|at|when)$")
 # ... with a time of day, a day, or seconds since 1970; "timeout": 600 says no time.
-TIME: Final = re.compile(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
-LEAST_TIME: Final = 100_000_000
-WORDS: Final = frozenset(
+_TIME: Final = re.compile(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
+_LEAST_TIME: Final = 100_000_000
+_WORDS: Final = frozenset(
     {"message", "msg", "log", "line", "text", "body", "MESSAGE", "Message", "MessageText", "event"}
 )
-WHOSE: Final = frozenset(
+_WHOSE: Final = frozenset(
     {
         "level", "severity", "Severity", "priority", "PRIORITY", "levelname", "loglevel", "host",
         "hostname", "node", "nodeName", "machine", "source", "logger", "name", "rank", "pid",
@@ -51,80 +49,80 @@ WHOSE: Final = frozenset(
     }
 )  # fmt: skip
 # A record keeps its time at most so deep: Elasticsearch's `_source`, a header beside the body.
-DEEP: Final = 3
+_DEEP: Final = 3
 
-Record = Mapping[str, Any]
+_Record = Mapping[str, Any]
 
 
-def is_json_document(text: str) -> bool:
+def _is_json_document(text: str) -> bool:
     """Whether JSON begins that is no log of one value a line."""
     if not text.startswith(("{", "[")):
         return False
-    return (OPENS.match(text) is not None and not is_json_line(text)) or is_lone_result(text)
+    return (_OPENS.match(text) is not None and not _is_json_line(text)) or _is_lone_result(text)
 
 
-def is_lone_result(text: str) -> bool:
+def _is_lone_result(text: str) -> bool:
     """Whether the file is one object on one line that is no record: a log has others like it."""
     first, _, behind = text.partition("\n")
     if not first.startswith("{") or behind.strip():
         return False
     try:
-        value, end = DECODER.raw_decode(first)
+        value, end = _DECODER.raw_decode(first)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and not first[end:].strip() and not is_record(value)
+    return isinstance(value, dict) and not first[end:].strip() and not _is_record(value)
 
 
-def is_json_line(text: str) -> bool:
+def _is_json_line(text: str) -> bool:
     """Whether the first line is a whole value by itself, and no list of records."""
     first = text.partition("\n")[0]
     try:
-        value, end = DECODER.raw_decode(first)
+        value, end = _DECODER.raw_decode(first)
     except (ValueError, RecursionError):
         return False
     if isinstance(value, list):
         return not any(isinstance(one, dict) for one in value)
     if first[end:].strip():
         return False
-    return not any(has_list(one) for one in (value, *(value.get(name) for name in AROUND)))
+    return not any(_has_list(one) for one in (value, *(value.get(name) for name in _AROUND)))
 
 
-def is_record(value: Record, deep: int = DEEP) -> bool:
+def _is_record(value: _Record, deep: int = _DEEP) -> bool:
     """Whether an object may be a line of a log: it says when, or whose its words are."""
-    if not WORDS.isdisjoint(value) and not WHOSE.isdisjoint(value):
+    if not _WORDS.isdisjoint(value) and not _WHOSE.isdisjoint(value):
         return True
-    for key, inner in list(value.items())[:MOST_KEYS]:
-        if WHEN.search(key[:100]) is not None and is_time(inner):
+    for key, inner in list(value.items())[:_MOST_KEYS]:
+        if _WHEN.search(key[:100]) is not None and _is_time(inner):
             return True
-        if deep > 1 and isinstance(inner, Mapping) and is_record(inner, deep - 1):
+        if deep > 1 and isinstance(inner, Mapping) and _is_record(inner, deep - 1):
             return True
     return False
 
 
-MOST_KEYS: Final = 64
+_MOST_KEYS: Final = 64
 
 
-def is_time(value: object) -> bool:
+def _is_time(value: object) -> bool:
     """Whether a value may be a time."""
     if isinstance(value, str):
-        return TIME.search(value[:100]) is not None
-    return isinstance(value, int | float) and value > LEAST_TIME
+        return _TIME.search(value[:100]) is not None
+    return isinstance(value, int | float) and value > _LEAST_TIME
 
 
-def has_list(value: Any) -> TypeGuard[dict[str, Any]]:
+def _has_list(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether an object holds a list of records."""
-    return isinstance(value, dict) and any(isinstance(value.get(one), list) for one in LISTS)
+    return isinstance(value, dict) and any(isinstance(value.get(one), list) for one in _LISTS)
 
 
-def of_json(text: str) -> Iterator[tuple[int, str]]:
+def _of_json(text: str) -> Iterator[tuple[int, str]]:
     """Each record of lists and of values one behind the other."""
-    at = SPACE.match(text, 0).end()  # type: ignore[union-attr]
+    at = _SPACE.match(text, 0).end()  # type: ignore[union-attr]
     while at < len(text):
         if text[at] == "[":
-            at = SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
+            at = _SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
             continue
         try:
-            value, end = DECODER.raw_decode(text, at)
+            value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             inner = text.find("{", at + 1)
             if inner < 0:
@@ -132,25 +130,25 @@ def of_json(text: str) -> Iterator[tuple[int, str]]:
             at = inner
             continue
         if isinstance(value, dict):
-            yield from of_value(text, at, end, value, {})
-        at = SPACE.match(text, end).end()  # type: ignore[union-attr]
+            yield from _of_value(text, at, end, value, {})
+        at = _SPACE.match(text, end).end()  # type: ignore[union-attr]
         while at < len(text) and text[at] in "]}":
-            at = SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
+            at = _SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
 
 
-def of_value(
-    text: str, start: int, end: int, value: dict[str, Any], around: Record
+def _of_value(
+    text: str, start: int, end: int, value: dict[str, Any], around: _Record
 ) -> Iterator[tuple[int, str]]:
     """The records in one object: its members, else itself."""
-    for name in AROUND:
+    for name in _AROUND:
         inner = value.get(name)
-        if has_list(inner):
-            yield from of_value(text, start, end, inner, around)
+        if _has_list(inner):
+            yield from _of_value(text, start, end, inner, around)
             return
-    for name in LISTS:
+    for name in _LISTS:
         members = value.get(name)
         if name in ("results", "tables"):
-            members = of_columns(members)
+            members = _of_columns(members)
         direct = members is value.get(name)
         if isinstance(members, list) and members and all(isinstance(one, dict) for one in members):
             mine = {k: v for k, v in value.items() if isinstance(v, str | int | float)}
@@ -158,23 +156,23 @@ def of_value(
             at = start if begin is None else begin.end() - 1
             if not direct or any("stream" in one for one in members):
                 for one in members:  # they are no objects in the text
-                    yield from ((start, line) for line in record_lines(one, {**around, **mine}))
+                    yield from ((start, line) for line in _record_lines(one, {**around, **mine}))
                 return
             for one in members:
                 at = text.find("{", at + 1, end)
                 stop = at
                 if at >= 0:
                     try:
-                        _, stop = DECODER.raw_decode(text, at)
+                        _, stop = _DECODER.raw_decode(text, at)
                     except (ValueError, RecursionError):
                         return
-                yield from of_value(text, at, stop, one, {**around, **mine})
+                yield from _of_value(text, at, stop, one, {**around, **mine})
                 at = stop - 1
             return
-    yield from ((start, line) for line in record_lines(value, around))
+    yield from ((start, line) for line in _record_lines(value, around))
 
 
-def of_columns(value: Any) -> Any:
+def _of_columns(value: Any) -> Any:
     """Records whose fields are named beside them: CloudWatch Logs Insights, Azure Monitor."""
     if not isinstance(value, list):
         return value
@@ -182,7 +180,7 @@ def of_columns(value: Any) -> Any:
     for one in value:
         if isinstance(one, list):
             fields = {
-                text_in(each.get("field")).lstrip("@"): each.get("value")
+                _text_in(each.get("field")).lstrip("@"): each.get("value")
                 for each in one
                 if isinstance(each, dict)
             }
@@ -191,8 +189,8 @@ def of_columns(value: Any) -> Any:
                 fields["timestamp"] = f"{at} UTC"  # it prints no other
             found.append(fields)
         elif isinstance(one, dict) and isinstance(one.get("rows"), list):
-            columns = [each for each in list_in(one, "columns") if isinstance(each, dict)]
-            names = [text_in(each.get("name")) for each in columns]
+            columns = [each for each in _list_in(one, "columns") if isinstance(each, dict)]
+            names = [_text_in(each.get("name")) for each in columns]
             found += [
                 dict(zip(names, row, strict=False)) for row in one["rows"] if isinstance(row, list)
             ]
@@ -201,7 +199,7 @@ def of_columns(value: Any) -> Any:
     return found
 
 
-def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
+def _record_lines(one: dict[str, Any], around: _Record) -> Iterator[str]:
     """The lines that one object is."""
     kind = one.get("kind")
     if isinstance(one.get("stream"), dict) and isinstance(one.get("values"), list):
@@ -210,146 +208,146 @@ def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
                 row = {"timestamp": pair[0], "labels": one["stream"], "line": pair[1]}
                 yield json.dumps(row, ensure_ascii=False)
     elif kind in ("Event", None) and ("involvedObject" in one or "regarding" in one):
-        yield of_event(one)
+        yield _of_event(one)
     elif kind == "Node" and isinstance(one.get("status"), dict):
-        yield from of_node(one)
+        yield from _of_node(one)
     elif kind == "Pod" and isinstance(one.get("status"), dict):
-        yield from of_pod(one)
-    elif "EntryType" in one or ("MessageId" in one and not WHEN_MADE.isdisjoint(one)):
-        yield of_redfish(one)
+        yield from _of_pod(one)
+    elif "EntryType" in one or ("MessageId" in one and not _WHEN_MADE.isdisjoint(one)):
+        yield _of_redfish(one)
     else:
-        extra = {k: v for k, v in around.items() if k in CONTEXT and k not in one}
+        extra = {k: v for k, v in around.items() if k in _CONTEXT and k not in one}
         whole = {**one, **extra}
-        yield json.dumps(whole, ensure_ascii=False) if is_record(whole) else ""
+        yield json.dumps(whole, ensure_ascii=False) if _is_record(whole) else ""
 
 
 # When an entry of a log, or an event that a controller sends, was made.
-WHEN_MADE: Final = frozenset({"Created", "EventTimestamp"})
+_WHEN_MADE: Final = frozenset({"Created", "EventTimestamp"})
 # Of what stands around a list, the words that its records are of.
-CONTEXT: Final = frozenset({"component", "hostname", "host", "node", "nodeName", "machine"})
+_CONTEXT: Final = frozenset({"component", "hostname", "host", "node", "nodeName", "machine"})
 
 
-def text_in(value: object) -> str:
+def _text_in(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def part(one: Record, *names: str) -> Any:
+def _part(one: _Record, *names: str) -> Any:
     for name in names:
         inner = one.get(name)
         one = inner if isinstance(inner, Mapping) else {}
     return one
 
 
-def of_event(one: Record) -> str:
+def _of_event(one: _Record) -> str:
     """``Warning NodeNotReady node/gpu-17 Node is not ready``, with its time and its object."""
-    about = part(one, "involvedObject") or part(one, "regarding")
+    about = _part(one, "involvedObject") or _part(one, "regarding")
     at = next(
         (
-            text_in(one.get(name))
+            _text_in(one.get(name))
             for name in ("lastTimestamp", "eventTime", "deprecatedLastTimestamp", "firstTimestamp")
             if one.get(name)
         ),
-        text_in(part(one, "metadata").get("creationTimestamp")),
+        _text_in(_part(one, "metadata").get("creationTimestamp")),
     )
-    name = f"{text_in(about.get('kind')).lower() or 'object'}/{text_in(about.get('name'))}"
-    words = text_in(one.get("message")) or text_in(one.get("note"))
-    host = text_in(part(one, "source").get("host")) or text_in(
-        part(one, "deprecatedSource").get("host")
+    name = f"{_text_in(about.get('kind')).lower() or 'object'}/{_text_in(about.get('name'))}"
+    words = _text_in(one.get("message")) or _text_in(one.get("note"))
+    host = _text_in(_part(one, "source").get("host")) or _text_in(
+        _part(one, "deprecatedSource").get("host")
     )
     on = f" (on node/{host})" if host and not name.startswith("node/") else ""
     text = f"{one.get('type', '')} {one.get('reason', '')} {name} {words}{on}"
-    return line_about(
-        at, text_in(about.get("name")) if name.startswith(("node/", "pod/")) else "", text
+    return _line_about(
+        at, _text_in(about.get("name")) if name.startswith(("node/", "pod/")) else "", text
     )
 
 
-def line_about(at: str, of: str, text: str) -> str:
+def _line_about(at: str, of: str, text: str) -> str:
     """A line about a node or a pod: what names no node itself is about this one."""
     line = {"time": at, "node": of, "message": text}
     return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
 
 
-def of_node(one: Record) -> Iterator[str]:
+def _of_node(one: _Record) -> Iterator[str]:
     """What a node's object says of its state: conditions that are not as they should be, taints."""
-    name = f"node/{text_in(part(one, 'metadata').get('name'))}"
-    status = part(one, "status")
-    for each in list_in(status, "conditions"):
+    name = f"node/{_text_in(_part(one, 'metadata').get('name'))}"
+    status = _part(one, "status")
+    for each in _list_in(status, "conditions"):
         if not isinstance(each, dict):
             continue
-        kind, state = text_in(each.get("type")), text_in(each.get("status"))
+        kind, state = _text_in(each.get("type")), _text_in(each.get("status"))
         # EKS's agent: "AcceleratedHardwareReady", which is false where something is wrong.
         good = "True" if kind.endswith("Ready") else "False"
         if state == good:
             continue
-        words = f"{text_in(each.get('reason'))} {text_in(each.get('message'))}"
-        at = text_in(each.get("lastTransitionTime"))
+        words = f"{_text_in(each.get('reason'))} {_text_in(each.get('message'))}"
+        at = _text_in(each.get("lastTransitionTime"))
         if kind == "Ready":
             yield f"{at} Warning NodeNotReady {name} Node is not ready: {words}"
         elif state in ("True", "False"):
-            yield line_about(at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}")
-    for each in list_in(part(one, "spec"), "taints"):
+            yield _line_about(at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}")
+    for each in _list_in(_part(one, "spec"), "taints"):
         if isinstance(each, dict):
-            key, value = text_in(each.get("key")), text_in(each.get("value"))
-            effect = text_in(each.get("effect"))
+            key, value = _text_in(each.get("key")), _text_in(each.get("value"))
+            effect = _text_in(each.get("effect"))
             taint = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-            yield f"{text_in(each.get('timeAdded'))} {name} tainted {taint}"
+            yield f"{_text_in(each.get('timeAdded'))} {name} tainted {taint}"
 
 
-def of_pod(one: Record) -> Iterator[str]:
+def _of_pod(one: _Record) -> Iterator[str]:
     """Where a pod runs, and how it ended from outside."""
-    name = text_in(part(one, "metadata").get("name"))
-    node = text_in(part(one, "spec").get("nodeName"))
-    status = part(one, "status")
-    space = text_in(part(one, "metadata").get("namespace")) or "default"
+    name = _text_in(_part(one, "metadata").get("name"))
+    node = _text_in(_part(one, "spec").get("nodeName"))
+    status = _part(one, "status")
+    space = _text_in(_part(one, "metadata").get("namespace")) or "default"
     if node:
-        at = text_in(status.get("startTime"))
+        at = _text_in(status.get("startTime"))
         yield f"{at} Successfully assigned {space}/{name} to {node}"
     on = f" (on node/{node})" if node else ""
     if status.get("reason"):
-        words = f"{text_in(status.get('reason'))} pod/{name} {text_in(status.get('message'))}"
+        words = f"{_text_in(status.get('reason'))} pod/{name} {_text_in(status.get('message'))}"
         yield f"Warning {words}{on}"
-    for each in list_in(status, "conditions"):
+    for each in _list_in(status, "conditions"):
         if isinstance(each, dict) and each.get("type") == "DisruptionTarget":
-            at = text_in(each.get("lastTransitionTime"))
-            words = f"{text_in(each.get('reason'))} {text_in(each.get('message'))}"
+            at = _text_in(each.get("lastTransitionTime"))
+            words = f"{_text_in(each.get('reason'))} {_text_in(each.get('message'))}"
             yield f"{at} pod/{name} DisruptionTarget {each.get('status')} {words}{on}"
 
 
-def list_in(one: Record, key: str) -> list[Any]:
+def _list_in(one: _Record, key: str) -> list[Any]:
     """The list at ``key``, empty where something else stands there."""
     found = one.get(key)
     return found if isinstance(found, list) else []
 
 
-def of_redfish(one: Record) -> str:
+def _of_redfish(one: _Record) -> str:
     """A log entry of a controller, as a row of its event list."""
-    args = [text_in(arg) for arg in list_in(one, "MessageArgs") if isinstance(arg, str)]
-    message = text_in(one.get("Message"))
+    args = [_text_in(arg) for arg in _list_in(one, "MessageArgs") if isinstance(arg, str)]
+    message = _text_in(one.get("Message"))
     message = " ".join([message, *(arg for arg in args if arg and arg not in message)])
-    origin = part(one, "OriginOfCondition") or part(one, "Links", "OriginOfCondition")
-    of = text_in(origin.get("@odata.id")).rstrip("/").rpartition("/")[2]
+    origin = _part(one, "OriginOfCondition") or _part(one, "Links", "OriginOfCondition")
+    of = _text_in(origin.get("@odata.id")).rstrip("/").rpartition("/")[2]
     ended = one.get("Resolved") is True or one.get("EntryCode") in ("Deassert", "Deasserted")
     return event_row(
-        text_in(one.get("Created")) or text_in(one.get("EventTimestamp")),
-        text_in(one.get("SensorType")) or text_in(one.get("Name")) or of,
+        _text_in(one.get("Created")) or _text_in(one.get("EventTimestamp")),
+        _text_in(one.get("SensorType")) or _text_in(one.get("Name")) or of,
         message,
-        text_in(one.get("Severity")) or text_in(one.get("MessageSeverity")),
+        _text_in(one.get("Severity")) or _text_in(one.get("MessageSeverity")),
         ended=ended,
     )
 
 
 # Objects of Kubernetes, and entries of a controller's event log; their times have zones.
-OF_MACHINES: Final = re.compile(
+_OF_MACHINES: Final = re.compile(
     r'"kind"\s{0,20}:\s{0,20}"(?:Event|Node)"|"@odata\.type"\s{0,20}:\s{0,20}"#(?:LogEntry|Event\b)'
     r'|"EntryType"\s{0,20}:'
 )
 # What may stand in an answer of a store of logs, whatever its lines quote.
-OF_STORES: Final = re.compile(r'"(?:stream|hits|logEvents|resultType|tables)"\s{0,20}:')
+_OF_STORES: Final = re.compile(r'"(?:stream|hits|logEvents|resultType|tables)"\s{0,20}:')
 
 
 def is_of_machines(text: str) -> bool:
     """Whether tools say in it what they see of machines: no job printed a word of it."""
-    return OF_MACHINES.search(text) is not None and OF_STORES.search(text) is None
+    return _OF_MACHINES.search(text) is not None and _OF_STORES.search(text) is None
 
 
-JSON_DOCUMENT: Final = DocumentFormat("json_document", is_json_document, of_json, is_of_machines)
+JSON_DOCUMENT: Final = DocumentFormat("json_document", _is_json_document, _of_json, is_of_machines)

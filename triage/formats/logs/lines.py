@@ -7,11 +7,9 @@ from triage.formats.format import Head, ReadLines
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["LOG"]
-
 
 @dataclass(frozen=True, slots=True)
-class LogFormat:
+class _LogFormat:
     """Its lines say whether a kernel printed it or a job."""
 
     name: str = "log"
@@ -28,4 +26,4 @@ class LogFormat:
         return read_lines(stream)
 
 
-LOG: Final = LogFormat()
+LOG: Final = _LogFormat()

@@ -16,56 +16,54 @@ from typing import Final
 
 from triage.formats.logs.documents import DocumentFormat
 
-__all__ = ["SEL_LIST", "SEL_VERBOSE", "is_sel_row", "says_its_state"]
-
-COMMAS: Final = re.compile(
+_COMMAS: Final = re.compile(
     r"[ \t]*[0-9a-fA-F]{1,6},[ \t]*(?:\d\d/\d\d/\d{2,4},[ \t]*\d\d:\d\d:\d\d[^,\n]{0,10}"
     r"|Pre-Init[^,\n]{0,20},[^,\n]{0,20}),[^,\n]{1,120},[^\n]{1,300}$"
 )
-BARS: Final = re.compile(
+_BARS: Final = re.compile(
     r"[ \t]*[0-9a-fA-F]{1,6} \|(?: \d\d/\d\d/\d{2,4} \| \d\d:\d\d:\d\d[^|\n]{0,10}\|"
     r"| {0,4}Pre-?Init|[ ]OEM record)[^\n]{0,400}$"
 )
-STATE: Final = re.compile(r"[,|] ?(?:Asserted|Deasserted)\b")
-ZONED: Final = re.compile(r"\d\d:\d\d:\d\d (?:[A-Z]{3,5}|[+-]\d\d:?\d\d)\b")
-LOOKED_AT: Final = 16 << 10
-MOST_OTHERS: Final = 0.1
+_STATE: Final = re.compile(r"[,|] ?(?:Asserted|Deasserted)\b")
+_ZONED: Final = re.compile(r"\d\d:\d\d:\d\d (?:[A-Z]{3,5}|[+-]\d\d:?\d\d)\b")
+_LOOKED_AT: Final = 16 << 10
+_MOST_OTHERS: Final = 0.1
 
 
 def is_sel_row(line: str) -> bool:
     """Whether a line is a row of the list."""
-    return (COMMAS.match(line) or BARS.match(line)) is not None
+    return (_COMMAS.match(line) or _BARS.match(line)) is not None
 
 
 def says_its_state(text: str) -> bool:
     """Whether a row says that its event begins or ends."""
-    return STATE.search(text) is not None
+    return _STATE.search(text) is not None
 
 
-def is_sel_list(text: str) -> bool:
+def _is_sel_list(text: str) -> bool:
     """Whether a row comes first, nearly all lines are rows, and one of them says its state."""
     first = text.partition("\n")[0].rstrip("\r")
     if not is_sel_row(first):
         return False
-    looked = text[:LOOKED_AT]
+    looked = text[:_LOOKED_AT]
     lines = [line.rstrip("\r") for line in looked.split("\n") if line.strip()]
-    if len(text) > LOOKED_AT:
+    if len(text) > _LOOKED_AT:
         lines.pop()  # it may be cut
     others = sum(not is_sel_row(line) for line in lines)
-    return others <= MOST_OTHERS * len(lines) and says_its_state(looked)
+    return others <= _MOST_OTHERS * len(lines) and says_its_state(looked)
 
 
-def prints_its_zone(text: str) -> bool:
+def _prints_its_zone(text: str) -> bool:
     """Whether its times may be placed by themselves."""
-    return ZONED.search(text) is not None
+    return _ZONED.search(text) is not None
 
 
-def rows_of(text: str) -> Iterator[tuple[int, str]]:
+def _rows_of(text: str) -> Iterator[tuple[int, str]]:
     """Rows with bars; other lines as they are."""
     offset = 0
     for line in text.split("\n"):
         row = line.rstrip("\r")
-        if COMMAS.match(row):
+        if _COMMAS.match(row):
             yield offset, " | ".join(cell.strip() for cell in row.split(","))
         elif row.strip():
             yield offset, row
@@ -73,35 +71,35 @@ def rows_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 # ``ipmitool sel list -v`` and ``sel get``: a block a record.
-RECORD: Final = re.compile(r"^SEL Record ID\s{1,20}: (?P<id>[0-9a-f]{1,6})\s*$", re.M)
-RECORD_FIELD: Final = re.compile(
+_RECORD: Final = re.compile(r"^SEL Record ID\s{1,20}: (?P<id>[0-9a-f]{1,6})\s*$", re.M)
+_RECORD_FIELD: Final = re.compile(
     r"^ ?(?P<name>Timestamp|Sensor Type|Sensor Number|Event Direction|Description|Sensor ID)"
     r"\s{1,20}: ?(?P<value>[^\n]{0,160})$",
     re.M,
 )
-MOST_RECORD: Final = 4000
-IN_RECORD: Final = re.compile(
+_MOST_RECORD: Final = 4000
+_IN_RECORD: Final = re.compile(
     r"(?P<day>\d\d/\d\d/\d{2,4})[ |]{1,3}(?P<clock>\d\d:\d\d:\d\d(?: [A-Z]{3,5}| ?[+-]\d\d:?\d\d)?)"
 )
 
 
-def is_verbose(text: str) -> bool:
+def _is_verbose(text: str) -> bool:
     """Whether a record comes that says in which direction its event went."""
-    found = RECORD.search(text) if "Event Direction" in text else None
+    found = _RECORD.search(text) if "Event Direction" in text else None
     return found is not None and "Event Direction" in text[found.start() :]
 
 
-def of_records(text: str) -> Iterator[tuple[int, str]]:
+def _of_records(text: str) -> Iterator[tuple[int, str]]:
     """Each record as a row with bars; one that breaks off is none."""
-    starts = [found.start() for found in RECORD.finditer(text)]
+    starts = [found.start() for found in _RECORD.finditer(text)]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
-        block = text[start : min(stop, start + MOST_RECORD)]
-        cell = {name: value.strip() for name, value in RECORD_FIELD.findall(block)}
+        block = text[start : min(stop, start + _MOST_RECORD)]
+        cell = {name: value.strip() for name, value in _RECORD_FIELD.findall(block)}
         direction, words = cell.get("Event Direction", ""), cell.get("Description", "")
-        number = RECORD.match(block)
+        number = _RECORD.match(block)
         if number is None or not words or "ssertion Event" not in direction:
             continue
-        at = IN_RECORD.search(cell.get("Timestamp", ""))
+        at = _IN_RECORD.search(cell.get("Timestamp", ""))
         when = f"{at['day']} | {at['clock']}" if at else "Pre-Init | 0000000000"
         name = cell.get("Sensor ID") or f"#0x{cell.get('Sensor Number', '??')}"
         state = "Deasserted" if direction.startswith("Deassert") else "Asserted"
@@ -109,5 +107,5 @@ def of_records(text: str) -> Iterator[tuple[int, str]]:
         yield start, f"{number['id']} | {when} | {sensor} | {words.replace('|', '/')} | {state}"
 
 
-SEL_VERBOSE: Final = DocumentFormat("sel_verbose", is_verbose, of_records, prints_its_zone)
-SEL_LIST: Final = DocumentFormat("sel_list", is_sel_list, rows_of, prints_its_zone)
+SEL_VERBOSE: Final = DocumentFormat("sel_verbose", _is_verbose, _of_records, _prints_its_zone)
+SEL_LIST: Final = DocumentFormat("sel_list", _is_sel_list, _rows_of, _prints_its_zone)

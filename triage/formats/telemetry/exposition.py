@@ -18,31 +18,29 @@ from triage.formats.telemetry.telemetry_format import (
 from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import metric_named
 
-__all__ = ["EXPOSITION"]
-
 # `DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61`, with a time behind it or none.
-SAMPLE: Final = re.compile(
+_SAMPLE: Final = re.compile(
     rb"([A-Za-z_:][A-Za-z0-9_:]*)[ \t]*(?:\{[^\n]*\})?[ \t]+"
     rb"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|Inf)(?:[ \t]+-?[0-9]+)?[ \t]*"
 )
-DESCRIBED: Final = re.compile(rb"# ?(?:HELP|TYPE) ([A-Za-z_:][A-Za-z0-9_:]*)")
+_DESCRIBED: Final = re.compile(rb"# ?(?:HELP|TYPE) ([A-Za-z_:][A-Za-z0-9_:]*)")
 # No line of the format begins so; most files are told by this alone.
-NO_NAME: Final = b"<[{0123456789"
+_NO_NAME: Final = b"<[{0123456789"
 
 
-def is_exposition(text: bytes) -> bool:
+def _is_exposition(text: bytes) -> bool:
     """Whether all lines are of the format, and one of them says what only a scrape says."""
     start = text.lstrip()[:1]
-    if not start or start in NO_NAME:
+    if not start or start in _NO_NAME:
         return False
     sure = False
     samples = described = 0
     for line in whole_lines(text):
         if line.startswith(b"#"):
             described += 1
-            sure = sure or DESCRIBED.match(line) is not None
+            sure = sure or _DESCRIBED.match(line) is not None
             continue
-        found = SAMPLE.fullmatch(line)
+        found = _SAMPLE.fullmatch(line)
         if found is None:
             return False
         samples += 1
@@ -50,10 +48,10 @@ def is_exposition(text: bytes) -> bool:
     return sure and (samples > 0 or described == MOST_LINES)
 
 
-def reader() -> ReadSamples:
+def _reader() -> ReadSamples:
     from triage.parsers.telemetry.exposition import read_exposition
 
     return read_exposition
 
 
-EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, is_exposition, reader)
+EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, _is_exposition, _reader)

@@ -5,20 +5,18 @@ from typing import Final
 from triage.formats.telemetry.telemetry_format import ReadSamples, TelemetryFormat
 from triage.parsers.telemetry.file import Form
 
-__all__ = ["PARQUET"]
-
-MAGIC: Final = b"PAR1"
+_MAGIC: Final = b"PAR1"
 
 
-def is_parquet(data: bytes) -> bool:
+def _is_parquet(data: bytes) -> bool:
     """Whether a file begins as Parquet does."""
-    return data.startswith(MAGIC)
+    return data.startswith(_MAGIC)
 
 
-def reader() -> ReadSamples:
+def _reader() -> ReadSamples:
     from triage.parsers.telemetry.parquet import read_parquet
 
     return read_parquet
 
 
-PARQUET: Final = TelemetryFormat(Form.PARQUET, is_parquet, reader, binary=True)
+PARQUET: Final = TelemetryFormat(Form.PARQUET, _is_parquet, _reader, binary=True)

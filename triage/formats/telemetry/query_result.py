@@ -11,20 +11,18 @@ from typing import Final
 from triage.formats.telemetry.telemetry_format import ReadSamples, TelemetryFormat
 from triage.parsers.telemetry.file import Form
 
-__all__ = ["QUERY_RESULT"]
-
-ANSWER: Final = re.compile(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
+_ANSWER: Final = re.compile(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
 
 
-def is_query_result(text: bytes) -> bool:
+def _is_query_result(text: bytes) -> bool:
     """Whether a file that begins so is an answer of the API, with series in it."""
-    return ANSWER.match(text) is not None and b'"metric"' in text and b'"result"' in text
+    return _ANSWER.match(text) is not None and b'"metric"' in text and b'"result"' in text
 
 
-def reader() -> ReadSamples:
+def _reader() -> ReadSamples:
     from triage.parsers.telemetry.query_result import read_query_result
 
     return read_query_result
 
 
-QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, is_query_result, reader)
+QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, _is_query_result, _reader)

@@ -13,16 +13,14 @@ from triage.parsers.telemetry.columns import header_of
 from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.gpu_columns import is_gpu_table
 
-__all__ = ["TABLE"]
-
 # No first line of a table begins so; most files are told by this alone.
-NO_HEADER: Final = b"<[{0123456789"
+_NO_HEADER: Final = b"<[{0123456789"
 
 
-def is_table(text: bytes) -> bool:
+def _is_table(text: bytes) -> bool:
     """Whether the first line names columns of telemetry, and a row of as many follows."""
     start = text.lstrip()[:1]
-    if not start or start in NO_HEADER:
+    if not start or start in _NO_HEADER:
         return False
     rows = (line for line in whole_lines(text) if not line.startswith(b"#"))
     columns = header_of(next(rows, b""))
@@ -36,10 +34,10 @@ def is_table(text: bytes) -> bool:
     return row is None or row.count(columns.delimiter.encode()) >= len(columns.names) - 1
 
 
-def reader() -> ReadSamples:
+def _reader() -> ReadSamples:
     from triage.parsers.telemetry.table import read_table
 
     return read_table
 
 
-TABLE: Final = TelemetryFormat(Form.TABLE, is_table, reader)
+TABLE: Final = TelemetryFormat(Form.TABLE, _is_table, _reader)

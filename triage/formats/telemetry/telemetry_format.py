@@ -21,11 +21,9 @@ from triage.parsers.telemetry.file import Form, TelemetryFile
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["LOOK_BYTES", "MOST_LINES", "ReadSamples", "TelemetryFormat", "whole_lines"]
-
 LOOK_BYTES: Final = 16 << 10
 MOST_LINES: Final = 200
-FAR: Final = "samples carry a time far from all others and were left out"
+_FAR: Final = "samples carry a time far from all others and were left out"
 
 
 class ReadSamples(Protocol):
@@ -83,7 +81,7 @@ class TelemetryFormat:
                 return Refused(stream.artifact, str(error))
             tally.notes.append(str(error))
         if gridded.far:
-            tally.notes.append(f"{gridded.far:,} {FAR}")
+            tally.notes.append(f"{gridded.far:,} {_FAR}")
         tally.notes += [f"line {first}: {why}" for why, (_, first) in sorted(tally.skipped.items())]
         file = LogFile(
             stream.artifact,

@@ -11,18 +11,6 @@ from numpy.typing import NDArray
 
 from triage.errors import Corrupt
 
-__all__ = [
-    "BYTE",
-    "SHORT",
-    "WIDE",
-    "WORD",
-    "Array",
-    "Arrays",
-    "differences",
-    "little",
-    "planes",
-]
-
 Array = NDArray[Any]
 
 BYTE, SHORT, WORD, WIDE = (np.dtype(name) for name in ("<u1", "<i2", "<i4", "<i8"))

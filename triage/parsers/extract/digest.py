@@ -45,25 +45,16 @@ from triage.parsers.extract.history import (
 )
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
-__all__ = [
-    "Interned",
-    "arrays_of",
-    "digest_from",
-    "digest_header",
-    "operations_from",
-    "operations_text",
-]
-
 Value = TypeVar("Value")
 # Ranks of all different groups of an incident: a few times as many as it has. A damaged header
 # must not ask for more than this.
-MAX_LISTED: Final = 16 << 20
+_MAX_LISTED: Final = 16 << 20
 # A log of 256 MiB that is evidence line by line comes down to a fraction of this.
-MAX_BYTES: Final = 1 << 30
+_MAX_BYTES: Final = 1 << 30
 # Rank lists whose runs are kept, and how many of them.
-LONG_LIST: Final = 1024
-MAX_KNOWN: Final = 16
-SCALARS: Final = (
+_LONG_LIST: Final = 1024
+_MAX_KNOWN: Final = 16
+_SCALARS: Final = (
     "artifact", "rank", "version", "comm_lib", "pending_total", "num_entries",
     "first_record_id", "gaps", "first_created_ns", "last_created_ns", "last_stamp_ns",
     "max_gap_ns", "eventless", "has_entries", "block_open", "partial",
@@ -77,7 +68,7 @@ class Interned:
     once it is unpacked.
     """
 
-    def __init__(self, *, max_listed: int = MAX_LISTED, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, *, max_listed: int = _MAX_LISTED, max_bytes: int = _MAX_BYTES) -> None:
         self.max_listed = max_listed
         self.max_bytes = max_bytes
         self.known: dict[tuple[str, object], Any] = {}
@@ -102,22 +93,22 @@ class Interned:
 def digest_header(digest: RankDigest) -> list[Any]:
     """Everything but the arrays, as plain values."""
     return [
-        [getattr(digest, name) for name in SCALARS],
-        [[row.key, row.name, row.desc, RUNS.of(row.ranks)] for row in digest.groups],
+        [getattr(digest, name) for name in _SCALARS],
+        [[row.key, row.name, row.desc, _RUNS.of(row.ranks)] for row in digest.groups],
         [[row.key, row.enqueued, row.started, row.completed] for row in digest.counters],
         list(digest.stream_names),
         None if digest.last_unit is None else list(digest.last_unit),
-        text_of([[one.name, one.filename, one.line] for one in digest.stack]),
+        _text_of([[one.name, one.filename, one.line] for one in digest.stack]),
         list(digest.notes),
         [len(digest.streams), len(digest.history), len(digest.pending), len(digest.members)],
     ]
 
 
-def text_of(value: object) -> str:
+def _text_of(value: object) -> str:
     return to_exact_json(value).decode("utf-8")
 
 
-class Runs:
+class _Runs:
     """The runs of the newest rank lists: dumps of one job share theirs, and a list of a
     hundred thousand is not gone through again for every rank. For one thread at a time.
     """
@@ -127,19 +118,19 @@ class Runs:
 
     def of(self, ranks: tuple[int, ...] | None) -> str | None:
         """What :func:`runs_of` says of ``ranks``."""
-        if ranks is None or len(ranks) < LONG_LIST:
+        if ranks is None or len(ranks) < _LONG_LIST:
             return runs_of(ranks)
         # A list that is held here shares its id with no other.
         found = self.known.pop(id(ranks), None)
         if found is None or found[0] is not ranks:
             found = (ranks, str(runs_of(ranks)))
         self.known[id(ranks)] = found
-        while len(self.known) > MAX_KNOWN:
+        while len(self.known) > _MAX_KNOWN:
             self.known.pop(next(iter(self.known)), None)
         return found[1]
 
 
-RUNS: Final = Runs()
+_RUNS: Final = _Runs()
 
 
 def runs_of(ranks: tuple[int, ...] | None) -> str | None:
@@ -206,11 +197,11 @@ def digest_from(
     streams = Streams.of(arrays.bytes(num_streams * STREAM_FIELDS * WIDE.itemsize))
     began = arrays.offset
     stream, flags = skimmed(arrays, num_units, compact=compact, timed=timed)
-    within(stream, num_streams)
+    _within(stream, num_streams)
     pending = Units.of(arrays.bytes(num_pending * UNIT_FIELDS * WIDE.itemsize))
     members = Members.of(arrays.bytes(num_members * MEMBER_FIELDS * WIDE.itemsize))
-    within(pending.stream, num_streams)
-    within(members.values[:, M_UNIT], num_pending)
+    _within(pending.stream, num_streams)
+    _within(members.values[:, M_UNIT], num_pending)
     if newest is not None and (
         len(newest) != UNIT_FIELDS or not 0 <= newest[U_STREAM] < num_streams
     ):
@@ -231,8 +222,8 @@ def digest_from(
         history = OpenHistory(past) if interned.digests < OPEN_HISTORIES else packed(past, last)
     interned.digests += 1
     return RankDigest(
-        **dict(zip(SCALARS, scalars, strict=True)),
-        groups=tuple([group_from(row, interned) for row in groups]),
+        **dict(zip(_SCALARS, scalars, strict=True)),
+        groups=tuple([_group_from(row, interned) for row in groups]),
         # Most ranks have counted alike. By their text: 1 and 1.0 are one key, and two values.
         counters=interned.get(
             "counters", repr(counters), lambda: tuple([Counters(*row) for row in counters])
@@ -243,17 +234,17 @@ def digest_from(
         pending=pending,
         members=members,
         last_unit=None if newest is None else Unit._make(newest),
-        stack=interned.get("stack", stack, lambda: stack_from(stack)),
+        stack=interned.get("stack", stack, lambda: _stack_from(stack)),
         notes=tuple(notes),
     )
 
 
-def within(indexes: Array, size: int) -> None:
+def _within(indexes: Array, size: int) -> None:
     if len(indexes) and not (indexes.min() >= 0 and indexes.max() < size):
         raise Corrupt("a stored digest points at a group or an operation that it does not have")
 
 
-def group_from(row: list[Any], interned: Interned) -> GroupRow:
+def _group_from(row: list[Any], interned: Interned) -> GroupRow:
     key, name, desc, runs = row
 
     def make() -> GroupRow:
@@ -265,14 +256,14 @@ def group_from(row: list[Any], interned: Interned) -> GroupRow:
     return interned.get("group", (key, name, desc, runs), make)
 
 
-def stack_from(text: str) -> tuple[Frame, ...]:
+def _stack_from(text: str) -> tuple[Frame, ...]:
     frames = from_exact_json(text.encode("utf-8"))
     return tuple([Frame(name, filename, line) for name, filename, line in frames])
 
 
 def operations_text(operations: Mapping[int, OpDescription]) -> str:
     """Descriptions of operations by signature, as one text."""
-    return text_of(
+    return _text_of(
         [
             [sig, one.op, one.sizes, one.dtypes, one.output_sizes, one.uneven]
             for sig, one in operations.items()

@@ -15,13 +15,11 @@ from triage.errors import Corrupt
 from triage.parsers.extract.digest import Interned
 from triage.parsers.extract.wire import LATER, LEVEL, pack, plain_of, unpack
 
-__all__ = ["for_first_release", "for_second_release"]
-
 # Of the header, of a log, and of a row in it, as 0.1.0 unpacks them.
-LOGS: Final = 4
-ROWS: Final = 10
-LOG_FIELDS: Final = 12
-ROW_FIELDS: Final = 26
+_LOGS: Final = 4
+_ROWS: Final = 10
+_LOG_FIELDS: Final = 12
+_ROW_FIELDS: Final = 26
 
 
 def for_second_release(data: bytes) -> bytes:
@@ -38,18 +36,18 @@ def for_first_release(data: bytes) -> bytes:
     begin = 4 + int.from_bytes(plain[:4], "little")
     try:
         values: Any = list(from_exact_json(plain[4:begin]))
-        logs = [shortened(log) for log in values[LOGS]]
+        logs = [_shortened(log) for log in values[_LOGS]]
     except (ValueError, TypeError, IndexError) as error:
         raise Corrupt(f"a stored extract is damaged: {error}") from error
-    if logs == values[LOGS]:
+    if logs == values[_LOGS]:
         return data
-    values[LOGS] = logs
+    values[_LOGS] = logs
     header = to_exact_json(values)
     packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
     return data[:4] + packer.compress(len(header).to_bytes(4, "little") + header + plain[begin:])
 
 
-def shortened(log: list[Any]) -> list[Any]:
-    short = log[:LOG_FIELDS]
-    short[ROWS] = [row[:ROW_FIELDS] for row in short[ROWS]]
+def _shortened(log: list[Any]) -> list[Any]:
+    short = log[:_LOG_FIELDS]
+    short[_ROWS] = [row[:_ROW_FIELDS] for row in short[_ROWS]]
     return short

@@ -15,8 +15,6 @@ from triage.parsers.flight_recorder.dump_set import DumpSet, list_alike
 from triage.parsers.logs.join import Outcome, join_logs
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["Extract", "join"]
-
 
 @dataclass(frozen=True, slots=True)
 class Extract:
@@ -48,7 +46,7 @@ class Extract:
         return bool(self.digests) or self.lines > 0
 
 
-def place(extract: Extract) -> tuple[str, int, int, int]:
+def _place(extract: Extract) -> tuple[str, int, int, int]:
     """By name; two files of one name in an order of their own."""
     last = extract.digests[0].last_created_ns if extract.digests else 0
     return extract.artifact, extract.size_bytes, extract.lines, last or 0
@@ -59,7 +57,7 @@ def join(extracts: Iterable[Extract]) -> tuple[DumpSet, LogSet]:
 
     The order of the extracts does not matter; they are taken by the name of the artifact.
     """
-    ordered = sorted(extracts, key=place)
+    ordered = sorted(extracts, key=_place)
     dumps = DumpSet()
     for one in ordered:
         dumps.digests += one.digests

@@ -25,20 +25,9 @@ from triage.parsers.extract.arrays import (
     planes,
 )
 
-__all__ = [
-    "OPEN_HISTORIES",
-    "PackedHistory",
-    "compact_parts",
-    "packed",
-    "past_from",
-    "plain_parts",
-    "skimmed",
-    "wide",
-]
-
-LEVEL: Final = 1
+_LEVEL: Final = 1
 # Bytes an operation of the columns between streams and flags: a number, a signature, a time.
-BEFORE_FLAGS: Final = 20
+_BEFORE_FLAGS: Final = 20
 # So many histories of one incident may lie open, of 30 KB each.
 OPEN_HISTORIES: Final = 4096
 
@@ -52,7 +41,7 @@ def plain_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
     yield little(past.flags).tobytes()
     yield planes(past.wait_us)
     if timed:
-        yield durations_of(past)
+        yield _durations_of(past)
 
 
 def compact_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
@@ -68,10 +57,10 @@ def compact_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
     yield little(past.flags).tobytes()
     yield planes(differences((past.created // 1000 + past.wait_us)[along]))
     if timed:
-        yield durations_of(past)
+        yield _durations_of(past)
 
 
-def durations_of(past: Past) -> bytes:
+def _durations_of(past: Past) -> bytes:
     """The durations; of a dump that tells none, -1 for each operation."""
     lasted = past.lasted_us
     return planes(np.full(len(past.seq), -1, np.int32) if lasted is None else lasted)
@@ -83,14 +72,14 @@ def past_from(
     """The columns of :func:`plain_parts` or :func:`compact_parts`. ``last`` are the highest numbers
     of the process groups, where a number may not fit into 32 bits.
     """
-    past = widened(compact_from(arrays, count) if compact else plain_from(arrays, count), last)
+    past = _widened(_compact_from(arrays, count) if compact else _plain_from(arrays, count), last)
     if not timed:
         return past
     lasted = arrays.take_planes(WORD, count)
     return past._replace(lasted_us=lasted if (lasted >= 0).any() else None)
 
 
-def widened(past: Past, last: I64 | None) -> Past:
+def _widened(past: Past, last: I64 | None) -> Past:
     """The numbers whole: they are stored modulo 2 ** 32."""
     low = 0xFFFF_FFFF
     seq = past.seq.astype(np.int64) & low
@@ -114,14 +103,14 @@ def skimmed(
     The arrays go on behind them, as after :func:`past_from`.
     """
     stream = arrays.view(SHORT, count)
-    arrays.skip(BEFORE_FLAGS * count)
+    arrays.skip(_BEFORE_FLAGS * count)
     flags = arrays.view(BYTE, count)
     behind = (WIDE if compact else WORD).itemsize + (WORD.itemsize if timed else 0)
     arrays.skip(behind * count)
     return stream, flags
 
 
-def plain_from(arrays: Arrays, count: int) -> Past:
+def _plain_from(arrays: Arrays, count: int) -> Past:
     stream = arrays.take(SHORT, count)
     seq = arrays.take(WORD, count)
     sig = arrays.take(WIDE, count)
@@ -132,7 +121,7 @@ def plain_from(arrays: Arrays, count: int) -> Past:
     )
 
 
-def compact_from(arrays: Arrays, count: int) -> Past:
+def _compact_from(arrays: Arrays, count: int) -> Past:
     stream = arrays.take(SHORT, count)
     sig = arrays.take(WIDE, count)
     along = np.argsort(stream, kind="stable")
@@ -179,7 +168,7 @@ def packed(past: Past, last: I64 | None = None) -> PackedHistory:
     """The history of these operations, in some 4 KB for a thousand of them."""
     timed = past.lasted_us is not None
     plain = b"".join(compact_parts(past, timed=timed))
-    frame = zstandard.ZstdCompressor(level=LEVEL).compress(plain)
+    frame = zstandard.ZstdCompressor(level=_LEVEL).compress(plain)
     return PackedHistory(
         frame,
         0,

@@ -11,14 +11,12 @@ from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Quantity, Step
 
-__all__ = ["log_from", "log_values", "mask_bytes"]
-
-KINDS: Final = {str(one): one for one in Kind}
-ROLES: Final = {str(one): one for one in EvidenceRole}
-BLAMES: Final = {str(one): one for one in Blame}
-CATEGORIES: Final = {str(one): one for one in Category}
-TRAITS: Final = {str(one): one for one in Trait}
-LOG_KINDS: Final = {str(one): one for one in LogKind}
+_KINDS: Final = {str(one): one for one in Kind}
+_ROLES: Final = {str(one): one for one in EvidenceRole}
+_BLAMES: Final = {str(one): one for one in Blame}
+_CATEGORIES: Final = {str(one): one for one in Category}
+_TRAITS: Final = {str(one): one for one in Trait}
+_LOG_KINDS: Final = {str(one): one for one in LogKind}
 
 
 def log_values(log: Outcome) -> list[Any]:
@@ -33,19 +31,19 @@ def log_values(log: Outcome) -> list[Any]:
         file.lines,
         file.not_understood,
         list(file.notes),
-        stamp_values(file.first_stamp),
-        stamp_values(file.last_stamp),
+        _stamp_values(file.first_stamp),
+        _stamp_values(file.last_stamp),
         log.size_bytes,
         log.uncounted,
-        [row_values(row, file.artifact) for row in log.rows],
+        [_row_values(row, file.artifact) for row in log.rows],
         [[len(text), lines, first, last] for text, lines, first, last in log.masks],
-        *later_values(file, log.looks),
+        *_later_values(file, log.looks),
     ]
 
 
-def later_values(file: LogFile, looks: tuple[Look, ...]) -> list[Any]:
+def _later_values(file: LogFile, looks: tuple[Look, ...]) -> list[Any]:
     """What extracts of earlier releases do not have; nothing where there is none of it."""
-    progress = None if file.progress is None else progress_values(file.progress)
+    progress = None if file.progress is None else _progress_values(file.progress)
     if file.job_id or file.checksum or file.system or file.error_at_end:
         told = [file.job_id, file.checksum]
         if file.system or file.error_at_end:
@@ -65,13 +63,13 @@ def mask_bytes(log: Outcome) -> bytes:
     return b"".join(text for text, *_ in log.masks)
 
 
-def stamp_values(stamp: Stamp) -> list[Any] | None:
+def _stamp_values(stamp: Stamp) -> list[Any] | None:
     if stamp == NO_STAMP:
         return None
     return [stamp.wall_ns, stamp.uptime_ns, stamp.has_year, stamp.zone_s, stamp.error_ns]
 
 
-def row_values(row: Evidence, artifact: str) -> list[Any]:
+def _row_values(row: Evidence, artifact: str) -> list[Any]:
     return [
         None if row.artifact == artifact else row.artifact,
         row.line,
@@ -93,8 +91,8 @@ def row_values(row: Evidence, artifact: str) -> list[Any]:
         row.gpu,
         row.peer,
         row.count,
-        stamp_values(row.stamp),
-        0 if row.last_stamp == row.stamp else stamp_values(row.last_stamp),
+        _stamp_values(row.stamp),
+        0 if row.last_stamp == row.stamp else _stamp_values(row.last_stamp),
         row.at_ns,
         row.last_at_ns,
         row.error_ns,
@@ -111,14 +109,14 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
     ) = values  # fmt: skip
     file = LogFile(
         artifact=artifact,
-        kind=LOG_KINDS[kind],
+        kind=_LOG_KINDS[kind],
         node=node,
         lines=lines,
         not_understood=not_understood,
         notes=tuple(notes),
-        first_stamp=stamp_from(first),
-        last_stamp=stamp_from(last),
-        progress=progress_from(later[0]) if later and later[0] is not None else None,
+        first_stamp=_stamp_from(first),
+        last_stamp=_stamp_from(last),
+        progress=_progress_from(later[0]) if later and later[0] is not None else None,
         harmless=frozenset(map(int, later[1])) if len(later) > 1 else frozenset(),
         own=later[3] if len(later) > 3 else "",
         job_id=later[4] if len(later) > 4 else "",
@@ -128,37 +126,37 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
     )
     return Outcome(
         file,
-        [row_from(row, artifact, interned) for row in rows],
-        masks_from(marks, masks, interned),
+        [_row_from(row, artifact, interned) for row in rows],
+        _masks_from(marks, masks, interned),
         size_bytes,
         uncounted,
         looks=looks_from(later[2]) if len(later) > 2 else (),
     )
 
 
-def stamp_from(values: Any) -> Stamp:
+def _stamp_from(values: Any) -> Stamp:
     return NO_STAMP if values is None else Stamp(*values)
 
 
-def row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
+def _row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
     (
         own, line, signature, kind, role, text, category, also, code, parent_code, blame,
         weak, node, rank, local_rank, cuda_device, pid, gpu, peer, count, stamp, last,
         at_ns, last_at_ns, error_ns, fields, *traits,
     ) = values  # fmt: skip
-    at = stamp_from(stamp)
+    at = _stamp_from(stamp)
     return Evidence(
         artifact if own is None else own,
         line,
         interned.text(signature),
-        KINDS[kind],
-        ROLES[role],
+        _KINDS[kind],
+        _ROLES[role],
         interned.text(text),
-        None if category is None else CATEGORIES[category],
-        tuple([CATEGORIES[one] for one in also]) if also else (),
+        None if category is None else _CATEGORIES[category],
+        tuple([_CATEGORIES[one] for one in also]) if also else (),
         code,
         parent_code,
-        BLAMES[blame],
+        _BLAMES[blame],
         weak,
         interned.text(node),
         rank,
@@ -169,16 +167,16 @@ def row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
         peer,
         count,
         at,
-        at if last == 0 else stamp_from(last),
+        at if last == 0 else _stamp_from(last),
         at_ns,
         last_at_ns,
         error_ns,
         fields,
-        frozenset(TRAITS[one] for one in traits[0]) if traits else frozenset(),
+        frozenset(_TRAITS[one] for one in traits[0]) if traits else frozenset(),
     )
 
 
-def masks_from(marks: Any, texts: bytes, interned: Interned) -> list[Mask]:
+def _masks_from(marks: Any, texts: bytes, interned: Interned) -> list[Mask]:
     found: list[Mask] = []
     offset = 0
     for length, lines, first, last in marks:
@@ -191,48 +189,52 @@ def masks_from(marks: Any, texts: bytes, interned: Interned) -> list[Mask]:
 
 
 # A quantity is kept by its place in the list: new ones go to its end.
-QUANTITIES: Final = tuple(Quantity)
-NUMBER_OF: Final = {quantity: number for number, quantity in enumerate(QUANTITIES)}
-MARKS: Final = {str(one): one for one in MarkKind}
+_QUANTITIES: Final = tuple(Quantity)
+_NUMBER_OF: Final = {quantity: number for number, quantity in enumerate(_QUANTITIES)}
+_MARKS: Final = {str(one): one for one in MarkKind}
 
 
-def progress_values(progress: JobSteps) -> list[Any]:
+def _progress_values(progress: JobSteps) -> list[Any]:
     """[lines sampled, steps, marks]; words that many steps share are kept once."""
     words: dict[str | None, int] = {}
     steps = [
         [
-            *place_values(one.place),
+            *_place_values(one.place),
             words.setdefault(one.counter, len(words)),
             one.index,
             one.rank,
             one.local_rank,
             words.setdefault(one.node, len(words)),
-            [part for key, value in one.values.items() for part in (NUMBER_OF[key], plain(value))],
+            [
+                part
+                for key, value in one.values.items()
+                for part in (_NUMBER_OF[key], _plain(value))
+            ],
         ]
         for one in progress.steps
     ]
     marks = [
-        [str(one.kind), one.text, one.count, [place_values(place) for place in one.places]]
+        [str(one.kind), one.text, one.count, [_place_values(place) for place in one.places]]
         for one in progress.marks
     ]
     return [progress.seen, list(words), steps, marks]
 
 
-def progress_from(values: Any) -> JobSteps:
+def _progress_from(values: Any) -> JobSteps:
     """The progress of :func:`progress_values`; what a newer release knows more is passed over."""
     seen, words, steps, marks, *_ = values
     return JobSteps(
-        tuple(step_from(one, words) for one in steps),
+        tuple(_step_from(one, words) for one in steps),
         tuple(
-            Mark(MARKS[kind], text, count, tuple(place_from(place) for place in places))
+            Mark(_MARKS[kind], text, count, tuple(_place_from(place) for place in places))
             for kind, text, count, places, *_ in marks
-            if kind in MARKS
+            if kind in _MARKS
         ),
         seen,
     )
 
 
-def place_values(place: Place) -> list[Any]:
+def _place_values(place: Place) -> list[Any]:
     stamp = place.stamp
     if stamp == NO_STAMP:
         return [place.line, place.order, None]
@@ -243,21 +245,21 @@ def place_values(place: Place) -> list[Any]:
     ]
 
 
-def place_from(values: Any) -> Place:
+def _place_from(values: Any) -> Place:
     line, order, stamp, *_ = values
     return Place(line, order, NO_STAMP if stamp is None else Stamp(*stamp))
 
 
-def step_from(values: Any, words: list[Any]) -> Step:
+def _step_from(values: Any, words: list[Any]) -> Step:
     line, order, stamp, counter, index, rank, local_rank, node, numbers, *_ = values
     return Step(
-        place_from((line, order, stamp)),
+        _place_from((line, order, stamp)),
         words[counter],
         index,
         {
-            QUANTITIES[key]: float(value)
+            _QUANTITIES[key]: float(value)
             for key, value in zip(numbers[::2], numbers[1::2], strict=True)
-            if key < len(QUANTITIES)
+            if key < len(_QUANTITIES)
         },
         rank,
         local_rank,
@@ -265,6 +267,6 @@ def step_from(values: Any, words: list[Any]) -> Step:
     )
 
 
-def plain(value: float) -> float | str:
+def _plain(value: float) -> float | str:
     """A number that JSON can hold: it knows neither NaN nor infinity."""
     return value if abs(value) < float("inf") else str(value)

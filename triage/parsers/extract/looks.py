@@ -19,17 +19,15 @@ from triage.domain.live.look import GpuSample, Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import StackFrame, ThreadStack
 
-__all__ = ["looks_from", "looks_values"]
-
-PRESENCES: Final = {str(one): one for one in Presence}
-REASONS: Final = {str(one): one for one in WaitReason}
-REPLIES: Final = {str(one): one for one in ReplyKind}
-TOOLS: Final = {str(one): one for one in Tool}
+_PRESENCES: Final = {str(one): one for one in Presence}
+_REASONS: Final = {str(one): one for one in WaitReason}
+_REPLIES: Final = {str(one): one for one in ReplyKind}
+_TOOLS: Final = {str(one): one for one in Tool}
 # In the order of their fields; a field that a later release adds stands behind these.
-PROCESS: Final = tuple(one.name for one in fields(Process))
-GPU: Final = tuple(one.name for one in fields(GpuSample))
-THREAD: Final = tuple(one.name for one in fields(ThreadStack)[2:])
-COUNTER: Final = tuple(one.name for one in fields(WaitCounter)[1:])
+_PROCESS: Final = tuple(one.name for one in fields(Process))
+_GPU: Final = tuple(one.name for one in fields(GpuSample))
+_THREAD: Final = tuple(one.name for one in fields(ThreadStack)[2:])
+_COUNTER: Final = tuple(one.name for one in fields(WaitCounter)[1:])
 
 
 def looks_values(looks: Sequence[Look]) -> list[Any]:
@@ -44,31 +42,31 @@ def looks_values(looks: Sequence[Look]) -> list[Any]:
     return [
         [[one.function, one.filename, one.line, one.native] for one in frames],
         [[frames[frame] for frame in stack] for stack in stacks],
-        [look_values(look, stacks) for look in looks],
+        [_look_values(look, stacks) for look in looks],
     ]
 
 
-def look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[Any]:
+def _look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[Any]:
     return [
         look.artifact,
         str(look.tool),
-        stamp_values(look.stamp),
+        _stamp_values(look.stamp),
         look.dated_by,
         look.node,
         [
-            [process_values(one.process), stacks[one.frames], *(getattr(one, n) for n in THREAD)]
+            [_process_values(one.process), stacks[one.frames], *(getattr(one, n) for n in _THREAD)]
             for one in look.stacks
         ],
         [
-            [process_values(one.process), one.handler, str(one.kind), one.detail, one.line]
+            [_process_values(one.process), one.handler, str(one.kind), one.detail, one.line]
             for one in look.replies
         ],
-        [communicator_values(one) for one in look.communicators],
+        [_communicator_values(one) for one in look.communicators],
         [
             [
                 f"{one.hash:x}",
                 one.rank,
-                process_values(one.process),
+                _process_values(one.process),
                 str(one.reason),
                 one.peer,
                 one.operation,
@@ -77,25 +75,25 @@ def look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[A
             ]
             for one in look.waiting
         ],
-        [[getattr(one, name) for name in GPU] for one in look.gpus],
+        [[getattr(one, name) for name in _GPU] for one in look.gpus],
         list(look.notes),
         look.partial,
         [
-            [process_values(one.process), *(getattr(one, name) for name in COUNTER)]
+            [_process_values(one.process), *(getattr(one, name) for name in _COUNTER)]
             for one in look.counters
         ],
-        [process_values(one) for one in look.processes],
+        [_process_values(one) for one in look.processes],
         look.num_gpus,
         look.per_node,
     ]
 
 
-def communicator_values(one: Communicator) -> list[Any]:
+def _communicator_values(one: Communicator) -> list[Any]:
     return [
         f"{one.hash:x}",
         one.size,
-        [member_values(member) for member in one.ranks],
-        None if one.rest is None else member_values(one.rest),
+        [_member_values(member) for member in one.ranks],
+        None if one.rest is None else _member_values(one.rest),
         one.name,
         one.line,
         [[rank, list(times)] for rank, times in one.durations_us.items()],
@@ -105,10 +103,10 @@ def communicator_values(one: Communicator) -> list[Any]:
     ]
 
 
-def member_values(member: CommunicatorRank) -> list[Any]:
+def _member_values(member: CommunicatorRank) -> list[Any]:
     return [
         member.rank,
-        process_values(member.process),
+        _process_values(member.process),
         str(member.presence),
         None if member.launched is None else dict(member.launched),
         None if member.completed is None else dict(member.completed),
@@ -119,11 +117,11 @@ def member_values(member: CommunicatorRank) -> list[Any]:
     ]
 
 
-def process_values(process: Process) -> list[Any]:
-    return [getattr(process, name) for name in PROCESS]
+def _process_values(process: Process) -> list[Any]:
+    return [getattr(process, name) for name in _PROCESS]
 
 
-def stamp_values(stamp: Stamp) -> list[Any] | None:
+def _stamp_values(stamp: Stamp) -> list[Any] | None:
     if stamp == NO_STAMP:
         return None
     return [stamp.wall_ns, stamp.uptime_ns, stamp.has_year, stamp.zone_s, stamp.error_ns]
@@ -136,17 +134,17 @@ def looks_from(values: Any) -> tuple[Look, ...]:
     frame_values, stack_values, looks = values
     frames = [StackFrame(*one) for one in frame_values]
     stacks = [tuple([frames[place] for place in stack]) for stack in stack_values]
-    return tuple(look_from(one, stacks) for one in looks)
+    return tuple(_look_from(one, stacks) for one in looks)
 
 
-def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
+def _look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
     (
         artifact, tool, stamp, dated_by, node, threads, replies, communicators, waiting, gpus,
         notes, partial, counters, processes, *later,
     ) = values  # fmt: skip
     return Look(
         artifact,
-        TOOLS[tool],
+        _TOOLS[tool],
         NO_STAMP if stamp is None else Stamp(*stamp),
         dated_by,
         node,
@@ -155,12 +153,12 @@ def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
             for process, stack, *rest in threads
         ),
         tuple(
-            Reply(Process(*process), handler, REPLIES[kind], *rest)
+            Reply(Process(*process), handler, _REPLIES[kind], *rest)
             for process, handler, kind, *rest in replies
         ),
-        tuple(communicator_from(one) for one in communicators),
+        tuple(_communicator_from(one) for one in communicators),
         tuple(
-            Waiting(int(key, 16), rank, Process(*process), REASONS[reason], *rest)
+            Waiting(int(key, 16), rank, Process(*process), _REASONS[reason], *rest)
             for key, rank, process, reason, *rest in waiting
         ),
         tuple(GpuSample(*one) for one in gpus),
@@ -172,15 +170,15 @@ def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
     )
 
 
-def communicator_from(values: Any) -> Communicator:
+def _communicator_from(values: Any) -> Communicator:
     key, size, ranks, rest, name, line, durations, *later = values
     function, numbers, *newer = later or ("", ())
     unlisted = newer[0] if newer else ()
     return Communicator(
         int(key, 16),
         size,
-        tuple(member_from(one) for one in ranks),
-        None if rest is None else member_from(rest),
+        tuple(_member_from(one) for one in ranks),
+        None if rest is None else _member_from(rest),
         name,
         line,
         {rank: tuple(map(float, times)) for rank, times in durations},
@@ -190,6 +188,6 @@ def communicator_from(values: Any) -> Communicator:
     )
 
 
-def member_from(values: Any) -> CommunicatorRank:
+def _member_from(values: Any) -> CommunicatorRank:
     rank, process, presence, *rest = values
-    return CommunicatorRank(rank, Process(*process), PRESENCES[presence], *rest)
+    return CommunicatorRank(rank, Process(*process), _PRESENCES[presence], *rest)

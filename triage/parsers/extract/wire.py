@@ -41,18 +41,16 @@ from triage.parsers.telemetry.grid import BASE_NS, Grid
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = ["COMPACT", "COMPACT_TIMED", "LATER", "LEVEL", "pack", "plain_of", "unpack"]
-
 MAGIC: Final = b"TRX\x01"
-WITH_TELEMETRY: Final = b"TRX\x02"
+_WITH_TELEMETRY: Final = b"TRX\x02"
 COMPACT: Final = b"TRX\x03"
-TIMED: Final = b"TRX\x04"
+_TIMED: Final = b"TRX\x04"
 COMPACT_TIMED: Final = b"TRX\x05"
 # What releases up to 0.2.0 do not know.
-LATER: Final = (COMPACT, TIMED, COMPACT_TIMED)
-VERSIONS: Final = (MAGIC, WITH_TELEMETRY, *LATER)
+LATER: Final = (COMPACT, _TIMED, COMPACT_TIMED)
+_VERSIONS: Final = (MAGIC, _WITH_TELEMETRY, *LATER)
 LEVEL: Final = 1
-COMPACT_LEVEL: Final = 3
+_COMPACT_LEVEL: Final = 3
 
 
 def pack(extract: Extract, *, compact: bool | None = None, timed: bool | None = None) -> bytes:
@@ -81,20 +79,20 @@ def pack(extract: Extract, *, compact: bool | None = None, timed: bool | None = 
         [[one.artifact, one.data.decode("latin-1")] for one in extract.job_files],
         list(extract.foreign),
     ]
-    cells = [cell_bytes(log.telemetry) for log in extract.logs]
+    cells = [_cell_bytes(log.telemetry) for log in extract.logs]
     magic = COMPACT if compact else MAGIC
     if compact or timed or any(log.telemetry is not None for log in extract.logs):
-        magic = COMPACT if compact else WITH_TELEMETRY
+        magic = COMPACT if compact else _WITH_TELEMETRY
         if timed:
-            magic = COMPACT_TIMED if compact else TIMED
-        values.append([telemetry_values(log.telemetry) for log in extract.logs])
+            magic = COMPACT_TIMED if compact else _TIMED
+        values.append([_telemetry_values(log.telemetry) for log in extract.logs])
         values.append([len(one) for one in cells])
     header = to_exact_json(values)
     arrays = [
         part for one in extract.digests for part in arrays_of(one, compact=compact, timed=timed)
     ]
     plain = b"".join([len(header).to_bytes(4, "little"), header, *arrays, *masks, *cells])
-    level = COMPACT_LEVEL if compact else LEVEL
+    level = _COMPACT_LEVEL if compact else LEVEL
     return magic + zstandard.ZstdCompressor(level=level, write_checksum=True).compress(plain)
 
 
@@ -104,11 +102,11 @@ def unpack(data: bytes, interned: Interned | None = None) -> Extract:
     ``interned`` is shared by the extracts of one incident, so that what they repeat is kept
     once. Raises :class:`Corrupt` for damaged bytes and versions that are not known.
     """
-    if data[:4] not in VERSIONS:
+    if data[:4] not in _VERSIONS:
         raise Corrupt("not a stored extract of a known version")
     try:
         interned = interned or Interned()
-        return extract_from(data, interned)
+        return _extract_from(data, interned)
     except ArtifactError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
@@ -125,7 +123,7 @@ def plain_of(data: bytes, interned: Interned) -> bytes:
         raise Corrupt(f"a stored extract cannot be unpacked: {error}") from error
 
 
-def extract_from(data: bytes, interned: Interned) -> Extract:
+def _extract_from(data: bytes, interned: Interned) -> Extract:
     plain = plain_of(data, interned)
     begin = 4 + int.from_bytes(plain[:4], "little")
     (
@@ -145,7 +143,7 @@ def extract_from(data: bytes, interned: Interned) -> Extract:
     # The frame of an archive holds many: it is not unpacked again for each of them.
     frame = data[4:] if len(digests) == 1 else None
     compact = data[:4] in (COMPACT, COMPACT_TIMED)
-    timed = data[:4] in (TIMED, COMPACT_TIMED)
+    timed = data[:4] in (_TIMED, COMPACT_TIMED)
     read = [
         digest_from(one, arrays, interned, compact=compact, timed=timed, frame=frame)
         for one in digests
@@ -157,33 +155,33 @@ def extract_from(data: bytes, interned: Interned) -> Extract:
     if telemetry:
         files, lengths = telemetry
         for log, one, length in zip(read_logs, files, lengths, strict=True):
-            log.telemetry = telemetry_from(one, arrays.bytes(length), interned)
+            log.telemetry = _telemetry_from(one, arrays.bytes(length), interned)
     return Extract(
         artifact=read[0].artifact if read and read[0].artifact == artifact else artifact,
         size_bytes=size_bytes,
         digests=tuple(read),
         operations=interned.get("operations", operations, lambda: operations_from(operations)),
         logs=tuple(read_logs),
-        refused=refused_from(refused),
-        refused_logs=refused_from(refused_logs),
+        refused=_refused_from(refused),
+        refused_logs=_refused_from(refused_logs),
         job_files=tuple(JobFile(name, text.encode("latin-1")) for name, text in job_files),
         foreign=tuple(foreign),
     )
 
 
-def refused_from(values: Any) -> tuple[Refused, ...]:
+def _refused_from(values: Any) -> tuple[Refused, ...]:
     return tuple(Refused(artifact, why) for artifact, why in values)
 
 
-CELL: Final = np.dtype("<f4")
-METRICS: Final = {str(one): one for one in Metric}
-FORMS: Final = {str(one): one for one in Form}
+_CELL: Final = np.dtype("<f4")
+_METRICS: Final = {str(one): one for one in Metric}
+_FORMS: Final = {str(one): one for one in Form}
 # A week in stretches of 30 s, and all years that a clock can say.
-MOST_STRETCHES: Final = 1 << 16
-MOST_DOUBLINGS: Final = 24
+_MOST_STRETCHES: Final = 1 << 16
+_MOST_DOUBLINGS: Final = 24
 
 
-def telemetry_values(file: TelemetryFile | None) -> list[Any] | None:
+def _telemetry_values(file: TelemetryFile | None) -> list[Any] | None:
     """Everything but the cells of the grid, which go beside it: see :func:`cell_bytes`."""
     if file is None:
         return None
@@ -204,14 +202,14 @@ def telemetry_values(file: TelemetryFile | None) -> list[Any] | None:
     ]
 
 
-def cell_bytes(file: TelemetryFile | None) -> bytes:
+def _cell_bytes(file: TelemetryFile | None) -> bytes:
     """The cells of the grid, row by row."""
     if file is None or file.grid is None:
         return b""
-    return file.grid.value.astype(CELL).tobytes()
+    return file.grid.value.astype(_CELL).tobytes()
 
 
-def telemetry_from(values: Any, cells: bytes, interned: Interned) -> TelemetryFile | None:
+def _telemetry_from(values: Any, cells: bytes, interned: Interned) -> TelemetryFile | None:
     """The file of :func:`telemetry_values`. ValueError, TypeError and KeyError mean damage, as
     :class:`Corrupt` does.
     """
@@ -219,18 +217,18 @@ def telemetry_from(values: Any, cells: bytes, interned: Interned) -> TelemetryFi
         return None
     artifact, form, samples, zoneless, table = values
     if table is None:
-        return TelemetryFile(artifact, FORMS[form], samples, zoneless, None)
+        return TelemetryFile(artifact, _FORMS[form], samples, zoneless, None)
     keys, start_ns, width_ns, columns = table
     doublings = (width_ns // BASE_NS).bit_length() - 1
-    if not 0 <= doublings <= MOST_DOUBLINGS or width_ns != BASE_NS << doublings:
+    if not 0 <= doublings <= _MOST_DOUBLINGS or width_ns != BASE_NS << doublings:
         raise Corrupt("a stored extract holds telemetry of no known width")
-    if not 0 < columns <= MOST_STRETCHES or type(start_ns) is not int:
+    if not 0 < columns <= _MOST_STRETCHES or type(start_ns) is not int:
         raise Corrupt("a stored extract holds telemetry of no known length")
     series = tuple(
-        SeriesKey(METRICS[metric], *(interned.text(one) for one in (node, gpu, part, rack)))
+        SeriesKey(_METRICS[metric], *(interned.text(one) for one in (node, gpu, part, rack)))
         for metric, node, gpu, part, rack in keys
     )
-    value = np.frombuffer(cells, CELL).reshape(len(series), columns).astype(np.float32)
+    value = np.frombuffer(cells, _CELL).reshape(len(series), columns).astype(np.float32)
     return TelemetryFile(
-        artifact, FORMS[form], samples, zoneless, Grid(series, start_ns, width_ns, value)
+        artifact, _FORMS[form], samples, zoneless, Grid(series, start_ns, width_ns, value)
     )

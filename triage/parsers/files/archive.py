@@ -22,32 +22,18 @@ from triage.parsers.files.compression import (
     unpacked,
 )
 
-__all__ = [
-    "HEAD_BYTES",
-    "PEEK_BYTES",
-    "Entry",
-    "Member",
-    "Window",
-    "expand",
-    "is_tar",
-    "peek",
-    "stream_entries",
-    "tar_entries",
-    "tar_members",
-]
-
-CHUNK: Final = 1 << 20
+_CHUNK: Final = 1 << 20
 # Three seconds of reading headers; 16,384 ranks leave 20,000 files.
-MAX_MEMBERS: Final = 50_000
+_MAX_MEMBERS: Final = 50_000
 # A long name or a table of attributes; tarfile reads it into memory as a whole.
-MAX_TAR_HEADER: Final = 1 << 13
+_MAX_TAR_HEADER: Final = 1 << 13
 # Of their sizes squared, over the archive: older versions of tarfile search each of
 # them in quadratic time. 20,000 ordinary ones take half of it.
-MAX_TAR_SQUARES: Final = 3 << 29
-MAX_PATH: Final = 4096
-MAX_NAME: Final = 255
+_MAX_TAR_SQUARES: Final = 3 << 29
+_MAX_PATH: Final = 4096
+_MAX_NAME: Final = 255
 # A tar may expand this far whatever its ratio.
-TAR_FLOOR: Final = 256 << 20
+_TAR_FLOOR: Final = 256 << 20
 # What is looked at to tell what a file is, and the compressed bytes that may take: a
 # block of zstd is up to 128 KiB.
 HEAD_BYTES: Final = 4096
@@ -122,7 +108,7 @@ def expand(source: IO[bytes], compression: str, bounds: Expansion) -> bytes:
     reader = unpacked(source, compression, bounds)
     parts: list[bytes] = []
     try:
-        while part := reader.read(CHUNK):
+        while part := reader.read(_CHUNK):
             parts.append(part)
     except Truncated:
         if not parts:
@@ -133,7 +119,7 @@ def expand(source: IO[bytes], compression: str, bounds: Expansion) -> bytes:
     return b"".join(parts)
 
 
-class TolerantReader(io.RawIOBase):
+class _TolerantReader(io.RawIOBase):
     """Hands on what is unpacked; damage is its end, and ``broken`` says which."""
 
     def __init__(self, body: Body) -> None:
@@ -156,13 +142,13 @@ class TolerantReader(io.RawIOBase):
         return len(part)
 
 
-class Header(tarfile.TarInfo):
+class _Header(tarfile.TarInfo):
     """A header that is looked at before tarfile follows it; one class an archive."""
 
     squares = 0
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "Header":
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
         """Raises :class:`Corrupt` where tarfile would end as if the archive did, and
         :class:`Forbidden` for what it would read whole, or seek backwards for.
         """
@@ -176,16 +162,16 @@ class Header(tarfile.TarInfo):
             raise Corrupt(f"the archive breaks off: {error}") from error
         if info.size < 0:
             raise Forbidden("a file of negative size in the archive")
-        if info.type in ATTRIBUTES and info.size > MAX_TAR_HEADER:
+        if info.type in _ATTRIBUTES and info.size > _MAX_TAR_HEADER:
             raise Forbidden(f"a name or attributes of {info.size:,} bytes in the archive")
-        if info.type in ATTRIBUTES:
+        if info.type in _ATTRIBUTES:
             cls.squares += info.size**2
-            if cls.squares > MAX_TAR_SQUARES:
+            if cls.squares > _MAX_TAR_SQUARES:
                 raise Forbidden("too many long attributes in the archive")
         return info
 
 
-ATTRIBUTES: Final = (
+_ATTRIBUTES: Final = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
     tarfile.SOLARIS_XHDTYPE,
@@ -210,12 +196,12 @@ def tar_members(
             yield Member(entry.name, None, entry.why)
             continue
         try:
-            yield member(entry, entry.source, bounds, wanted)
+            yield _member(entry, entry.source, bounds, wanted)
         except ArtifactError as error:
             yield Member(entry.name, None, str(error))
 
 
-def member(
+def _member(
     entry: Entry,
     source: Window,
     bounds: Expansion,
@@ -261,10 +247,10 @@ def tar_entries(path: Path, compression: str | None, ratio: int) -> Iterator[Ent
             # A plain one is not read where it is skipped; none of its files ends behind it.
             yield from stream_entries(source, size, seeks=True)
             return
-        end = max(TAR_FLOOR, ratio * size)
-        bounds = Expansion(sys.maxsize, ratio, TAR_FLOOR)
-        reader = TolerantReader(unpacked(source, compression, bounds))
-        for entry in stream_entries(io.BufferedReader(reader, CHUNK), end, seeks=False):
+        end = max(_TAR_FLOOR, ratio * size)
+        bounds = Expansion(sys.maxsize, ratio, _TAR_FLOOR)
+        reader = _TolerantReader(unpacked(source, compression, bounds))
+        for entry in stream_entries(io.BufferedReader(reader, _CHUNK), end, seeks=False):
             if not entry.name and reader.broken is not None:
                 yield replace(entry, why=f"{entry.why}: {reader.broken}")
             else:
@@ -277,11 +263,11 @@ def stream_entries(stream: IO[bytes], end: int, *, seeks: bool) -> Iterator[Entr
     With ``seeks`` it is asked to ``tell`` and to ``seek``, never backwards. Where the
     archive breaks off, the last entry has no name, and says how.
     """
-    header = type("Header", (Header,), {"squares": 0})
+    header = type("Header", (_Header,), {"squares": 0})
     try:
         mode: Any = "r:" if seeks else "r|"
         with tarfile.open(fileobj=stream, mode=mode, tarinfo=header) as archive:
-            yield from regular_entries(archive, end)
+            yield from _regular_entries(archive, end)
     except (tarfile.TarError, OSError) as error:
         yield Entry("", 0, None, f"the archive breaks off: {error}")
     except (ValueError, LookupError, RecursionError):
@@ -291,22 +277,22 @@ def stream_entries(stream: IO[bytes], end: int, *, seeks: bool) -> Iterator[Entr
         yield Entry("", 0, None, str(error))
 
 
-def regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
+def _regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
     stream: Any = archive.fileobj
     for count, info in enumerate(archive, start=1):
         archive.members = []  # type: ignore[attr-defined]  # streaming: forget what was read
-        if count > MAX_MEMBERS:
-            yield Entry("", 0, None, f"more than {MAX_MEMBERS:,} files in the archive")
+        if count > _MAX_MEMBERS:
+            yield Entry("", 0, None, f"more than {_MAX_MEMBERS:,} files in the archive")
             return
         if info.size < 0 or archive.offset < info.offset_data:
             yield Entry("", 0, None, "a file of negative size in the archive")
             return
         name = info.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        why = None if info.isdir() else refusal(info, name)
+        why = None if info.isdir() else _refusal(info, name)
         source = None
         if why is not None:
-            shown = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
-            yield Entry(shown, info.size, None, why, hostile=not info.isreg() or leaves(name))
+            shown = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
+            yield Entry(shown, info.size, None, why, hostile=not info.isreg() or _leaves(name))
         elif not info.isdir():
             # From the stream itself: the file that `extractfile` gives drops the last
             # bytes of an archive that breaks off.
@@ -320,19 +306,19 @@ def regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
             return
 
 
-def refusal(info: tarfile.TarInfo, name: str) -> str | None:
+def _refusal(info: tarfile.TarInfo, name: str) -> str | None:
     """Why a member is not read, None when it is."""
-    if len(name) > MAX_PATH or any(len(part) > MAX_NAME for part in name.split("/")):
+    if len(name) > _MAX_PATH or any(len(part) > _MAX_NAME for part in name.split("/")):
         return f"a name of {len(name):,} characters"
     if info.issparse():
         return "a sparse file in an archive is not read"
     if not info.isreg():
         return "a link or device in an archive is not followed"
-    if leaves(name):
+    if _leaves(name):
         return "its name leaves the archive"
     return None
 
 
-def leaves(name: str) -> bool:
+def _leaves(name: str) -> bool:
     """Whether a name is none of a file below the archive's root."""
     return ".." in PurePosixPath(name).parts or name.startswith("/") or "\0" in name

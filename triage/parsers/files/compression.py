@@ -17,17 +17,6 @@ from triage.domain.body import Body
 from triage.errors import Corrupt, Forbidden
 from triage.parsers.files.zstd_frames import FrameEnds
 
-__all__ = [
-    "MAGIC",
-    "MAGIC_BYTES",
-    "PACKERS",
-    "UNBOUNDED",
-    "Expansion",
-    "Truncated",
-    "compression_of",
-    "unpacked",
-]
-
 PACKERS: Final = "gzip, zstd, xz or bzip2"
 MAGIC: Final = {
     "gzip": re.compile(rb"\x1f\x8b"),
@@ -39,11 +28,11 @@ MAGIC: Final = {
 }
 # Enough to know each of them by.
 MAGIC_BYTES: Final = 10
-PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 18
 # bgzip starts a stream every 64 KiB; each costs what many bytes cost.
 MAX_STREAMS: Final = 1 << 17
 # Of the decoder of xz, beside its dictionary.
-XZ_OVERHEAD: Final = 2 << 20
+_XZ_OVERHEAD: Final = 2 << 20
 
 
 class Truncated(Corrupt):
@@ -88,11 +77,11 @@ def unpacked(body: Body, compression: str | None, bounds: Expansion) -> Body:
     if compression is None:
         return body
     if compression == "zstd":
-        return Unzstd(body, bounds)
-    return Streams(body, compression, bounds)
+        return _Unzstd(body, bounds)
+    return _Streams(body, compression, bounds)
 
 
-class Decompressor(Protocol):
+class _Decompressor(Protocol):
     """One compressed stream, as ``lzma`` and ``bz2`` read it."""
 
     @property
@@ -115,7 +104,7 @@ class Decompressor(Protocol):
         ...
 
 
-class Inflate:
+class _Inflate:
     """zlib's decompressor of gzip, with the manners of the others."""
 
     def __init__(self) -> None:
@@ -137,15 +126,15 @@ class Inflate:
         return self.inner.decompress(self.inner.unconsumed_tail + data, max_length)
 
 
-def decompressor_of(
+def _decompressor_of(
     compression: str, bounds: Expansion
-) -> tuple[Callable[[], Decompressor], type[Exception]]:
+) -> tuple[Callable[[], _Decompressor], type[Exception]]:
     """What begins a stream, and what it raises for damage.
 
     Raises :class:`Forbidden` where this Python was built without the library.
     """
     if compression == "gzip":
-        return Inflate, zlib.error
+        return _Inflate, zlib.error
     try:
         if compression == "bzip2":
             from bz2 import BZ2Decompressor
@@ -154,18 +143,18 @@ def decompressor_of(
         import lzma
     except ImportError as error:
         raise Forbidden(f"{compression} is not read: this Python has no {error.name}") from error
-    memory = bounds.window_bytes + XZ_OVERHEAD
+    memory = bounds.window_bytes + _XZ_OVERHEAD
     return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=memory), lzma.LZMAError
 
 
-class Streams:
+class _Streams:
     """Streams of one compression behind one another, zeros behind them allowed."""
 
     def __init__(self, body: Body, compression: str, bounds: Expansion) -> None:
         self.body = body
         self.name = compression
         self.bounds = bounds
-        self.begin, self.damage = decompressor_of(compression, bounds)
+        self.begin, self.damage = _decompressor_of(compression, bounds)
         self.part = self.begin()
         self.parts = 1
         self.left = b""
@@ -202,7 +191,7 @@ class Streams:
             raise Corrupt(what, offset=self.came_out) from error
 
     def some(self) -> bytes:
-        packed = self.body.read(PIECE)
+        packed = self.body.read(_PIECE)
         self.went_in += len(packed)
         return packed
 
@@ -225,7 +214,7 @@ class Streams:
         return True
 
 
-class Unzstd:
+class _Unzstd:
     """A zstd stream of any number of frames; the library itself takes a cut one as whole."""
 
     def __init__(self, body: Body, bounds: Expansion) -> None:
@@ -235,7 +224,7 @@ class Unzstd:
         self.went_in = 0
         self.came_out = 0
         decompressor = zstandard.ZstdDecompressor(max_window_size=bounds.window_bytes)
-        packed = cast("zstandard._Source", Packed(self))  # type: ignore[name-defined]
+        packed = cast("zstandard._Source", _Packed(self))  # type: ignore[name-defined]
         self.plain = decompressor.stream_reader(packed, read_across_frames=True)
 
     def read(self, size: int) -> bytes:
@@ -251,14 +240,14 @@ class Unzstd:
         return plain
 
 
-class Packed:
+class _Packed:
     """What the decompressor reads from: every byte passes by the watch on frame ends."""
 
-    def __init__(self, owner: Unzstd) -> None:
+    def __init__(self, owner: _Unzstd) -> None:
         self.owner = owner
 
     def read(self, size: int) -> bytes:
-        part = self.owner.body.read(min(size, PIECE))
+        part = self.owner.body.read(min(size, _PIECE))
         self.owner.went_in += len(part)
         self.owner.ends.feed(part)
         return part

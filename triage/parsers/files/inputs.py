@@ -15,11 +15,8 @@ from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.errors import UsageError
 
-__all__ = ["InputFile", "Inputs", "find_inputs"]
-
-
 # "comm_lib_trace_rank_3", "nccl_trace_rank_gpu07_5", "_dump_12"
-DUMP_NAME = re.compile(r"(trace|dump|rank)[^/]{0,300}[0-9]$", re.IGNORECASE)
+_DUMP_NAME = re.compile(r"(trace|dump|rank)[^/]{0,300}[0-9]$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +49,12 @@ def find_inputs(paths: Sequence[Path]) -> Inputs:
         if not os.path.lexists(path):
             raise UsageError(f"{path} does not exist: give a folder of dumps, a dump or a tar")
         roots.append(path.absolute())
-    base = common_folder(roots)
+    base = _common_folder(roots)
     found: dict[Path, InputFile] = {}
     refused: dict[str, Refused] = {}
     for root in roots:
-        for path, status, why in walk(root):
-            artifact = display_name(path, base)
+        for path, status, why in _walk(root):
+            artifact = _display_name(path, base)
             if why is not None:
                 refused[artifact] = Refused(artifact, why)
             elif status is not None:
@@ -66,21 +63,21 @@ def find_inputs(paths: Sequence[Path]) -> Inputs:
     return Inputs(tuple(files), tuple(sorted(refused.values(), key=lambda one: one.artifact)))
 
 
-def common_folder(roots: Sequence[Path]) -> Path:
+def _common_folder(roots: Sequence[Path]) -> Path:
     folders = [root if root.is_dir() else root.parent for root in roots]
     return Path(os.path.commonpath(folders))
 
 
-def display_name(path: Path, base: Path) -> str:
+def _display_name(path: Path, base: Path) -> str:
     name = os.path.relpath(path, base)
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def walk(root: Path) -> Iterator[tuple[Path, os.stat_result | None, str | None]]:
+def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result | None, str | None]]:
     """(path, status, None) for a regular file, (path, None, why) for what is not read."""
     folders = [root]
     if not root.is_dir():
-        yield regular(root)
+        yield _regular(root)
         folders = []
     while folders:
         folder = folders.pop()
@@ -89,16 +86,16 @@ def walk(root: Path) -> Iterator[tuple[Path, os.stat_result | None, str | None]]
         except OSError as error:
             yield folder, None, f"the folder cannot be listed: {error.strerror}"
             continue
-        if not entries and DUMP_NAME.search(folder.name):
+        if not entries and _DUMP_NAME.search(folder.name):
             yield folder, None, "an empty folder that is named like a dump; no dump is in it"
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
             else:
-                yield regular(Path(entry.path))
+                yield _regular(Path(entry.path))
 
 
-def regular(path: Path) -> tuple[Path, os.stat_result | None, str | None]:
+def _regular(path: Path) -> tuple[Path, os.stat_result | None, str | None]:
     try:
         status = path.stat()
     except OSError as error:

@@ -11,16 +11,6 @@ from triage.domain.job import Job, job_from_dict
 from triage.errors import UsageError
 from triage.parsers.files.inputs import Inputs
 
-__all__ = [
-    "MAX_JOB_BYTES",
-    "JobFile",
-    "filled",
-    "is_job_file",
-    "job_of_archive",
-    "load_job",
-    "parse_job",
-]
-
 MAX_JOB_BYTES: Final = 64 << 20
 
 

@@ -6,24 +6,22 @@ cut off. A cut body must not pass for a whole one, so its frames are walked besi
 
 from typing import Final
 
-__all__ = ["FrameEnds"]
-
-FRAME: Final = 0xFD2FB528
-SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
-DICTIONARY_BYTES: Final = (0, 1, 2, 4)
-CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
-RLE: Final = 1
-CHECKSUM_BYTES: Final = 4
+_FRAME: Final = 0xFD2FB528
+_SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
+_DICTIONARY_BYTES: Final = (0, 1, 2, 4)
+_CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
+_RLE: Final = 1
+_CHECKSUM_BYTES: Final = 4
 # How many bytes each kind of header has.
-MAGIC, DESCRIPTOR, BLOCK, SKIPPED = "magic", "descriptor", "block", "skipped"
-WIDTHS: Final = {MAGIC: 4, DESCRIPTOR: 1, BLOCK: 3, SKIPPED: 4}
+_MAGIC, _DESCRIPTOR, _BLOCK, _SKIPPED = "magic", "descriptor", "block", "skipped"
+_WIDTHS: Final = {_MAGIC: 4, _DESCRIPTOR: 1, _BLOCK: 3, _SKIPPED: 4}
 
 
 class FrameEnds:
     """Walks a stream in pieces of any size; never raises."""
 
     def __init__(self) -> None:
-        self.awaited = MAGIC
+        self.awaited = _MAGIC
         self.have = b""
         self.skip = 0
         self.checksum = False
@@ -35,7 +33,7 @@ class FrameEnds:
 
         Also for what is no zstd at all: to say so is the decompressor's part.
         """
-        return self.lost or (self.awaited == MAGIC and not self.have and not self.skip)
+        return self.lost or (self.awaited == _MAGIC and not self.have and not self.skip)
 
     def feed(self, data: bytes) -> None:
         """Walk over the next bytes."""
@@ -46,33 +44,33 @@ class FrameEnds:
                 self.skip -= step
                 place += step
                 continue
-            wanted = WIDTHS[self.awaited] - len(self.have)
+            wanted = _WIDTHS[self.awaited] - len(self.have)
             self.have += data[place : place + wanted]
             place += wanted
-            if len(self.have) == WIDTHS[self.awaited]:
+            if len(self.have) == _WIDTHS[self.awaited]:
                 value = int.from_bytes(self.have, "little")
                 self.have = b""
                 self.header(value)
 
     def header(self, value: int) -> None:
         """What follows one header, whose bytes make ``value``."""
-        if self.awaited == MAGIC:
-            if value == FRAME:
-                self.awaited = DESCRIPTOR
-            elif value in SKIPPABLE:
-                self.awaited = SKIPPED
+        if self.awaited == _MAGIC:
+            if value == _FRAME:
+                self.awaited = _DESCRIPTOR
+            elif value in _SKIPPABLE:
+                self.awaited = _SKIPPED
             else:
                 self.lost = True
-        elif self.awaited == SKIPPED:
-            self.awaited, self.skip = MAGIC, value
-        elif self.awaited == DESCRIPTOR:
+        elif self.awaited == _SKIPPED:
+            self.awaited, self.skip = _MAGIC, value
+        elif self.awaited == _DESCRIPTOR:
             single = value >> 5 & 1
             self.checksum = bool(value >> 2 & 1)
-            size_bytes = CONTENT_SIZE_BYTES[value >> 6] or single
-            self.skip = (1 - single) + DICTIONARY_BYTES[value & 3] + size_bytes
-            self.awaited = BLOCK
+            size_bytes = _CONTENT_SIZE_BYTES[value >> 6] or single
+            self.skip = (1 - single) + _DICTIONARY_BYTES[value & 3] + size_bytes
+            self.awaited = _BLOCK
         else:
-            self.skip = 1 if value >> 1 & 3 == RLE else value >> 3
+            self.skip = 1 if value >> 1 & 3 == _RLE else value >> 3
             if value & 1:
-                self.skip += CHECKSUM_BYTES if self.checksum else 0
-                self.awaited = MAGIC
+                self.skip += _CHECKSUM_BYTES if self.checksum else 0
+                self.awaited = _MAGIC

@@ -15,9 +15,7 @@ from triage.parsers.flight_recorder import columns as col
 from triage.parsers.flight_recorder import reduce as red
 from triage.parsers.flight_recorder.opnames import OpName
 
-__all__ = ["Backends", "backends_of"]
-
-StreamName = tuple[str | None, str | None]
+_StreamName = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +29,10 @@ class Backends:
     ends: Mapping[int, int]
 
     def stream_names(
-        self, named: Sequence[StreamName], recorders: Sequence[int]
-    ) -> tuple[StreamName, ...]:
+        self, named: Sequence[_StreamName], recorders: Sequence[int]
+    ) -> tuple[_StreamName, ...]:
         """The names of streams; one that stands beside another of its group says its backend."""
-        first: dict[StreamName, int] = {}
+        first: dict[_StreamName, int] = {}
         for name, number in zip(named, recorders, strict=True):
             first[name] = min(first.get(name, number), number)
         return tuple(
@@ -87,14 +85,14 @@ def backends_of(names: Mapping[int, OpName], entries: NDArray[np.int64]) -> Back
     ends: dict[int, int] = {}
     for backend, own in indexes.items():
         rows = entries if len(indexes) == 1 else entries[np.isin(entries[:, col.NAME], own)]
-        ends |= dict.fromkeys(own, sign_of_ends(backend, rows))
+        ends |= dict.fromkeys(own, _sign_of_ends(backend, rows))
     number = {
         index: order.index(name.backend) if name.backend else 0 for index, name in names.items()
     }
     return Backends(tuple(order), number, ends)
 
 
-def sign_of_ends(backend: str, entries: NDArray[np.int64]) -> int:
+def _sign_of_ends(backend: str, entries: NDArray[np.int64]) -> int:
     """What tells that an operation of a backend ended, by all its ``entries``: gloo retires what
     ended and records no events; a hook retires at issue where nobody tells it of ends.
     """

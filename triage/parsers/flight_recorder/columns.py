@@ -34,35 +34,9 @@ from triage.parsers.flight_recorder.jit import (
     signed,
 )
 
-__all__ = [
-    "COLLECTIVE_SEQ",
-    "COMPLETED",
-    "CREATED",
-    "DTYPES_HASH",
-    "DURATION",
-    "FIELDS",
-    "IS_P2P",
-    "NAME",
-    "OP_ID",
-    "P2P_SEQ",
-    "PG_DESC",
-    "PG_ID",
-    "PG_NAME",
-    "RECORD_ID",
-    "RETIRED",
-    "SIZES_HASH",
-    "STARTED",
-    "STATE",
-    "TIMEOUT",
-    "WALK_NAMES",
-    "known_names",
-    "mix",
-    "walk",
-]
-
-U8 = NDArray[np.uint8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+_U8 = NDArray[np.uint8]
+_I32 = NDArray[np.int32]
+_I64 = NDArray[np.int64]
 
 
 # Columns of one entry. Times in ns since the epoch, timeout in ms; NAME, PG_NAME
@@ -112,39 +86,39 @@ WALK_NAMES: Final = (
     # 40: how long a kernel ran, in ms; only with timing
     "duration_ms",
 )  # fmt: skip
-K_SEQ_ID: Final = 22
-K_CREATED_US: Final = 23
-K_VERSION: Final = 24
-K_PG_CONFIG: Final = 25
-K_PG_STATUS: Final = 26
-K_COMM_LIB: Final = 27
-K_NCCL_VERSION: Final = 28
-K_ENTRIES: Final = 29
-K_COMM_STATE: Final = 30
-K_NAME: Final = 31
-K_ENQUEUED: Final = 34
-K_SCHEDULED: Final = 37
-K_DURATION: Final = 40
+_K_SEQ_ID: Final = 22
+_K_CREATED_US: Final = 23
+_K_VERSION: Final = 24
+_K_PG_CONFIG: Final = 25
+_K_PG_STATUS: Final = 26
+_K_COMM_LIB: Final = 27
+_K_NCCL_VERSION: Final = 28
+_K_ENTRIES: Final = 29
+_K_COMM_STATE: Final = 30
+_K_NAME: Final = 31
+_K_ENQUEUED: Final = 34
+_K_SCHEDULED: Final = 37
+_K_DURATION: Final = 40
 
 # No kernel runs longer than what an int32 of microseconds holds: 35 minutes.
-LONGEST_MS: Final = 2_147_483.0
+_LONGEST_MS: Final = 2_147_483.0
 
 # A double up to this is a number of 64 bits; one of nanoseconds is known to 256 of them.
-MOST_WHOLE: Final = float(1 << 62)
+_MOST_WHOLE: Final = float(1 << 62)
 
-ZERO: Final = 48
-MINUS: Final = 45
+_ZERO: Final = 48
+_MINUS: Final = 45
 # More digits than these are no number of a dump.
-MAX_DIGITS: Final = 19
+_MAX_DIGITS: Final = 19
 # Another digit behind a number above this is more than 64 bits hold.
-MOST_TENTHS: Final = (1 << 63) // 10 - 1
+_MOST_TENTHS: Final = (1 << 63) // 10 - 1
 
 # The tag that each field's value is stored as it is with; 255 for fields that need more.
-SPECIAL: Final = 255
-WANTED: Final = np.array(
+_SPECIAL: Final = 255
+_WANTED: Final = np.array(
     [
-        INT, INT, SPECIAL, SPECIAL, INT, INT, INT, STR, INT, INT, INT, SPECIAL, BOOL, INT, BOOL,
-        LIST, LIST, LIST, LIST, LIST, SPECIAL, SPECIAL, SPECIAL, SPECIAL,
+        INT, INT, _SPECIAL, _SPECIAL, INT, INT, INT, STR, INT, INT, INT, _SPECIAL, BOOL, INT, BOOL,
+        LIST, LIST, LIST, LIST, LIST, _SPECIAL, _SPECIAL, _SPECIAL, _SPECIAL,
     ],
     np.uint8,
 )  # fmt: skip
@@ -162,7 +136,7 @@ OUT_BAD_ENTRY: Final = 8
 OUT_BAD_FIELD: Final = 9
 OUT_FULL: Final = 10  # 1 entries, 2 groups, 3 status: to be doubled
 OUT_HAS_ENTRIES: Final = 11
-OUT_EXTRA_KEYS: Final = 12
+_OUT_EXTRA_KEYS: Final = 12
 OUT_WORK: Final = 13
 OUT_SLOTS: Final = 14
 
@@ -171,7 +145,7 @@ OUT_SLOTS: Final = 14
 MAX_WORK: Final = 40_000_000
 
 
-def known_names() -> tuple[U8, I32]:
+def known_names() -> tuple[_U8, _I32]:
     """``WALK_NAMES`` as one byte array and its offsets."""
     raw = [name.encode() for name in WALK_NAMES]
     offsets = np.zeros(len(raw) + 1, np.int32)
@@ -187,14 +161,16 @@ def mix(h: Word, value: Word) -> Word:
 
 
 @in_python(mix)
-def mix_by_hand(h: int, value: int) -> int:
+def _mix_by_hand(h: int, value: int) -> int:
     """:func:`mix` for integers of any size."""
     x = (((int(h) ^ int(value)) & ALL_64) * 0x9E3779B97F4A7C15) & ALL_64
     return signed(x ^ (x >> 31))
 
 
 @compiled
-def key_of(string: int, buf: U8, strings: I64, names: U8, name_offsets: I32, known: I32) -> Word:
+def _key_of(
+    string: int, buf: _U8, strings: _I64, names: _U8, name_offsets: _I32, known: _I32
+) -> Word:
     """Which known name a string is, -1 for none; remembered in ``known``."""
     if known[string] != -2:
         return known[string]
@@ -218,9 +194,9 @@ def key_of(string: int, buf: U8, strings: I64, names: U8, name_offsets: I32, kno
 
 
 @inlined
-def list_hash(
-    tag: int, container: int, depth: int, cell_tag: U8, cell: I64,
-    containers: I32, chunks: I32, strings: I64, work: I64,
+def _list_hash(
+    tag: int, container: int, depth: int, cell_tag: _U8, cell: _I64,
+    containers: _I32, chunks: _I32, strings: _I64, work: _I64,
 ) -> Word:  # fmt: skip
     """Content hash of a list of scalars, or of lists of scalars (``depth`` 1)."""
     h: Word = np.int64(1469598103934665603)
@@ -256,7 +232,13 @@ def list_hash(
 
 @compiled
 def frames_hash(
-    container: int, cell_tag: U8, cell: I64, containers: I32, chunks: I32, strings: I64, work: I64
+    container: int,
+    cell_tag: _U8,
+    cell: _I64,
+    containers: _I32,
+    chunks: _I32,
+    strings: _I64,
+    work: _I64,
 ) -> Word:
     """Content hash of a stack: the strings and line numbers of its frame dicts."""
     h: Word = np.int64(88172645463325252)
@@ -283,11 +265,12 @@ def frames_hash(
 
 @inlined
 def times_1000(value: Word) -> Word:
+    """``value`` in thousandths."""
     return value * 1000
 
 
 @in_python(times_1000)
-def times_1000_by_hand(value: int) -> int:
+def _times_1000_by_hand(value: int) -> int:
     """:func:`times_1000` for integers of any size."""
     return signed(value * 1000)
 
@@ -301,11 +284,11 @@ def microseconds(tag: int, value: Word) -> Word:
         ms = np.float64(value)
     else:
         return np.int64(MISSING)
-    return np.int64(ms * 1000.0 + 0.5) if 0.0 <= ms < LONGEST_MS else np.int64(MISSING)
+    return np.int64(ms * 1000.0 + 0.5) if 0.0 <= ms < _LONGEST_MS else np.int64(MISSING)
 
 
 @in_python(microseconds)
-def microseconds_by_hand(tag: int, value: int) -> int:
+def _microseconds_by_hand(tag: int, value: int) -> int:
     """:func:`microseconds` for plain integers."""
     if tag == FLOAT:
         ms = struct.unpack("<d", struct.pack("<q", value))[0]
@@ -313,48 +296,48 @@ def microseconds_by_hand(tag: int, value: int) -> int:
         ms = float(value)
     else:
         return MISSING
-    return int(ms * 1000.0 + 0.5) if 0.0 <= ms < LONGEST_MS else MISSING
+    return int(ms * 1000.0 + 0.5) if 0.0 <= ms < _LONGEST_MS else MISSING
 
 
 @inlined
-def whole(value: Word) -> Word:
+def _whole(value: Word) -> Word:
     """The whole number that the bits of a double say, MISSING where it says none."""
     number = np.int64(value).view(np.float64)
-    if -MOST_WHOLE <= number <= MOST_WHOLE and number == np.floor(number):
+    if -_MOST_WHOLE <= number <= _MOST_WHOLE and number == np.floor(number):
         return np.int64(number)
     return np.int64(MISSING)
 
 
-@in_python(whole)
-def whole_by_hand(value: int) -> int:
+@in_python(_whole)
+def _whole_by_hand(value: int) -> int:
     """:func:`whole` for plain integers."""
     number: float = struct.unpack("<d", struct.pack("<q", value))[0]
-    if -MOST_WHOLE <= number <= MOST_WHOLE and number == int(number):
+    if -_MOST_WHOLE <= number <= _MOST_WHOLE and number == int(number):
         return int(number)
     return MISSING
 
 
 @compiled
-def number_in(string: int, buf: U8, strings: I64) -> Word:
+def _number_in(string: int, buf: _U8, strings: _I64) -> Word:
     """The whole number that a text says in decimal, MISSING where it says none."""
     start, length = strings[string, 0], strings[string, 1]
-    negative = length > 1 and buf[start] == MINUS
+    negative = length > 1 and buf[start] == _MINUS
     first = 1 if negative else 0
-    if length == first or length > MAX_DIGITS:
+    if length == first or length > _MAX_DIGITS:
         return np.int64(MISSING)
     number = np.int64(0)
     for k in range(first, length):
-        digit = np.int64(buf[start + k]) - ZERO
-        if digit < 0 or digit > 9 or number > MOST_TENTHS:
+        digit = np.int64(buf[start + k]) - _ZERO
+        if digit < 0 or digit > 9 or number > _MOST_TENTHS:
             return np.int64(MISSING)
         number = number * 10 + digit
     return -number if negative else number
 
 
 @compiled
-def walk_entry(
-    row: Rows, container: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
-    strings: I64, names: U8, name_offsets: I32, known: I32, out: I64, work: I64, number: int,
+def _walk_entry(
+    row: Rows, container: int, buf: _U8, cell_tag: _U8, cell: _I64, containers: _I32, chunks: _I32,
+    strings: _I64, names: _U8, name_offsets: _I32, known: _I32, out: _I64, work: _I64, number: int,
 ) -> None:  # fmt: skip
     """Fill one entry's row from its dict."""
     row[:] = MISSING
@@ -367,14 +350,14 @@ def walk_entry(
                 continue
             key = known[cell[k]]
             if key == -2:
-                key = key_of(cell[k], buf, strings, names, name_offsets, known)
+                key = _key_of(cell[k], buf, strings, names, name_offsets, known)
             tag = cell_tag[k + 1]
             value = cell[k + 1]
-            if key == K_DURATION:
+            if key == _K_DURATION:
                 row[DURATION] = microseconds(tag, value)
-            if key < 0 or key > K_CREATED_US:
+            if key < 0 or key > _K_CREATED_US:
                 continue
-            want = WANTED[key]
+            want = _WANTED[key]
             good = True
             if tag == want:
                 row[key] = value
@@ -393,23 +376,23 @@ def walk_entry(
             elif key == STATE and tag == STR:
                 state = known[value]
                 if state == -2:
-                    state = key_of(value, buf, strings, names, name_offsets, known)
-                state -= K_SCHEDULED
+                    state = _key_of(value, buf, strings, names, name_offsets, known)
+                state -= _K_SCHEDULED
                 good = state >= 0
                 if good:
                     row[STATE] = state
             elif want == INT and tag == STR:
                 # Tools that write a dump anew write its numbers as text.
-                row[key] = number_in(value, buf, strings)
+                row[key] = _number_in(value, buf, strings)
                 good = row[key] != MISSING
             elif want == INT and tag == FLOAT:
                 # So do tools that keep entries in a table, once a number is missing in it.
-                row[key] = whole(value)
+                row[key] = _whole(value)
                 good = row[key] != MISSING
-            elif key == K_SEQ_ID and tag == INT:
+            elif key == _K_SEQ_ID and tag == INT:
                 if row[COLLECTIVE_SEQ] == MISSING:
                     row[COLLECTIVE_SEQ] = value
-            elif key == K_CREATED_US and tag == INT:
+            elif key == _K_CREATED_US and tag == INT:
                 if row[CREATED] == MISSING and value < np.int64(1) << 52:
                     row[CREATED] = times_1000(value)
             else:
@@ -431,7 +414,7 @@ def walk_entry(
             tag = containers[row[key], 3]
             sizes = mix(
                 sizes,
-                list_hash(tag, row[key], 1, cell_tag, cell, containers, chunks, strings, work),
+                _list_hash(tag, row[key], 1, cell_tag, cell, containers, chunks, strings, work),
             )
     row[SIZES_HASH] = sizes
     dtypes: Word = np.int64(5)
@@ -440,16 +423,16 @@ def walk_entry(
             tag = containers[row[key], 3]
             dtypes = mix(
                 dtypes,
-                list_hash(tag, row[key], 0, cell_tag, cell, containers, chunks, strings, work),
+                _list_hash(tag, row[key], 0, cell_tag, cell, containers, chunks, strings, work),
             )
     row[DTYPES_HASH] = dtypes
 
 
 @compiled
-def walk_pairs(
-    table: I64, low_key: int, container: int, key_cell: int, count: int, buf: U8,
-    cell_tag: U8, cell: I64, containers: I32, chunks: I32, strings: I64, names: U8,
-    name_offsets: I32, known: I32, work: I64,
+def _walk_pairs(
+    table: _I64, low_key: int, container: int, key_cell: int, count: int, buf: _U8,
+    cell_tag: _U8, cell: _I64, containers: _I32, chunks: _I32, strings: _I64, names: _U8,
+    name_offsets: _I32, known: _I32, work: _I64,
 ) -> None:  # fmt: skip
     """One row of groups (name, desc, ranks) or of counters (three integers), with its key."""
     # Text by its index, the ids of older formats as -2 and below; others are no ids.
@@ -461,7 +444,7 @@ def walk_pairs(
     table[count, 1] = MISSING
     table[count, 2] = MISSING
     table[count, 3] = MISSING
-    want = STR if low_key == K_NAME else INT
+    want = STR if low_key == _K_NAME else INT
     chunk = containers[container, 0]
     while chunk >= 0 and work[0] <= MAX_WORK:
         first = chunks[chunk, 0]
@@ -470,23 +453,23 @@ def walk_pairs(
             if work[0] > MAX_WORK:
                 return
             if cell_tag[k] == STR:
-                key = key_of(cell[k], buf, strings, names, name_offsets, known)
+                key = _key_of(cell[k], buf, strings, names, name_offsets, known)
                 if low_key <= key < low_key + 3:
                     if cell_tag[k + 1] == want:
                         table[count, 1 + key - low_key] = cell[k + 1]
                     elif want == INT and cell_tag[k + 1] == STR:
-                        number = number_in(cell[k + 1], buf, strings)
+                        number = _number_in(cell[k + 1], buf, strings)
                         table[count, 1 + key - low_key] = number
                     elif want == INT and cell_tag[k + 1] == FLOAT:
-                        table[count, 1 + key - low_key] = whole(cell[k + 1])
+                        table[count, 1 + key - low_key] = _whole(cell[k + 1])
         chunk = chunks[chunk, 2]
 
 
 @compiled
-def walk_table(
-    table: I64, low_key: int, container: int, buf: U8, cell_tag: U8, cell: I64,
-    containers: I32, chunks: I32, strings: I64, names: U8, name_offsets: I32, known: I32,
-    work: I64,
+def _walk_table(
+    table: _I64, low_key: int, container: int, buf: _U8, cell_tag: _U8, cell: _I64,
+    containers: _I32, chunks: _I32, strings: _I64, names: _U8, name_offsets: _I32, known: _I32,
+    work: _I64,
 ) -> Word:  # fmt: skip
     """All rows of ``pg_config`` or ``pg_status``; -1 when ``table`` is too small."""
     count = 0
@@ -501,7 +484,7 @@ def walk_table(
                 continue
             if count >= len(table):
                 return -1
-            walk_pairs(
+            _walk_pairs(
                 table, low_key, cell[k + 1], k, count, buf, cell_tag, cell,
                 containers, chunks, strings, names, name_offsets, known, work,
             )  # fmt: skip
@@ -512,9 +495,9 @@ def walk_table(
 
 @compiled
 def walk(
-    root_tag: int, root: int, buf: U8, cell_tag: Bytes8, cell: Words64, containers: I32,
-    chunks: I32, strings: I64, names: U8, name_offsets: I32, known: I32, work: I64,
-    entries: Rows, groups: I64, status: I64, out: I64,
+    root_tag: int, root: int, buf: _U8, cell_tag: Bytes8, cell: Words64, containers: _I32,
+    chunks: _I32, strings: _I64, names: _U8, name_offsets: _I32, known: _I32, work: _I64,
+    entries: Rows, groups: _I64, status: _I64, out: _I64,
 ) -> None:  # fmt: skip
     """Fill the tables from the root value; ``out`` says how many rows and what was odd.
 
@@ -538,36 +521,36 @@ def walk(
                     return
                 if cell_tag[k] != STR:
                     continue
-                key = key_of(cell[k], buf, strings, names, name_offsets, known)
+                key = _key_of(cell[k], buf, strings, names, name_offsets, known)
                 tag = cell_tag[k + 1]
                 value = cell[k + 1]
-                if key == K_VERSION and tag == STR:
+                if key == _K_VERSION and tag == STR:
                     out[OUT_VERSION] = value
-                elif (key == K_COMM_LIB or key == K_NCCL_VERSION) and tag == STR:
+                elif (key == _K_COMM_LIB or key == _K_NCCL_VERSION) and tag == STR:
                     out[OUT_COMM_LIB] = value
-                elif key == K_ENTRIES and tag == LIST:
+                elif key == _K_ENTRIES and tag == LIST:
                     listing = value
                     ours += 1
-                elif key == K_PG_CONFIG and tag == DICT:
+                elif key == _K_PG_CONFIG and tag == DICT:
                     ours += 1
-                    out[OUT_GROUPS] = walk_table(
-                        groups, K_NAME, value, buf, cell_tag, cell,
+                    out[OUT_GROUPS] = _walk_table(
+                        groups, _K_NAME, value, buf, cell_tag, cell,
                         containers, chunks, strings, names, name_offsets, known, work,
                     )  # fmt: skip
                     if out[OUT_GROUPS] < 0:
                         out[OUT_FULL] = 2
                         return
-                elif key == K_PG_STATUS and tag == DICT:
+                elif key == _K_PG_STATUS and tag == DICT:
                     ours += 1
-                    out[OUT_STATUS] = walk_table(
-                        status, K_ENQUEUED, value, buf, cell_tag, cell,
+                    out[OUT_STATUS] = _walk_table(
+                        status, _K_ENQUEUED, value, buf, cell_tag, cell,
                         containers, chunks, strings, names, name_offsets, known, work,
                     )  # fmt: skip
                     if out[OUT_STATUS] < 0:
                         out[OUT_FULL] = 3
                         return
-                elif key != K_COMM_STATE:
-                    out[OUT_EXTRA_KEYS] += 1
+                elif key != _K_COMM_STATE:
+                    out[_OUT_EXTRA_KEYS] += 1
             chunk = chunks[chunk, 2]
         if ours == 0:
             out[OUT_SHAPE] = 2
@@ -590,7 +573,7 @@ def walk(
         first = chunks[chunk, 0]
         for k in range(first, first + chunks[chunk, 1]):
             if cell_tag[k] == DICT:
-                walk_entry(
+                _walk_entry(
                     entries[count], cell[k], buf, cell_tag, cell, containers, chunks,
                     strings, names, name_offsets, known, out, work, number,
                 )  # fmt: skip

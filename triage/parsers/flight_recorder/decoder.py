@@ -38,8 +38,6 @@ from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 from triage.parsers.flight_recorder.sequence_numbers import fill_in
 from triage.parsers.flight_recorder.shared import Shared
 
-__all__ = ["DESCRIBED_UNITS", "HISTORY_UNITS", "PENDING_UNITS", "Decoder"]
-
 # Operations kept per rank for comparing issue times. Twenty decide a straggler;
 # a thousand at 16,384 ranks are 400 MB, the default ring's 2,000 twice that.
 HISTORY_UNITS: Final = 1024
@@ -49,11 +47,11 @@ PENDING_UNITS: Final = 64
 # Of these, the ones that are described in words, beside the last one issued.
 DESCRIBED_UNITS: Final = 16
 # Members of a coalesced block that are described in words.
-SHOWN_MEMBERS: Final = 4
+_SHOWN_MEMBERS: Final = 4
 # All-gathers looked at to learn the sizes of groups; a job has a handful.
-MAX_MEASURED: Final = 256
+_MAX_MEASURED: Final = 256
 # How much larger an array gets at once: what a dump begins with may not be like the rest of it.
-MOST_AT_ONCE: Final = 8
+_MOST_AT_ONCE: Final = 8
 
 
 class Decoder:
@@ -186,7 +184,7 @@ class Decoder:
         if held >= most:
             raise Forbidden(f"more than {held:,} {what}", offset=offset)
         times = 2
-        while times < MOST_AT_ONCE and held * times * 2 <= most and times * offset < len(self.buf):
+        while times < _MOST_AT_ONCE and held * times * 2 <= most and times * offset < len(self.buf):
             times *= 2
         scratch.grow(code, times)
 
@@ -300,7 +298,7 @@ class Decoder:
                 self.recorders[: len(streams)].tolist(),
             ),
             streams=Streams(streams),
-            history=OpenHistory(past_of(recent, entries)),
+            history=OpenHistory(_past_of(recent, entries)),
             pending=Units(units[kept].copy()),
             members=Members(self.kept_members(kept)),
             pending_total=len(open_units),
@@ -310,9 +308,9 @@ class Decoder:
             first_record_id=int(entries[0, col.RECORD_ID]) if count else 0,
             gaps=bool(count)
             and int(entries[-1, col.RECORD_ID]) - int(entries[0, col.RECORD_ID]) + 1 != count,
-            first_created_ns=present(reduced[red.OUT_FIRST_CREATED]),
-            last_created_ns=present(reduced[red.OUT_LAST_CREATED]),
-            last_stamp_ns=present(reduced[red.OUT_LAST_STAMP]),
+            first_created_ns=_present(reduced[red.OUT_FIRST_CREATED]),
+            last_created_ns=_present(reduced[red.OUT_LAST_CREATED]),
+            last_stamp_ns=_present(reduced[red.OUT_LAST_STAMP]),
             max_gap_ns=int(reduced[red.OUT_MAX_GAP]),
             eventless=eventless,
             has_entries=bool(walked[col.OUT_HAS_ENTRIES]),
@@ -388,7 +386,7 @@ class Decoder:
         """Sizes of groups whose table is empty (gloo), from all-gathers: output over input."""
         if self.walked[col.OUT_GROUPS] > 1 or len(streams) > 64:
             return
-        looks = MAX_MEASURED
+        looks = _MAX_MEASURED
         for stream in streams:
             rows = entries[
                 (entries[:, col.PG_NAME] == stream[rd.S_NAME])
@@ -460,7 +458,7 @@ class Decoder:
     def counter_rows(self, entries: NDArray[np.int64], backends: Backends) -> tuple[Counters, ...]:
         """The rows of ``pg_status``; none where they count what went through the dispatcher."""
         rows = tuple(
-            Counters(self.key_text(key), present(enqueued), present(started), present(completed))
+            Counters(self.key_text(key), _present(enqueued), _present(started), _present(completed))
             for key, enqueued, started, completed in self.status[
                 : int(self.walked[col.OUT_STATUS])
             ].tolist()
@@ -500,10 +498,10 @@ class Decoder:
             ]
             words = (name.op, *sizes, self.list_text(row, col.INPUT_DTYPES))
             texts.append(" ".join(word for word in words if word))
-        if len(texts) <= SHOWN_MEMBERS:
+        if len(texts) <= _SHOWN_MEMBERS:
             return f"{len(texts)} of ({'; '.join(texts)})" if texts else ""
-        rest = zlib.crc32("; ".join(texts[SHOWN_MEMBERS:]).encode("utf-8", "replace"))
-        shown = "; ".join(texts[:SHOWN_MEMBERS])
+        rest = zlib.crc32("; ".join(texts[_SHOWN_MEMBERS:]).encode("utf-8", "replace"))
+        shown = "; ".join(texts[:_SHOWN_MEMBERS])
         return f"{len(texts)} of ({shown}; and others, checksum {rest:08x})"
 
     def list_text(self, row: NDArray[np.int64], column: int) -> str:
@@ -563,7 +561,7 @@ class Decoder:
         known = self.shared.stacks.get(key)
         if known is None:
             frames = self.plain(ops.LIST, container, 2)
-            known = tuple(frame_of(one) for one in frames if isinstance(one, dict))
+            known = tuple(_frame_of(one) for one in frames if isinstance(one, dict))
             self.shared.stacks[key] = known
         return known
 
@@ -577,7 +575,7 @@ class Decoder:
         return odd
 
 
-def past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
+def _past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
     """The columns of some units that are kept of all."""
     return Past(
         units[:, rd.U_STREAM].astype(np.int16),
@@ -585,18 +583,18 @@ def past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
         units[:, rd.U_SIG].copy(),
         units[:, rd.U_CREATED].copy(),
         units[:, rd.U_FLAGS].astype(np.uint8),
-        waits_us(units),
-        lasted_us(entries[units[:, rd.U_ENTRY], col.DURATION]),
+        _waits_us(units),
+        _lasted_us(entries[units[:, rd.U_ENTRY], col.DURATION]),
     )
 
 
-def lasted_us(durations: NDArray[np.int64]) -> NDArray[np.int32] | None:
+def _lasted_us(durations: NDArray[np.int64]) -> NDArray[np.int32] | None:
     """Microseconds on the device, -1 where an operation has none; None where no one has."""
     known = durations != rd.MISSING
     return np.where(known, durations, -1).astype(np.int32) if known.any() else None
 
 
-def waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
+def _waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
     """From creation to the moment its end was noticed; -1 where either is unknown."""
     created, completed = units[:, rd.U_CREATED], units[:, rd.U_COMPLETED]
     known = (created != rd.MISSING) & (completed != rd.MISSING) & (completed >= created)
@@ -604,7 +602,7 @@ def waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.where(known, np.minimum(waits // 1000, (1 << 31) - 1), -1).astype(np.int32)
 
 
-def frame_of(value: dict[Any, Any]) -> Frame:
+def _frame_of(value: dict[Any, Any]) -> Frame:
     line = value.get("line")
     return Frame(
         name=str(value.get("name", "?"))[:200],
@@ -613,5 +611,5 @@ def frame_of(value: dict[Any, Any]) -> Frame:
     )
 
 
-def present(value: Any) -> int | None:
+def _present(value: Any) -> int | None:
     return None if value == rd.MISSING else int(value)

@@ -9,10 +9,8 @@ from triage.domain.report import Refused
 from triage.parsers.files.job_file import JobFile
 from triage.parsers.flight_recorder.naming import shape_of
 
-__all__ = ["HOLDS_NONE", "DumpSet", "list_alike"]
-
 # Dumps of one name but for its numbers, from which on another file of it should be one.
-ALIKE: Final = 2
+_ALIKE: Final = 2
 HOLDS_NONE: Final = "holds none: what text it has is read as a log"
 
 
@@ -36,5 +34,5 @@ def list_alike(dumps: DumpSet) -> None:
     dumps.refused += [
         Refused(artifact, f"named like the dumps beside it, and {HOLDS_NONE}")
         for artifact in dumps.foreign
-        if artifact not in listed and alike[shape_of(artifact)] >= ALIKE
+        if artifact not in listed and alike[shape_of(artifact)] >= _ALIKE
     ]

@@ -35,23 +35,9 @@ from triage.parsers.flight_recorder.long_texts import (
     same_bytes,
 )
 
-__all__ = [
-    "BOOL",
-    "CODE_NAMES",
-    "DICT",
-    "FLOAT",
-    "INT",
-    "LIST",
-    "NONE",
-    "STR",
-    "TUPLE",
-    "Scratch",
-    "interpret",
-]
-
-U8 = NDArray[np.uint8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+_U8 = NDArray[np.uint8]
+_I32 = NDArray[np.int32]
+_I64 = NDArray[np.int64]
 
 # Tags of values. BOOL is kept apart from INT: JSON and pickle agree on it.
 NONE: Final = 0
@@ -64,7 +50,7 @@ TUPLE: Final = 6
 DICT: Final = 7
 
 # How a run ended.
-OK: Final = 0
+_OK: Final = 0
 CUT: Final = 1  # the bytes end before STOP, or only zeros follow: whole entries are kept
 FULL_STACK: Final = 10  # scratch arrays to be doubled, then the run is repeated
 FULL_CELLS: Final = 11
@@ -72,64 +58,64 @@ FULL_CONTAINERS: Final = 12
 FULL_STRINGS: Final = 13
 FULL_MEMO: Final = 14
 BAD_OPCODE: Final = 20
-BAD_PROTOCOL: Final = 21
-BAD_MEMO: Final = 22
-BAD_STACK: Final = 23
-BAD_KEY: Final = 24
-BAD_INTEGER: Final = 25
-BAD_TARGET: Final = 26
-TRAILING: Final = 27
-TOO_LONG_TEXT: Final = 31
-TOO_DEEP: Final = 32
-COLLIDING: Final = 33
+_BAD_PROTOCOL: Final = 21
+_BAD_MEMO: Final = 22
+_BAD_STACK: Final = 23
+_BAD_KEY: Final = 24
+_BAD_INTEGER: Final = 25
+_BAD_TARGET: Final = 26
+_TRAILING: Final = 27
+_TOO_LONG_TEXT: Final = 31
+_TOO_DEEP: Final = 32
+_COLLIDING: Final = 33
 
 CODE_NAMES: Final = {
     BAD_OPCODE: "opcode 0x{detail:02x} is not one that dumps use",
-    BAD_PROTOCOL: "pickle protocol {detail} is not 2 to 5",
-    BAD_MEMO: "memo index {detail} was never stored, or is not the next one",
-    BAD_STACK: "an opcode takes more values than there are",
-    BAD_KEY: "a dict key is neither text nor a small integer",
-    BAD_INTEGER: "an integer of {detail} bytes; at most 8 are read",
-    BAD_TARGET: "items are added to something that is no list or dict",
-    TRAILING: "{detail} bytes follow the end of the dump",
-    TOO_LONG_TEXT: "a string of {detail:,} bytes",
-    TOO_DEEP: "containers nested more than {detail} deep",
-    COLLIDING: "strings made to collide in the table of strings",
+    _BAD_PROTOCOL: "pickle protocol {detail} is not 2 to 5",
+    _BAD_MEMO: "memo index {detail} was never stored, or is not the next one",
+    _BAD_STACK: "an opcode takes more values than there are",
+    _BAD_KEY: "a dict key is neither text nor a small integer",
+    _BAD_INTEGER: "an integer of {detail} bytes; at most 8 are read",
+    _BAD_TARGET: "items are added to something that is no list or dict",
+    _TRAILING: "{detail} bytes follow the end of the dump",
+    _TOO_LONG_TEXT: "a string of {detail:,} bytes",
+    _TOO_DEEP: "containers nested more than {detail} deep",
+    _COLLIDING: "strings made to collide in the table of strings",
 }
 
 # Slots looked at for one string. The table is at most a quarter full, where a
 # run of thirty is rare; the hash has no key, so strings can be made to share it.
-MAX_PROBES: Final = 500
+_MAX_PROBES: Final = 500
 
 # Slots of the ``out`` array.
 OUT_CODE: Final = 0
 OUT_OFFSET: Final = 1
 OUT_DETAIL: Final = 2
 OUT_STRINGS: Final = 3
-OUT_CONTAINERS: Final = 4
-OUT_CELLS: Final = 5
+_OUT_CONTAINERS: Final = 4
+_OUT_CELLS: Final = 5
 OUT_ROOT_TAG: Final = 6
 OUT_ROOT: Final = 7
 OUT_ZERO_TAIL: Final = 8
-OUT_SLOTS: Final = 9
+_OUT_SLOTS: Final = 9
 
 
 class Scratch:
     """The arrays of one decoding thread, reused from dump to dump."""
 
     def __init__(self) -> None:
-        self.stack_tag: U8 = np.empty(1 << 14, np.uint8)
-        self.stack: I64 = np.empty(1 << 14, np.int64)
-        self.memo_tag: U8 = np.empty(1 << 12, np.uint8)
-        self.memo: I64 = np.empty(1 << 12, np.int64)
-        self.cell_tag: U8 = np.empty(1 << 17, np.uint8)
-        self.cell: I64 = np.empty(1 << 17, np.int64)
-        self.containers: I32 = np.empty((1 << 15, 4), np.int32)
-        self.chunks: I32 = np.empty((1 << 15, 3), np.int32)
-        self.strings: I64 = np.empty((1 << 10, 3), np.int64)
-        self.string_slots: I32 = np.empty(1 << 12, np.int32)
-        self.marks: I64 = np.empty(256, np.int64)
-        self.out: I64 = np.zeros(OUT_SLOTS, np.int64)
+        self.stack_tag: _U8 = np.empty(1 << 14, np.uint8)
+        self.stack: _I64 = np.empty(1 << 14, np.int64)
+        self.memo_tag: _U8 = np.empty(1 << 12, np.uint8)
+        self.memo: _I64 = np.empty(1 << 12, np.int64)
+        self.cell_tag: _U8 = np.empty(1 << 17, np.uint8)
+        self.cell: _I64 = np.empty(1 << 17, np.int64)
+        self.containers: _I32 = np.empty((1 << 15, 4), np.int32)
+        self.chunks: _I32 = np.empty((1 << 15, 3), np.int32)
+        self.strings: _I64 = np.empty((1 << 10, 3), np.int64)
+        self.string_slots: _I32 = np.empty(1 << 12, np.int32)
+        self.marks: _I64 = np.empty(256, np.int64)
+        self.out: _I64 = np.zeros(_OUT_SLOTS, np.int64)
 
     def grow(self, code: int, times: int) -> None:
         """Make the array that ``code`` says is full so many times as large."""
@@ -153,15 +139,15 @@ class Scratch:
 
 
 @checked
-def hash_bytes(buf: U8, start: Word, length: Word) -> Word:
+def hash_bytes(buf: _U8, start: Word, length: Word) -> Word:
     """A 64-bit content hash, eight bytes at a time; for tables, not for secrets."""
     if start < 0 or length < 0 or start + length > len(buf):
         raise IndexError
-    return hash_within(buf, start, length)
+    return _hash_within(buf, start, length)
 
 
 @inlined
-def hash_within(buf: U8, start: Word, length: Word) -> Word:
+def _hash_within(buf: _U8, start: Word, length: Word) -> Word:
     """:func:`hash_bytes` of what lies in the buffer: the rank list of a hundred thousand ranks is
     a megabyte in every dump, and checking each index took three times as long.
     """
@@ -184,8 +170,8 @@ def hash_within(buf: U8, start: Word, length: Word) -> Word:
     return np.int64(h)
 
 
-@in_python(hash_within)
-def hash_of_bytes(buf: memoryview, start: int, length: int) -> int:
+@in_python(_hash_within)
+def _hash_of_bytes(buf: memoryview, start: int, length: int) -> int:
     """:func:`hash_within` for integers of any size."""
     h = 0x9E3779B97F4A7C15 ^ ((length * 0xFF51AFD7ED558CCD) & ALL_64)
     whole = start + (length & ~7)
@@ -198,8 +184,8 @@ def hash_of_bytes(buf: memoryview, start: int, length: int) -> int:
 
 @checked
 def intern_string(
-    buf: U8, start: Word, length: Word, strings: I64, slots: I32, count: Word,
-    long_data: U8, long_rows: I64,
+    buf: _U8, start: Word, length: Word, strings: _I64, slots: _I32, count: Word,
+    long_data: _U8, long_rows: _I64,
 ) -> Word:  # fmt: skip
     """Index of the string with this content; ``count`` when it is new, -1 when the
     table is full, -2 when too many strings share its place in the table.
@@ -218,7 +204,7 @@ def intern_string(
     probes = 0
     while slots[slot] >= 0:
         probes += 1
-        if probes > MAX_PROBES:
+        if probes > _MAX_PROBES:
             return -2
         known = slots[slot]
         alike = strings[known, 2] == h and strings[known, 1] == length
@@ -243,15 +229,15 @@ def wrapped(value: Word) -> Word:
 
 
 @in_python(wrapped)
-def wrapped_by_hand(value: int) -> int:
+def _wrapped_by_hand(value: int) -> int:
     """:func:`wrapped` for integers of any size."""
     return signed(value)
 
 
 @inlined
-def append_cells(
-    target: int, base: int, top: int, stack_tag: U8, stack: I64, cell_tag: U8, cell: I64,
-    containers: I32, chunks: I32, num_chunks: int, num_cells: int,
+def _append_cells(
+    target: int, base: int, top: int, stack_tag: _U8, stack: _I64, cell_tag: _U8, cell: _I64,
+    containers: _I32, chunks: _I32, num_chunks: int, num_cells: int,
 ) -> None:  # fmt: skip
     """Move ``stack[base:top]`` into a new chunk of container ``target``."""
     for k in range(top - base):
@@ -269,7 +255,7 @@ def append_cells(
 
 
 @checked
-def only_zeros(buf: U8, start: int, end: int) -> bool:
+def only_zeros(buf: _U8, start: int, end: int) -> bool:
     """Whether the tail is what a node that lost power leaves behind."""
     for k in range(start, end):  # noqa: SIM110 - compiled by numba
         if buf[k] != 0:
@@ -280,10 +266,10 @@ def only_zeros(buf: U8, start: int, end: int) -> bool:
 @reads_most
 @checked
 def interpret(
-    buf: U8, size: int, max_text: int, max_depth: int,
-    stack_tag: Bytes8, stack: Words64, memo_tag: Bytes8, memo: Words64, cell_tag: U8, cell: I64,
-    containers: I32, chunks: I32, strings: I64, slots: I32, marks: Words64, long_data: U8,
-    long_rows: I64, out: I64,
+    buf: _U8, size: int, max_text: int, max_depth: int,
+    stack_tag: Bytes8, stack: Words64, memo_tag: Bytes8, memo: Words64, cell_tag: _U8, cell: _I64,
+    containers: _I32, chunks: _I32, strings: _I64, slots: _I32, marks: Words64, long_data: _U8,
+    long_rows: _I64, out: _I64,
 ) -> None:  # fmt: skip
     """Run the opcodes of ``buf[:size]``; ``out`` says how it ended and where.
 
@@ -307,7 +293,7 @@ def interpret(
     detail: Word = 0
     at = 0
     if size >= 2 and (buf[1] < 2 or buf[1] > 5):
-        code = BAD_PROTOCOL
+        code = _BAD_PROTOCOL
         detail = buf[1]
         pos = size
         at = 1
@@ -338,7 +324,7 @@ def interpret(
                 at = pos
                 pos += 1
             if bad:
-                code = BAD_MEMO
+                code = _BAD_MEMO
                 detail = index
                 break
             if pos >= size:
@@ -361,7 +347,7 @@ def interpret(
             )
             pos += 4
             if index >= num_memo:
-                code = BAD_MEMO
+                code = _BAD_MEMO
                 detail = index
                 break
             stack_tag[sp] = memo_tag[index]
@@ -369,7 +355,7 @@ def interpret(
             sp += 1
         elif op == 0x28:  # MARK
             if num_marks >= max_depth:
-                code = TOO_DEEP
+                code = _TOO_DEEP
                 detail = max_depth
                 break
             marks[num_marks] = sp
@@ -391,7 +377,7 @@ def interpret(
             # APPENDS, SETITEMS, APPEND, SETITEM
             if op == 0x65 or op == 0x75:
                 if num_marks == 0:
-                    code = BAD_STACK
+                    code = _BAD_STACK
                     break
                 num_marks -= 1
                 base = marks[num_marks]
@@ -399,15 +385,15 @@ def interpret(
                 base = sp - 1 if op == 0x61 else sp - 2
             floor = marks[num_marks - 1] if num_marks > 0 else 0
             if base - 1 < floor or base > sp:
-                code = BAD_STACK
+                code = _BAD_STACK
                 break
             want = LIST if op == 0x65 or op == 0x61 else DICT
             if stack_tag[base - 1] != want:
-                code = BAD_TARGET
+                code = _BAD_TARGET
                 break
             if want == DICT:
                 if (sp - base) & 1:
-                    code = BAD_STACK
+                    code = _BAD_STACK
                     break
                 bad_key = False
                 for k in range(base, sp, 2):
@@ -415,7 +401,7 @@ def interpret(
                         bad_key = True
                         break
                 if bad_key:
-                    code = BAD_KEY
+                    code = _BAD_KEY
                     break
             if sp == base:
                 continue  # an empty batch would be a step that no walk counts
@@ -425,7 +411,7 @@ def interpret(
             if num_chunks >= len(chunks):
                 code = FULL_CONTAINERS
                 break
-            append_cells(
+            _append_cells(
                 stack[base - 1], base, sp, stack_tag, stack, cell_tag, cell,
                 containers, chunks, num_chunks, num_cells,
             )  # fmt: skip
@@ -435,7 +421,7 @@ def interpret(
         elif op == 0x85 or op == 0x86 or op == 0x87 or op == 0x74:  # TUPLE1, 2, 3, TUPLE
             if op == 0x74:
                 if num_marks == 0:
-                    code = BAD_STACK
+                    code = _BAD_STACK
                     break
                 num_marks -= 1
                 base = marks[num_marks]
@@ -443,7 +429,7 @@ def interpret(
                 base = sp - (op - 0x84)
             floor = marks[num_marks - 1] if num_marks > 0 else 0
             if base < floor or base > sp:
-                code = BAD_STACK
+                code = _BAD_STACK
                 break
             if num_containers >= len(containers) or num_chunks >= len(chunks):
                 code = FULL_CONTAINERS
@@ -455,7 +441,7 @@ def interpret(
             containers[num_containers, 1] = -1
             containers[num_containers, 2] = 0
             containers[num_containers, 3] = TUPLE
-            append_cells(
+            _append_cells(
                 num_containers, base, sp, stack_tag, stack, cell_tag, cell,
                 containers, chunks, num_chunks, num_cells,
             )  # fmt: skip
@@ -479,7 +465,7 @@ def interpret(
                 )
             pos += width
             if length > 8:
-                code = BAD_INTEGER
+                code = _BAD_INTEGER
                 detail = length
                 break
             if pos + length > size:
@@ -544,7 +530,7 @@ def interpret(
                 length |= np.int64(buf[pos + k]) << (8 * k)
             pos += width
             if length < 0 or length > max_text:
-                code = TOO_LONG_TEXT
+                code = _TOO_LONG_TEXT
                 detail = length
                 break
             if pos + length > size:
@@ -553,7 +539,7 @@ def interpret(
                 buf, pos, length, strings, slots, num_strings, long_data, long_rows
             )
             if index < 0:
-                code = FULL_STRINGS if index == -1 else COLLIDING
+                code = FULL_STRINGS if index == -1 else _COLLIDING
                 break
             if index == num_strings:
                 num_strings += 1
@@ -581,10 +567,10 @@ def interpret(
                 index = num_memo
             floor = marks[num_marks - 1] if num_marks > 0 else 0
             if sp <= floor:
-                code = BAD_STACK
+                code = _BAD_STACK
                 break
             if index > num_memo:
-                code = BAD_MEMO
+                code = _BAD_MEMO
                 detail = index
                 break
             if index >= len(memo):
@@ -602,20 +588,20 @@ def interpret(
             if pos + 1 > size:
                 break
             if buf[pos] < 2 or buf[pos] > 5:
-                code = BAD_PROTOCOL
+                code = _BAD_PROTOCOL
                 detail = buf[pos]
                 break
             pos += 1
         elif op == 0x2E:  # STOP
             if sp != 1 or num_marks != 0:
-                code = BAD_STACK
+                code = _BAD_STACK
                 break
-            code = OK
+            code = _OK
             if pos < size:
                 if only_zeros(buf, pos, size):
                     out[OUT_ZERO_TAIL] = 1
                 else:
-                    code = TRAILING
+                    code = _TRAILING
                     detail = size - pos
                     at = pos
             break
@@ -655,7 +641,7 @@ def interpret(
                 code = FULL_CONTAINERS
                 break
             if whole:
-                append_cells(
+                _append_cells(
                     stack[base - 1], base, sp, stack_tag, stack, cell_tag, cell,
                     containers, chunks, num_chunks, num_cells,
                 )  # fmt: skip
@@ -666,7 +652,7 @@ def interpret(
     out[OUT_OFFSET] = at
     out[OUT_DETAIL] = detail
     out[OUT_STRINGS] = num_strings
-    out[OUT_CONTAINERS] = num_containers
-    out[OUT_CELLS] = num_cells
+    out[_OUT_CONTAINERS] = num_containers
+    out[_OUT_CELLS] = num_cells
     out[OUT_ROOT_TAG] = stack_tag[0] if sp > 0 else NONE
     out[OUT_ROOT] = stack[0] if sp > 0 else 0

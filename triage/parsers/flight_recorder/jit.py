@@ -39,26 +39,6 @@ from numpy.typing import NDArray
 
 from triage.version import __version__
 
-__all__ = [
-    "ALL_64",
-    "MOST_PLAIN_BYTES",
-    "Bytes8",
-    "Rows",
-    "Word",
-    "Words64",
-    "are_compiled",
-    "checked",
-    "compile_if_more_than",
-    "compiled",
-    "in_python",
-    "inlined",
-    "little_to_read",
-    "reads_most",
-    "require_compiled",
-    "signed",
-    "told_of_compiling",
-]  # fmt: skip
-
 F = TypeVar("F", bound=Callable[..., object])
 
 # A 64-bit integer of compiled code: there ``int`` and ``np.int64`` are one type.
@@ -69,7 +49,7 @@ Rows = Annotated[NDArray[np.int64], "rows"]
 Bytes8 = Annotated[NDArray[np.uint8], "a list"]
 Words64 = Annotated[NDArray[np.int64], "a list"]
 
-TWO_63: Final = 1 << 63
+_TWO_63: Final = 1 << 63
 ALL_64: Final = (1 << 64) - 1
 # A megabyte takes about a second in Python, and compiling some fifteen. What is more than this is
 # compiled for; so is what comes after so many seconds in Python over the life of the process: a
@@ -78,7 +58,7 @@ MOST_PLAIN_BYTES: Final = 4 << 20
 MOST_PLAIN_S: Final = 6.0
 
 
-Way = Callable[[Any], Any]
+_Way = Callable[[Any], Any]
 
 
 class Loop:
@@ -99,6 +79,7 @@ class Loop:
         self.__wrapped__ = function
 
     def __call__(self, *args: Any) -> Any:
+        """The answer of the native function, or of Python where that is quicker."""
         if STATE.plain and not self.native_only:
             return self.run_plain(*args)
         return (self.native or self.compile())(*args)
@@ -119,9 +100,9 @@ class Loop:
                 self.native = native_of(self.function, self.options)
         return self.native
 
-    def make_twin(self) -> tuple[list[Way], Callable[..., Any]]:
+    def make_twin(self) -> tuple[list[_Way], Callable[..., Any]]:
         """How each argument is lent, and a function that calls only its like."""
-        ways, function = ways_of(self.function), cast(FunctionType, self.by_hand or self.function)
+        ways, function = _ways_of(self.function), cast(FunctionType, self.by_hand or self.function)
         known = dict(function.__globals__)
         for name in function.__code__.co_names:
             value = known.get(name)
@@ -130,11 +111,11 @@ class Loop:
             if isinstance(value, Loop):
                 known[name] = (value.twin or value.make_twin())[1]
             elif value is np:
-                known[name] = PLAIN_NUMPY
+                known[name] = _PLAIN_NUMPY
             else:
-                known[name] = lent(value)
+                known[name] = _lent(value)
         self.twin = ways, FunctionType(function.__code__, known, function.__name__)
-        return cast(tuple[list[Way], Any], self.twin)
+        return cast(tuple[list[_Way], Any], self.twin)
 
 
 class State:
@@ -169,32 +150,32 @@ class PlainNumpy:
     float64 = float
 
 
-PLAIN_NUMPY: Final = PlainNumpy
+_PLAIN_NUMPY: Final = PlainNumpy
 
 
-def lent(value: Any) -> Any:
+def _lent(value: Any) -> Any:
     """An array as a view whose items are plain integers, a number as a plain one; else as it is."""
     if isinstance(value, np.ndarray):
         return memoryview(cast(Any, value))
     return int(value) if isinstance(value, np.integer) else value
 
 
-def ways_of(function: Callable[..., Any]) -> list[Way]:
+def _ways_of(function: Callable[..., Any]) -> list[_Way]:
     """How each argument of a function is lent where it runs as Python."""
     code, annotations = function.__code__, function.__annotations__
     names = code.co_varnames[: code.co_argcount]
-    return [WAYS.get(id(annotations.get(name)), lent) for name in names]
+    return [_WAYS.get(id(annotations.get(name)), _lent) for name in names]
 
 
-def as_list(array: NDArray[Any]) -> list[Any]:
+def _as_list(array: NDArray[Any]) -> list[Any]:
     return cast(list[Any], array.tolist())
 
 
-def as_it_is(array: NDArray[Any]) -> NDArray[Any]:
+def _as_it_is(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-WAYS: Final[dict[int, Way]] = {id(Rows): as_it_is, id(Bytes8): as_list, id(Words64): as_list}
+_WAYS: Final[dict[int, _Way]] = {id(Rows): _as_it_is, id(Bytes8): _as_list, id(Words64): _as_list}
 
 
 @contextmanager
@@ -258,12 +239,12 @@ def was_compiled(function: Callable[..., Any]) -> bool:
     name = f"{source.stem}.{function.__qualname__}".translate({ord("<"): None, ord(">"): None})
     name += f"-{code.co_firstlineno}.py{sys.version_info.major}{sys.version_info.minor}"
     try:
-        folder = cache_folder(source)
+        folder = _cache_folder(source)
         index = (folder / f"{name}{sys.abiflags}.nbi").read_bytes()
-        begin = index[:STAMP_BYTES]
+        begin = index[:_STAMP_BYTES]
         return (
-            pickled_version() in begin
-            and cache_stamp(function).encode() in begin
+            _pickled_version() in begin
+            and _cache_stamp(function).encode() in begin
             and hashlib.sha256(code.co_code).hexdigest().encode() in index
             and (folder / f"{name}{sys.abiflags}.1.nbc").exists()
         )
@@ -272,11 +253,11 @@ def was_compiled(function: Callable[..., Any]) -> bool:
 
 
 # Version and stamp stand within so many bytes.
-STAMP_BYTES: Final = 128
+_STAMP_BYTES: Final = 128
 
 
 @cache
-def pickled_version() -> bytes:
+def _pickled_version() -> bytes:
     """A short string of a pickle, with its length before it."""
     from importlib.metadata import version
 
@@ -284,7 +265,7 @@ def pickled_version() -> bytes:
     return bytes((len(text),)) + text
 
 
-def cache_stamp(function: Callable[..., Any]) -> str:
+def _cache_stamp(function: Callable[..., Any]) -> str:
     """The release, and a digest of the sources of a function and of all loops that it calls.
 
     Numba's own is of the function's file alone: machine code that holds an older release of what it
@@ -303,16 +284,16 @@ def cache_stamp(function: Callable[..., Any]) -> str:
                 found.add(loop.function.__code__.co_filename)
     digest = hashlib.sha256(__version__.encode())
     for source in sorted(found):
-        digest.update(source_digest(source, os.stat(source).st_mtime_ns))
+        digest.update(_source_digest(source, os.stat(source).st_mtime_ns))
     return digest.hexdigest()
 
 
 @cache
-def source_digest(path: str, _changed_ns: int) -> bytes:
+def _source_digest(path: str, _changed_ns: int) -> bytes:
     return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
-def cache_folder(source: Path) -> Path:
+def _cache_folder(source: Path) -> Path:
     """Where numba keeps machine code of ``source``: the first place that can be written."""
     folder = os.path.abspath(source.parent)  # as numba does, which follows no link
     name = f"{os.path.basename(folder)}_{hashlib.sha1(folder.encode()).hexdigest()}"
@@ -330,24 +311,24 @@ def cache_folder(source: Path) -> Path:
 
 def signed(number: int) -> int:
     """An integer of any size as the one that 64 bits of it are."""
-    return ((number + TWO_63) & ALL_64) - TWO_63
+    return ((number + _TWO_63) & ALL_64) - _TWO_63
 
 
 def checked(function: F) -> F:
     """``function`` as a native one with every array index checked."""
-    return compile_with(function, boundscheck=True)
+    return _compile_with(function, boundscheck=True)
 
 
 def compiled(function: F) -> F:
     """``function`` as a native one, for arrays of our own making."""
-    return compile_with(function)
+    return _compile_with(function)
 
 
 def inlined(function: F) -> F:
     """For what native code calls per value: handing over five arrays
     costs more than what it does with them. Unchecked: the caller sees to the room.
     """
-    return compile_with(function, forceinline=True)
+    return _compile_with(function, forceinline=True)
 
 
 def in_python(loop: Callable[..., Any]) -> Callable[[F], F]:
@@ -362,7 +343,7 @@ def in_python(loop: Callable[..., Any]) -> Callable[[F], F]:
     return keep
 
 
-def compile_with(function: F, **options: bool) -> F:
+def _compile_with(function: F, **options: bool) -> F:
     """``function`` compiled at its first call and cached, or compiled alone where nothing can be
     cached. Importing it loads no compiler.
     """
@@ -373,11 +354,11 @@ def native_of(function: Callable[..., Any], options: dict[str, bool]) -> Any:
     """What numba makes of it."""
     import numba
 
-    load_without_blas()
+    _load_without_blas()
     from numba.core.caching import FunctionCache, IndexDataCacheFile
     from numba.extending import typeof_impl
 
-    register(typeof_impl)
+    _register(typeof_impl)
     made = cast(Any, numba).njit(nogil=True, _nrt=False, **options)(function)
 
     class OptionalCache(FunctionCache):
@@ -391,12 +372,12 @@ def native_of(function: Callable[..., Any], options: dict[str, bool]) -> Any:
     with suppress(RuntimeError):  # "cannot cache function: no locator available"
         made._cache = kept = cast(Any, OptionalCache)(function)  # as its `enable_caching` does
         kept._cache_file = cast(Any, IndexDataCacheFile)(
-            kept.cache_path, kept._impl.filename_base, cache_stamp(function)
+            kept.cache_path, kept._impl.filename_base, _cache_stamp(function)
         )
     return made
 
 
-def load_without_blas() -> None:
+def _load_without_blas() -> None:
     """Have numba load its functions of arrays without looking for BLAS at once.
 
     It looks by importing ``scipy.linalg``, which takes a fifth of the time until the first dump is
@@ -412,14 +393,14 @@ def load_without_blas() -> None:
         linalg.ensure_blas = look
 
 
-REGISTERED: list[bool] = []
+_REGISTERED: list[bool] = []
 
 
-def register(typeof_impl: Any) -> None:
+def _register(typeof_impl: Any) -> None:
     """Tell numba that a function in here is its native self, where compiled code calls it."""
-    if REGISTERED:
+    if _REGISTERED:
         return
-    REGISTERED.append(True)
+    _REGISTERED.append(True)
     from numba.core import types
 
     def typed(value: Loop, _: object) -> Any:

@@ -19,33 +19,31 @@ from triage.parsers.flight_recorder.jit import compiled
 from triage.parsers.flight_recorder.limits import Limits
 from triage.parsers.flight_recorder.torchcomms import is_torchcomms, with_ordinals
 
-__all__ = ["opcodes_of_json"]
-
-MAX_DEPTH: Final = 24
-KNOWN: Final = frozenset(WALK_NAMES)
-DOUBLE: Final = struct.Struct(">d")
+_MAX_DEPTH: Final = 24
+_KNOWN: Final = frozenset(WALK_NAMES)
+_DOUBLE: Final = struct.Struct(">d")
 # An opcode with a number of four bytes behind it, and one for each number of one byte.
-WITH_UINT: Final = struct.Struct("<cI").pack
-SMALL: Final = tuple(b"K" + bytes([value]) for value in range(256))
+_WITH_UINT: Final = struct.Struct("<cI").pack
+_SMALL: Final = tuple(b"K" + bytes([value]) for value in range(256))
 # What orjson says of a number that no double holds; no number of a dump has so many digits.
-BEYOND_DOUBLES: Final = "infinity"
-LONG_NUMBER: Final = 25
+_BEYOND_DOUBLES: Final = "infinity"
+_LONG_NUMBER: Final = 25
 # Numbers of an entry: as text they say the same.
-NUMBERS: Final = frozenset(
+_NUMBERS: Final = frozenset(
     {
         "record_id", "pg_id", "collective_seq_id", "p2p_seq_id", "op_id", "seq_id", "timeout_ms",
         "time_created_ns", "time_created_us", "time_discovered_started_ns",
         "time_discovered_completed_ns",
     }
 )  # fmt: skip
-SIZES: Final = frozenset({"input_sizes", "output_sizes"})
+_SIZES: Final = frozenset({"input_sizes", "output_sizes"})
 # More text is no list of shapes.
-MOST_SIZES: Final = 4096
-TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
+_MOST_SIZES: Final = 4096
+_TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
 
 
 @compiled
-def scan(buf: NDArray[np.uint8]) -> tuple[int, int]:
+def _scan(buf: NDArray[np.uint8]) -> tuple[int, int]:
     """(deepest nesting, number of values) of a JSON text, by counting outside strings."""
     depth = 0
     deepest = 0
@@ -74,7 +72,7 @@ def scan(buf: NDArray[np.uint8]) -> tuple[int, int]:
     return deepest, values
 
 
-class OpcodeWriter:
+class _OpcodeWriter:
     """Writes plain values as the subset of opcodes that the interpreter knows."""
 
     def __init__(self, limits: Limits) -> None:
@@ -92,8 +90,8 @@ class OpcodeWriter:
             raise Forbidden(f"a string of {len(value):,} characters")
         raw = value.encode("utf-8", "surrogatepass")
         index = len(self.memo)
-        self.memo[value] = WITH_UINT(b"j", index)
-        self.out += b"%b%b%b" % (WITH_UINT(b"X", len(raw)), raw, WITH_UINT(b"r", index))
+        self.memo[value] = _WITH_UINT(b"j", index)
+        self.out += b"%b%b%b" % (_WITH_UINT(b"X", len(raw)), raw, _WITH_UINT(b"r", index))
 
     def value(self, value: Any) -> None:
         """Any JSON value; numbers beyond 64 bits become None."""
@@ -105,13 +103,13 @@ class OpcodeWriter:
             self.out += b"\x89"
         elif isinstance(value, int):
             if 0 <= value < 256:
-                self.out += SMALL[value]
+                self.out += _SMALL[value]
             elif -(2**63) <= value < 2**63:
                 self.out += b"\x8a\x08" + value.to_bytes(8, "little", signed=True)
             else:
                 self.out += b"N"
         elif isinstance(value, float):
-            self.out += b"G" + DOUBLE.pack(value)
+            self.out += b"G" + _DOUBLE.pack(value)
         elif isinstance(value, str):
             self.text(value)
         elif isinstance(value, list):
@@ -137,8 +135,8 @@ def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
     Raises :class:`Corrupt` for text that is no JSON, with the place, and
     :class:`Forbidden` for text that is nested too deep or holds too many values.
     """
-    deepest, values = scan(np.frombuffer(data, np.uint8))
-    if deepest > MAX_DEPTH:
+    deepest, values = _scan(np.frombuffer(data, np.uint8))
+    if deepest > _MAX_DEPTH:
         raise Forbidden(f"JSON nested {deepest:,} deep; a dump needs five")
     if values > limits.json_values:
         raise Forbidden(f"JSON of {values:,} values; at most {limits.json_values:,} are read")
@@ -147,23 +145,23 @@ def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
     except orjson.JSONDecodeError as error:
         # The error counts characters.
         offset = len(error.doc[: error.pos].encode("utf-8", "replace"))
-        if BEYOND_DOUBLES not in error.msg:
+        if _BEYOND_DOUBLES not in error.msg:
             raise Corrupt(f"not valid JSON: {error.msg}", offset=offset) from error
-        top = with_long_numbers(data, offset)
-    writer = OpcodeWriter(limits)
+        top = _with_long_numbers(data, offset)
+    writer = _OpcodeWriter(limits)
     if isinstance(top, list):
         if not any(isinstance(entry, dict) for entry in top):
             raise Corrupt("JSON, a list without any entry: no flight-recorder dump")
-        write_entries(writer, top)
+        _write_entries(writer, top)
     elif isinstance(top, dict):
-        write_top(writer, top)
+        _write_top(writer, top)
     else:
         raise Corrupt("JSON, but neither an object nor a list: no flight-recorder dump")
     writer.out += b"."
     return writer.out
 
 
-def with_long_numbers(data: bytes, offset: int) -> Any:
+def _with_long_numbers(data: bytes, offset: int) -> Any:
     """JSON with numbers of any length, slowly; those beyond 64 bits become None."""
 
     def refuse(name: str) -> Any:
@@ -172,27 +170,27 @@ def with_long_numbers(data: bytes, offset: int) -> Any:
     try:
         return json.loads(
             data,
-            parse_int=lambda text: int(text) if len(text) < LONG_NUMBER else None,
+            parse_int=lambda text: int(text) if len(text) < _LONG_NUMBER else None,
             parse_constant=refuse,
         )
     except ValueError as error:
         raise Corrupt(f"not valid JSON: {error}", offset=offset) from error
 
 
-def write_top(writer: OpcodeWriter, top: dict[str, Any]) -> None:
+def _write_top(writer: _OpcodeWriter, top: dict[str, Any]) -> None:
     writer.out += b"}("
-    for key in TOP_LEVEL:
+    for key in _TOP_LEVEL:
         if key in top:
             writer.text(key)
-            writer.value(counters_as_integers(top[key]) if key == "pg_status" else top[key])
+            writer.value(_counters_as_integers(top[key]) if key == "pg_status" else top[key])
     entries = top.get("entries")
     if isinstance(entries, list):
         writer.text("entries")
-        write_entries(writer, with_ordinals(entries) if is_torchcomms(top) else entries)
+        _write_entries(writer, with_ordinals(entries) if is_torchcomms(top) else entries)
     writer.out += b"u"
 
 
-def write_entries(writer: OpcodeWriter, entries: list[Any]) -> None:
+def _write_entries(writer: _OpcodeWriter, entries: list[Any]) -> None:
     writer.out += b"]("
     for entry in entries:
         if not isinstance(entry, dict):
@@ -200,34 +198,34 @@ def write_entries(writer: OpcodeWriter, entries: list[Any]) -> None:
             continue
         writer.out += b"}("
         for key, value in entry.items():
-            if key in KNOWN:
+            if key in _KNOWN:
                 writer.text(key)
-                if key in NUMBERS and isinstance(value, str):
-                    value = as_integer(value)
-                elif key in SIZES:
-                    value = sizes_as_integers(value)
+                if key in _NUMBERS and isinstance(value, str):
+                    value = _as_integer(value)
+                elif key in _SIZES:
+                    value = _sizes_as_integers(value)
                 writer.value(value)
         writer.out += b"u"
     writer.out += b"e"
 
 
-def sizes_as_integers(sizes: Any) -> Any:
+def _sizes_as_integers(sizes: Any) -> Any:
     """The sizes of tensors, which some tools write as text, or their numbers; what is no list of
     shapes as it is.
     """
-    if isinstance(sizes, str) and len(sizes) <= MOST_SIZES:
-        sizes = sizes_in(sizes) or sizes
+    if isinstance(sizes, str) and len(sizes) <= _MOST_SIZES:
+        sizes = _sizes_in(sizes) or sizes
     texts = isinstance(sizes, list) and any(
         isinstance(size, list) and size and isinstance(size[0], str) for size in sizes
     )
     if not texts:
         return sizes
     return [
-        [as_integer(part) for part in size] if isinstance(size, list) else size for size in sizes
+        [_as_integer(part) for part in size] if isinstance(size, list) else size for size in sizes
     ]
 
 
-def sizes_in(text: str) -> list[list[int]] | None:
+def _sizes_in(text: str) -> list[list[int]] | None:
     """The shapes that a text such as ``[[1024], [16, 64]]`` lists; None where it lists none."""
     try:
         sizes = orjson.loads(text)
@@ -239,18 +237,18 @@ def sizes_in(text: str) -> list[list[int]] | None:
     return sizes if shapes else None
 
 
-def counters_as_integers(status: Any) -> Any:
+def _counters_as_integers(status: Any) -> Any:
     """``pg_status`` of a JSON dump holds its integers as text."""
     if not isinstance(status, dict):
         return status
     return {
-        key: {name: as_integer(value) for name, value in row.items()}
+        key: {name: _as_integer(value) for name, value in row.items()}
         for key, row in status.items()
         if isinstance(row, dict)
     }
 
 
-def as_integer(value: Any) -> Any:
+def _as_integer(value: Any) -> Any:
     if isinstance(value, str):
         try:
             return int(value[:20])

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DEFAULT_LIMITS", "MAX_RANK", "Limits"]
-
 # No job is larger; a number beyond it is damage.
 MAX_RANK: Final = 10_000_000
 

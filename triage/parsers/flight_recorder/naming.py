@@ -8,45 +8,36 @@ The rank is the last run of digits of the file's stem: ``comm_lib_trace_rank_12`
 import re
 from itertools import pairwise
 
-__all__ = [
-    "might_be_dump",
-    "named_as_dump",
-    "node_in_name",
-    "prefixes_of",
-    "rank_in_name",
-    "shape_of",
-]
-
 # Endings that collectors and tools add; the stem is what stands before them.
-ENDINGS = re.compile(
+_ENDINGS = re.compile(
     r"(\.(gz|zst|zstd|xz|bz2|json|pkl|pickle|bin|dump|trace|txt|log|out|dat|partial|tmp|bak))+$",
     re.I,
 )
 # A file that is named like a dump and cannot be one is refused, not passed over.
-DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
-DUMP_ENDINGS = (".gz", ".zst", ".xz", ".bz2", ".json", ".pkl", ".pickle")
+_DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
+_DUMP_ENDINGS = (".gz", ".zst", ".xz", ".bz2", ".json", ".pkl", ".pickle")
 # Names that nothing but a recorder, or a tool that keeps its dumps, gives.
-RECORDER_NAME = re.compile(
+_RECORDER_NAME = re.compile(
     r"^(comm_lib|nccl|fr|xccl|hccl|rccl|flight_?recorder)_?(trace|dump)[^/]*_[0-9]{1,7}$", re.I
 )
-NUMBER = re.compile(r"[0-9]+")
-LAST_DIGITS = re.compile(r"([0-9]+)[^0-9]*$")
+_NUMBER = re.compile(r"[0-9]+")
+_LAST_DIGITS = re.compile(r"([0-9]+)[^0-9]*$")
 # "nccl_trace_rank_gpu07_5", "comm_lib_trace_rank_node-3.cluster_12"
-HOST_BEFORE_RANK = re.compile(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
+_HOST_BEFORE_RANK = re.compile(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
 
 
-def parts_of(artifact: str) -> list[str]:
+def _parts_of(artifact: str) -> list[str]:
     """What a path's parts are, without making a path: there are as many as files."""
     return [part for part in artifact.split("/") if part not in ("", ".")]
 
 
-def stem_of(artifact: str) -> str:
-    return ENDINGS.sub("", (parts_of(artifact) or [""])[-1])
+def _stem_of(artifact: str) -> str:
+    return _ENDINGS.sub("", (_parts_of(artifact) or [""])[-1])
 
 
 def rank_in_name(artifact: str) -> int | None:
     """The rank that a file's name claims; None without digits, or with more than seven."""
-    match = LAST_DIGITS.search(stem_of(artifact))
+    match = _LAST_DIGITS.search(_stem_of(artifact))
     digits = match[1].lstrip("0") if match else ""
     if match is None or len(digits) > 7:
         return None
@@ -55,11 +46,11 @@ def rank_in_name(artifact: str) -> int | None:
 
 def node_in_name(artifact: str) -> str | None:
     """The node that a file's folder or name claims, if any."""
-    parts = parts_of(artifact)
+    parts = _parts_of(artifact)
     for folder, below in pairwise(parts[:-1]):
         if folder == "nodes":
             return below
-    match = HOST_BEFORE_RANK.search(stem_of(artifact))
+    match = _HOST_BEFORE_RANK.search(_stem_of(artifact))
     return match["host"] if match else None
 
 
@@ -67,10 +58,10 @@ def prefixes_of(artifact: str) -> list[str]:
     """What the names of several dumps may have in common: the file's name without the rank, then
     the path up to each folder, then both.
     """
-    parts = parts_of(artifact)
+    parts = _parts_of(artifact)
     folders = ["/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
-    stem = stem_of(artifact)
-    match = LAST_DIGITS.search(stem)
+    stem = _stem_of(artifact)
+    match = _LAST_DIGITS.search(stem)
     name = stem[: match.start()] if match else stem
     return [name, *folders, "/".join([*parts[:-1], name])]
 
@@ -78,21 +69,21 @@ def prefixes_of(artifact: str) -> list[str]:
 def might_be_dump(artifact: str) -> bool:
     """Whether a name may be a dump's: ``..._trace_rank_3``, ``_dump_3.json.gz``."""
     stem = artifact.rpartition("/")[2].lower()
-    while stem.endswith(DUMP_ENDINGS):
+    while stem.endswith(_DUMP_ENDINGS):
         stem = stem.rpartition(".")[0]
-    return stem[-1:].isdecimal() and DUMP_NAME.search(stem[:-1]) is not None
+    return stem[-1:].isdecimal() and _DUMP_NAME.search(stem[:-1]) is not None
 
 
 def named_as_dump(artifact: str) -> bool:
     """Whether a name is one that only a recorder gives: ``comm_lib_trace_rank_3``."""
     stem = artifact.rpartition("/")[2].lower()
     pickled = False
-    while stem.endswith(DUMP_ENDINGS):
+    while stem.endswith(_DUMP_ENDINGS):
         stem, _, ending = stem.rpartition(".")
         pickled = pickled or ending in ("pkl", "pickle")
-    return RECORDER_NAME.match(stem) is not None or (pickled and might_be_dump(artifact))
+    return _RECORDER_NAME.match(stem) is not None or (pickled and might_be_dump(artifact))
 
 
 def shape_of(artifact: str) -> str:
     """A name without its numbers: what the dumps of one folder have in common."""
-    return NUMBER.sub("#", artifact)
+    return _NUMBER.sub("#", artifact)

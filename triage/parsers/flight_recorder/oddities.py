@@ -10,10 +10,8 @@ from triage.parsers.flight_recorder import columns as col
 from triage.parsers.flight_recorder import interpreter as ops
 from triage.parsers.flight_recorder import reduce as red
 
-__all__ = ["oddities"]
-
 # The newest dump format that was looked at.
-KNOWN: Final = (2, 10)
+_KNOWN: Final = (2, 10)
 
 
 def oddities(
@@ -27,21 +25,21 @@ def oddities(
     ``version`` is what it says of its format; ``walked``, ``reduced`` and ``out`` are the
     results of ``columns``, ``reduce`` and ``interpreter``, by their ``OUT_*`` slots.
     """
-    return (*of_version(version), *of_entries(walked, reduced), *of_end(out))
+    return (*_of_version(version), *_of_entries(walked, reduced), *_of_end(out))
 
 
-def of_version(version: str | None) -> Iterator[str]:
+def _of_version(version: str | None) -> Iterator[str]:
     if version is None:
         return
-    parsed = parse_version(version)
+    parsed = _parse_version(version)
     if parsed is None:
         yield f'dump format "{version[:40]}" is no version number'
-    elif parsed > KNOWN:
-        known = ".".join(map(str, KNOWN))
+    elif parsed > _KNOWN:
+        known = ".".join(map(str, _KNOWN))
         yield f"dump format {version} is newer than those known (up to {known})"
 
 
-def of_entries(walked: NDArray[np.int64], reduced: NDArray[np.int64]) -> Iterator[str]:
+def _of_entries(walked: NDArray[np.int64], reduced: NDArray[np.int64]) -> Iterator[str]:
     if walked[col.OUT_SKIPPED]:
         yield f"{int(walked[col.OUT_SKIPPED])} items are no entries and were left out"
     if walked[col.OUT_BAD_VALUES]:
@@ -54,12 +52,12 @@ def of_entries(walked: NDArray[np.int64], reduced: NDArray[np.int64]) -> Iterato
         yield f"{int(reduced[red.OUT_NO_SEQ])} entries lack a sequence number"
 
 
-def of_end(out: NDArray[np.int64]) -> Iterator[str]:
+def _of_end(out: NDArray[np.int64]) -> Iterator[str]:
     if out[ops.OUT_ZERO_TAIL] and out[ops.OUT_CODE] != ops.CUT:
         yield "zeros follow the end of the dump"
 
 
-def parse_version(text: str) -> tuple[int, int] | None:
+def _parse_version(text: str) -> tuple[int, int] | None:
     """``"2.10"`` as (2, 10): minor numbers are integers, not decimals."""
     major, dot, minor = text.partition(".")
     if dot and major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit():

@@ -19,20 +19,18 @@ from triage.parsers.flight_recorder.reduce import (
     SYNC,
 )
 
-__all__ = ["OpName", "parse_op_name"]
-
 # "nccl:send 0->2", "gloo:all_reduce", "nccl:recv 3<-0"
-NAME = re.compile(r"([^:]{1,40}):(\S{1,120})(?: (\d{1,9})(->|<-)(\d{1,9}|\?))?")
+_NAME = re.compile(r"([^:]{1,40}):(\S{1,120})(?: (\d{1,9})(->|<-)(\d{1,9}|\?))?")
 # "ALLGATHER_coalesced": the closing entry of a coalesced block of collectives
-COLLECTIVE_BLOCK = re.compile(r"[A-Z][A-Z_]*_coalesced")
-ROOTED_OPS = frozenset(
+_COLLECTIVE_BLOCK = re.compile(r"[A-Z][A-Z_]*_coalesced")
+_ROOTED_OPS = frozenset(
     {"broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "scatter", "gather"}
 )
 # Members may pass different sizes by right: split sizes and roots.
-UNEVEN_OPS = re.compile(
+_UNEVEN_OPS = re.compile(
     r"all_?to_?all|alltoall|scatter$|gather$|_v$|^reduce_scatter$|^all_gather$|^new_window$|^split$"
 )
-EVEN_OPS = frozenset({"_all_gather_base", "_reduce_scatter_base", "all_gather_into_tensor"})
+_EVEN_OPS = frozenset({"_all_gather_base", "_reduce_scatter_base", "all_gather_into_tensor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +50,20 @@ class OpName:
 @lru_cache(maxsize=65_536)
 def parse_op_name(text: str) -> OpName:
     """``text`` taken apart; never fails."""
-    match = NAME.fullmatch(text)
+    match = _NAME.fullmatch(text)
     if match is None:
         return OpName("", text[:120], SYNC)
     backend, op, own, arrow, peer = match.groups()
     if op == "coalesced":
         return OpName(backend, op, P2P_CLOSER)
-    if COLLECTIVE_BLOCK.fullmatch(op):
+    if _COLLECTIVE_BLOCK.fullmatch(op):
         return OpName(backend, op, COLLECTIVE_CLOSER)
     if arrow is not None or op in ("send", "recv"):
         kind = RECV if arrow == "<-" or (arrow is None and op == "recv") else SEND
         return OpName(
             backend, op, kind, int(own or -1), ANY_SOURCE if peer == "?" else int(peer or -1)
         )
-    if op in EVEN_OPS:
+    if op in _EVEN_OPS:
         return OpName(backend, op, SYNC)
-    kind = ROOTED if op in ROOTED_OPS else SYNC
-    return OpName(backend, op, kind, uneven=UNEVEN_OPS.search(op) is not None)
+    kind = ROOTED if op in _ROOTED_OPS else SYNC
+    return OpName(backend, op, kind, uneven=_UNEVEN_OPS.search(op) is not None)

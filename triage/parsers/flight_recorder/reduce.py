@@ -68,24 +68,9 @@ from triage.parsers.flight_recorder.columns import (
 )
 from triage.parsers.flight_recorder.jit import Rows, Word, compiled, inlined
 
-__all__ = [
-    "BY_NOTHING",
-    "BY_RETIRING",
-    "BY_STATE",
-    "COLLECTIVE_CLOSER",
-    "K_CLOSER",
-    "MAX_STREAMS",
-    "P2P_CLOSER",
-    "RECV",
-    "ROOTED",
-    "SEND",
-    "SYNC",
-    "reduce_entries",
-]
-
-I8 = NDArray[np.int8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+_I8 = NDArray[np.int8]
+_I32 = NDArray[np.int32]
+_I64 = NDArray[np.int64]
 
 # Kinds of operation names, from the table of names (see opnames.py).
 SYNC: Final = 0  # a collective that no member finishes before all have entered
@@ -101,10 +86,10 @@ BY_RETIRING: Final = 1
 BY_NOTHING: Final = 2
 
 # Scratch columns of an entry.
-K_STREAM: Final = 0
-K_BEFORE: Final = 1  # the previous entry of the same stream
+_K_STREAM: Final = 0
+_K_BEFORE: Final = 1  # the previous entry of the same stream
 K_CLOSER: Final = 2  # the closing entry of a member of a block
-K_ORPHAN: Final = 3  # 1 for a member whose closing entry is not there
+_K_ORPHAN: Final = 3  # 1 for a member whose closing entry is not there
 MARK_FIELDS: Final = 4
 
 OUT_STREAMS: Final = 0
@@ -121,13 +106,15 @@ OUT_SLOTS: Final = 10
 
 MAX_STREAMS: Final = 4096
 # The recorder counts in 64 bits. No job comes this far.
-MAX_SEQ_BITS: Final = 53
+_MAX_SEQ_BITS: Final = 53
 # Longer than any job waits, in bits of milliseconds.
-MAX_TIMEOUT_BITS: Final = 48
+_MAX_TIMEOUT_BITS: Final = 48
 
 
 @compiled
-def stream_of(row: Rows, backend: int, streams: Rows, recorders: I32, count: int, last: int) -> int:
+def _stream_of(
+    row: Rows, backend: int, streams: Rows, recorders: _I32, count: int, last: int
+) -> int:
     """Index of the entry's stream; ``count`` when it is new."""
     name = row[PG_NAME]
     for attempt in range(count + 1):
@@ -144,7 +131,7 @@ def stream_of(row: Rows, backend: int, streams: Rows, recorders: I32, count: int
 
 
 @compiled
-def lone_members(entries: Rows, count: int, kinds: I8, marks: Rows) -> None:
+def _lone_members(entries: Rows, count: int, kinds: _I8, marks: Rows) -> None:
     """Single members of blocks whose closing entry an only-active dump has left out.
 
     Such a dump drops what is finished, so it has gaps; and the closing entry would
@@ -156,27 +143,27 @@ def lone_members(entries: Rows, count: int, kinds: I8, marks: Rows) -> None:
     lone = 0
     for i in range(count):
         kind = kinds[entries[i, NAME]]
-        if kind == P2P_CLOSER or marks[i, K_ORPHAN] == 1:
+        if kind == P2P_CLOSER or marks[i, _K_ORPHAN] == 1:
             closers += 1
         gap = i + 1 < count and entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1
-        if gap and is_lone(entries, i, kinds, marks):
+        if gap and _is_lone(entries, i, kinds, marks):
             lone += 1
     if closers == 0 and lone < 3:
         return
     for i in range(count):
         last = i + 1 == count
         gap = last or entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1
-        if gap and is_lone(entries, i, kinds, marks):
-            marks[i, K_ORPHAN] = 1
+        if gap and _is_lone(entries, i, kinds, marks):
+            marks[i, _K_ORPHAN] = 1
 
 
 @inlined
-def is_lone(entries: Rows, i: int, kinds: I8, marks: Rows) -> Word:
+def _is_lone(entries: Rows, i: int, kinds: _I8, marks: Rows) -> Word:
     """A send or receive without events that belongs to no block in sight."""
     kind = kinds[entries[i, NAME]]
     if kind != SEND and kind != RECV:
         return False
-    if marks[i, K_CLOSER] >= 0 or marks[i, K_ORPHAN] == 1:
+    if marks[i, K_CLOSER] >= 0 or marks[i, _K_ORPHAN] == 1:
         return False
     return entries[i, STATE] == 0 and entries[i, RETIRED] != 1
 
@@ -185,16 +172,16 @@ def is_lone(entries: Rows, i: int, kinds: I8, marks: Rows) -> Word:
 def reduce_entries(
     entries: Rows,
     count: int,
-    kinds: I8,
-    uneven: I8,
-    own: I32,
-    peer: I32,
-    op_hash: I64,
-    ends: I8,
-    backends: I32,
+    kinds: _I8,
+    uneven: _I8,
+    own: _I32,
+    peer: _I32,
+    op_hash: _I64,
+    ends: _I8,
+    backends: _I32,
     marks: Rows,
     newest: Rows,
-    recorders: I32,
+    recorders: _I32,
     streams: Rows,
     units: Rows,
     members: Rows,
@@ -218,7 +205,7 @@ def reduce_entries(
     last = 0
     for i in range(count):
         row = entries[i]
-        k = stream_of(row, backends[row[NAME]], streams, recorders, num_streams, last)
+        k = _stream_of(row, backends[row[NAME]], streams, recorders, num_streams, last)
         if k == num_streams:
             if num_streams >= min(MAX_STREAMS, len(streams)):
                 out[OUT_FULL] = 1
@@ -232,12 +219,12 @@ def reduce_entries(
             streams[k, S_P2P] = 0
             num_streams += 1
         last = k
-        marks[i, K_STREAM] = k
-        marks[i, K_BEFORE] = newest[k]
+        marks[i, _K_STREAM] = k
+        marks[i, _K_BEFORE] = newest[k]
         newest[k] = i
         kind = kinds[row[NAME]]
         if kind == P2P_CLOSER or kind == COLLECTIVE_CLOSER:
-            j = marks[i, K_BEFORE]
+            j = marks[i, _K_BEFORE]
             by_p2p = kind == P2P_CLOSER and j >= 0 and kinds[entries[j, NAME]] in (SEND, RECV)
             while j >= 0 and marks[j, K_CLOSER] < 0:
                 other = kinds[entries[j, NAME]]
@@ -254,10 +241,10 @@ def reduce_entries(
                 if entries[j, STATE] != 0 or entries[j, RETIRED] == 1:
                     break
                 marks[j, K_CLOSER] = i
-                j = marks[j, K_BEFORE]
+                j = marks[j, _K_BEFORE]
     # Members without a closer: at least two in a row with one number.
     for i in range(count):
-        j = marks[i, K_BEFORE]
+        j = marks[i, _K_BEFORE]
         if marks[i, K_CLOSER] >= 0 or j < 0 or marks[j, K_CLOSER] >= 0:
             continue
         kind = kinds[entries[i, NAME]]
@@ -274,10 +261,10 @@ def reduce_entries(
             continue
         silent = entries[i, STATE] == 0 and entries[j, STATE] == 0
         if silent and entries[i, RETIRED] != 1 and entries[j, RETIRED] != 1:
-            marks[i, K_ORPHAN] = 1
-            marks[j, K_ORPHAN] = 1
-    lone_members(entries, count, kinds, marks)
-    if count > 0 and marks[count - 1, K_ORPHAN] == 1:
+            marks[i, _K_ORPHAN] = 1
+            marks[j, _K_ORPHAN] = 1
+    _lone_members(entries, count, kinds, marks)
+    if count > 0 and marks[count - 1, _K_ORPHAN] == 1:
         out[OUT_BLOCK_OPEN] = 1
     num_units = 0
     num_members = 0
@@ -295,15 +282,15 @@ def reduce_entries(
             previous_created = created
         out[OUT_LAST_STAMP] = max(out[OUT_LAST_STAMP], row[STARTED], row[COMPLETED])
         if kinds[row[NAME]] == SEND or kinds[row[NAME]] == RECV:
-            streams[marks[i, K_STREAM], S_P2P] += 1
-        if marks[i, K_CLOSER] >= 0 or marks[i, K_ORPHAN] == 1:
+            streams[marks[i, _K_STREAM], S_P2P] += 1
+        if marks[i, K_CLOSER] >= 0 or marks[i, _K_ORPHAN] == 1:
             continue
         kind = kinds[row[NAME]]
         is_block = kind == P2P_CLOSER or kind == COLLECTIVE_CLOSER
         p2p = kind == SEND or kind == RECV
         sig = mix(mix(op_hash[row[NAME]], row[SIZES_HASH]), row[DTYPES_HASH])
         if is_block:
-            j = marks[i, K_BEFORE]
+            j = marks[i, _K_BEFORE]
             while j >= 0 and marks[j, K_CLOSER] == i:
                 other = kinds[entries[j, NAME]]
                 p2p = p2p or other == SEND or other == RECV
@@ -311,15 +298,15 @@ def reduce_entries(
                 sig = mix(sig, mix(part, entries[j, DTYPES_HASH]))
                 if created == MISSING or entries[j, CREATED] < created:
                     created = entries[j, CREATED]
-                j = marks[j, K_BEFORE]
-            if kind == P2P_CLOSER and marks[i, K_BEFORE] < 0:
+                j = marks[j, _K_BEFORE]
+            if kind == P2P_CLOSER and marks[i, _K_BEFORE] < 0:
                 p2p = True
-            elif kind == P2P_CLOSER and marks[marks[i, K_BEFORE], K_CLOSER] != i:
+            elif kind == P2P_CLOSER and marks[marks[i, _K_BEFORE], K_CLOSER] != i:
                 p2p = True  # the members have left the ring
         if row[IS_P2P] == 1:
             p2p = True
         seq = row[P2P_SEQ] if p2p else row[COLLECTIVE_SEQ]
-        if seq == MISSING or seq < 0 or seq >= np.int64(1) << MAX_SEQ_BITS:
+        if seq == MISSING or seq < 0 or seq >= np.int64(1) << _MAX_SEQ_BITS:
             out[OUT_NO_SEQ] += 1
             continue
         retired = row[RETIRED] == 1
@@ -342,12 +329,12 @@ def reduce_entries(
             flags |= UNEVEN
         if kind == ROOTED:
             flags |= ROOTED_BIT
-        if not done and 0 < row[TIMEOUT] < np.int64(1) << MAX_TIMEOUT_BITS:
+        if not done and 0 < row[TIMEOUT] < np.int64(1) << _MAX_TIMEOUT_BITS:
             flags |= row[TIMEOUT] << TIMEOUT_SHIFT
         if num_units >= len(units):
             out[OUT_FULL] = 2
             return
-        units[num_units, U_STREAM] = marks[i, K_STREAM]
+        units[num_units, U_STREAM] = marks[i, _K_STREAM]
         units[num_units, U_SEQ] = seq
         units[num_units, U_SIG] = sig
         units[num_units, U_CREATED] = created
@@ -355,13 +342,13 @@ def reduce_entries(
         units[num_units, U_ENTRY] = i
         units[num_units, U_STARTED] = row[STARTED]
         units[num_units, U_COMPLETED] = row[COMPLETED]
-        s = streams[marks[i, K_STREAM]]
+        s = streams[marks[i, _K_STREAM]]
         s[S_UNITS] += 1
         if p2p:
             if is_block:
                 s[S_P2P] += 1
             if not done and not unknown:
-                j = marks[i, K_BEFORE] if is_block else np.int64(i)
+                j = marks[i, _K_BEFORE] if is_block else np.int64(i)
                 while j >= 0 and (j == i or marks[j, K_CLOSER] == i):
                     name = entries[j, NAME]
                     if peer[name] != -1 and num_members < len(members):
@@ -375,7 +362,7 @@ def reduce_entries(
                         num_members += 1
                     if not is_block:
                         break
-                    j = marks[j, K_BEFORE]
+                    j = marks[j, _K_BEFORE]
         else:
             if s[S_FIRST] == MISSING:
                 s[S_FIRST] = seq

@@ -23,13 +23,11 @@ from triage.parsers.flight_recorder.columns import (
 )
 from triage.parsers.flight_recorder.reduce import P2P_CLOSER, RECV, SEND
 
-__all__ = ["fill_in"]
-
-Entries = NDArray[np.int64]
+_Entries = NDArray[np.int64]
 
 
 def fill_in(
-    entries: Entries, kinds: NDArray[np.int8], backends: NDArray[np.int32]
+    entries: _Entries, kinds: NDArray[np.int8], backends: NDArray[np.int32]
 ) -> tuple[int, int]:
     """Give collectives without a number theirs, in place; how many were told, and of how many
     without one nothing tells whether they are the last that the rank issued.
@@ -38,10 +36,10 @@ def fill_in(
     string of the name. A number is told where as many collectives stand between two numbers as
     these are apart, and at both ends of a record without gaps.
     """
-    told, lost = 0, sends_without_a_number(entries, kinds)
+    told, lost = 0, _sends_without_a_number(entries, kinds)
     if not (entries[:, COLLECTIVE_SEQ] == MISSING).any():
         return told, lost
-    for rows in collectives_of_groups(entries, kinds, backends):
+    for rows in _collectives_of_groups(entries, kinds, backends):
         before = entries[rows, COLLECTIVE_SEQ]
         known = np.flatnonzero(before != MISSING)
         if not len(known):
@@ -53,7 +51,7 @@ def fill_in(
                 numbers[first:second] = numbers[first] + np.arange(second - first)
         first, last = int(known[0]), int(known[-1])
         # Members of one block share a number.
-        if has_no_gaps(entries) and numbers[last] - numbers[first] == last - first:
+        if _has_no_gaps(entries) and numbers[last] - numbers[first] == last - first:
             if numbers[first] > first:
                 numbers[:first] = numbers[first] - np.arange(first, 0, -1)
             numbers[last:] = numbers[last] + np.arange(len(rows) - last)
@@ -64,7 +62,7 @@ def fill_in(
     return told, lost
 
 
-def sends_without_a_number(entries: Entries, kinds: NDArray[np.int8]) -> int:
+def _sends_without_a_number(entries: _Entries, kinds: NDArray[np.int8]) -> int:
     """How many sends and receives have no number of theirs, where others have one."""
     lacking = entries[:, P2P_SEQ] == MISSING
     if not lacking.any() or lacking.all():
@@ -72,8 +70,8 @@ def sends_without_a_number(entries: Entries, kinds: NDArray[np.int8]) -> int:
     return int(np.isin(kinds[entries[lacking, NAME]], (SEND, RECV, P2P_CLOSER)).sum())
 
 
-def collectives_of_groups(
-    entries: Entries, kinds: NDArray[np.int8], backends: NDArray[np.int32]
+def _collectives_of_groups(
+    entries: _Entries, kinds: NDArray[np.int8], backends: NDArray[np.int32]
 ) -> Iterator[NDArray[np.intp]]:
     """The places of the collectives of each group of which some have no number."""
     plain = np.flatnonzero(
@@ -86,7 +84,7 @@ def collectives_of_groups(
         yield plain[(key[plain] == own).all(axis=1)]
 
 
-def has_no_gaps(entries: Entries) -> bool:
+def _has_no_gaps(entries: _Entries) -> bool:
     """Whether every record between the first and the last is there."""
     first, last = int(entries[0, RECORD_ID]), int(entries[-1, RECORD_ID])
     return MISSING not in (first, last) and last - first + 1 == len(entries)

@@ -12,8 +12,6 @@ import orjson
 from triage.domain.rank_digest import Frame, OpDescription
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
-__all__ = ["Shared"]
-
 
 @dataclass(slots=True)
 class Shared:
@@ -31,12 +29,12 @@ class Shared:
         for text, ranks in self.rank_lists.get(key, ()):
             if text == raw:
                 return ranks
-        ranks = parse_ranks(raw)
+        ranks = _parse_ranks(raw)
         self.rank_lists.setdefault(key, []).append((raw, ranks))
         return ranks
 
 
-def parse_ranks(raw: bytes) -> tuple[int, ...] | None:
+def _parse_ranks(raw: bytes) -> tuple[int, ...] | None:
     """``"[0, 1, 2]"`` as a tuple of distinct ranks; None when it is anything else."""
     try:
         values = orjson.loads(raw)

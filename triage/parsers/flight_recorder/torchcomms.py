@@ -14,14 +14,12 @@ from typing import Any, Final
 
 from triage.errors import Corrupt
 
-__all__ = ["is_torchcomms", "with_ordinals"]
-
 # PyTorch's own recorder writes a row for each group that the process is in.
-OWN_STATUS: Final = "pg_status"
-STAMPS: Final = ("time_discovered_started_ns", "time_discovered_completed_ns")
-P2P: Final = frozenset({"send", "recv"})
+_OWN_STATUS: Final = "pg_status"
+_STAMPS: Final = ("time_discovered_started_ns", "time_discovered_completed_ns")
+_P2P: Final = frozenset({"send", "recv"})
 
-Entry = dict[str, Any]
+_Entry = dict[str, Any]
 
 
 def is_torchcomms(top: dict[str, Any]) -> bool:
@@ -29,9 +27,9 @@ def is_torchcomms(top: dict[str, Any]) -> bool:
     description, is no transfer by its own word, and has the number behind that of the one before.
     """
     entries = top.get("entries")
-    if top.get(OWN_STATUS) or not isinstance(entries, list) or not entries:
+    if top.get(_OWN_STATUS) or not isinstance(entries, list) or not entries:
         return False
-    if not all(isinstance(entry, dict) and names_backend(entry) for entry in entries):
+    if not all(isinstance(entry, dict) and _names_backend(entry) for entry in entries):
         return False
     numbers = [entry.get("collective_seq_id") for entry in entries]
     first = numbers[0]
@@ -40,20 +38,20 @@ def is_torchcomms(top: dict[str, Any]) -> bool:
     return numbers == list(range(first, first + len(numbers)))
 
 
-def names_backend(entry: Entry) -> bool:
+def _names_backend(entry: _Entry) -> bool:
     group, name = entry.get("process_group"), entry.get("profiling_name")
     if not (isinstance(group, list) and len(group) == 2 and isinstance(name, str)):
         return False
     backend, colon, _ = name.partition(":")
-    return bool(colon) and group[1] == backend and not entry.get("is_p2p") and numbered_once(entry)
+    return bool(colon) and group[1] == backend and not entry.get("is_p2p") and _numbered_once(entry)
 
 
-def numbered_once(entry: Entry) -> bool:
+def _numbered_once(entry: _Entry) -> bool:
     """Whether no transfer was counted: PyTorch counts them in a number of their own."""
     return entry.get("p2p_seq_id") in (0, None)
 
 
-def with_ordinals(entries: list[Entry]) -> list[Entry]:
+def with_ordinals(entries: list[_Entry]) -> list[_Entry]:
     """The entries with the numbers that PyTorch would have given: from 1 in each communicator.
 
     A stamp of 0 is none. Raises :class:`Corrupt` where the ring has lost its beginning: nothing
@@ -71,7 +69,7 @@ def with_ordinals(entries: list[Entry]) -> list[Entry]:
     for entry in entries:
         group = entry["process_group"][0]
         operation = entry["profiling_name"].partition(":")[2].partition(" ")[0]
-        is_p2p = operation in P2P
+        is_p2p = operation in _P2P
         (transfers if is_p2p else collectives)[str(group)] += 1
         changed = {
             **entry,
@@ -79,7 +77,7 @@ def with_ordinals(entries: list[Entry]) -> list[Entry]:
             "collective_seq_id": collectives[str(group)],
             "p2p_seq_id": transfers[str(group)],
         }
-        for stamp in STAMPS:
+        for stamp in _STAMPS:
             if entry.get(stamp) == 0:
                 changed[stamp] = None
         numbered.append(changed)

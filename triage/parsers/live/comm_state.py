@@ -31,20 +31,18 @@ from triage.parsers.live.foreign_values import (
     whole_number,
 )
 
-__all__ = ["looks_of_comm_state"]
-
-MAX_COMMUNICATORS: Final = 4096
-MAX_OPERATIONS: Final = 4096
+_MAX_COMMUNICATORS: Final = 4096
+_MAX_OPERATIONS: Final = 4096
 # "ncclx_rank_2.json", "comm_lib_trace_rank_12"
-NAMED_RANK: Final = re.compile(r"rank[_-]?(\d{1,7})(?:\.[^/]*)?$", re.IGNORECASE)
+_NAMED_RANK: Final = re.compile(r"rank[_-]?(\d{1,7})(?:\.[^/]*)?$", re.IGNORECASE)
 # Calls of one rank alone, which do not come on every member.
-PAIRED: Final = re.compile(r"send|recv|p2p", re.IGNORECASE)
-WORLD: Final = "default_pg"
-US: Final = 1000
+_PAIRED: Final = re.compile(r"send|recv|p2p", re.IGNORECASE)
+_WORLD: Final = "default_pg"
+_US: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class StateOfOne:
+class _StateOfOne:
     """One communicator as its process tells it: its keys, and the texts that are JSON again."""
 
     hash: int
@@ -57,23 +55,23 @@ class StateOfOne:
         """The objects of a text that is JSON again. Raises :class:`Corrupt` for one that is cut."""
         text = self.values.get(key)
         value = json_value(text) if isinstance(text, str) else text
-        return list(rows_of(value, MAX_OPERATIONS))
+        return list(rows_of(value, _MAX_OPERATIONS))
 
 
 def looks_of_comm_state(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`ArtifactError` where it holds no communicator."""
     states = table_of(table_of(json_value(text)).get("nccl_comm_state"))
-    told = list(told_states(states))
+    told = list(_told_states(states))
     if not told:
         raise Corrupt('no communicator can be read in "nccl_comm_state"')
-    process = Process(rank=world_rank(told, artifact))
+    process = Process(rank=_world_rank(told, artifact))
     communicators: list[Communicator] = []
     waiting: list[Waiting] = []
     partial: str | None = None
     for state in told:
         try:
-            communicators.append(communicator_of(state, process))
-            waiting += waits_of(state, process)
+            communicators.append(_communicator_of(state, process))
+            waiting += _waits_of(state, process)
         except ArtifactError as error:
             partial = f"communicator {state.hash:x}: {error}"
     return (
@@ -87,30 +85,30 @@ def looks_of_comm_state(text: str, artifact: str) -> Sequence[Look]:
     )
 
 
-def told_states(states: dict[str, Any]) -> Iterator[StateOfOne]:
+def _told_states(states: dict[str, Any]) -> Iterator[_StateOfOne]:
     """The communicators that say who they are, by their hash."""
-    for key in sorted(states)[:MAX_COMMUNICATORS]:
+    for key in sorted(states)[:_MAX_COMMUNICATORS]:
         one = table_of(states[key])
         number = hash_number(one.get("commHash") or key, 16)
         rank, size = whole_number(one.get("rank")), whole_number(one.get("nRanks"))
         if number is not None and rank is not None and size is not None and 0 <= rank < size:
             name = bounded_text(one.get("commDesc")).strip('"')
-            yield StateOfOne(number, rank, size, name, one)
+            yield _StateOfOne(number, rank, size, name, one)
 
 
-def world_rank(states: Sequence[StateOfOne], artifact: str) -> int | None:
+def _world_rank(states: Sequence[_StateOfOne], artifact: str) -> int | None:
     """The global rank: that in the communicator of all processes, else the file's name."""
-    world = next((one.rank for one in states if one.name.startswith(WORLD)), None)
+    world = next((one.rank for one in states if one.name.startswith(_WORLD)), None)
     if world is not None:
         return world
-    named = NAMED_RANK.search(artifact)
+    named = _NAMED_RANK.search(artifact)
     return int(named[1]) if named else None
 
 
-def communicator_of(state: StateOfOne, process: Process) -> Communicator:
+def _communicator_of(state: _StateOfOne, process: Process) -> Communicator:
     """How far the rank came: the numbers of the last operation that it launched and completed."""
-    past = numbers_of(state.listed("CT_pastColls"))
-    begun = numbers_of([*state.listed("CT_currentColls"), *state.listed("CT_pendingColls")])
+    past = _numbers_of(state.listed("CT_pastColls"))
+    begun = _numbers_of([*state.listed("CT_currentColls"), *state.listed("CT_pendingColls")])
     recorded = "CT_pastColls" in state.values
     member = CommunicatorRank(
         state.rank,
@@ -121,27 +119,27 @@ def communicator_of(state: StateOfOne, process: Process) -> Communicator:
     return Communicator(state.hash, state.size, (member,), name=state.name)
 
 
-def numbers_of(operations: Sequence[dict[str, Any]]) -> list[int]:
+def _numbers_of(operations: Sequence[dict[str, Any]]) -> list[int]:
     """The numbers of collectives, from 0."""
     found = []
     for one in operations:
         number = whole_number(one.get("opCount", one.get("collId")))
-        if number is not None and number >= 0 and not PAIRED.search(bounded_text(one.get("coll"))):
+        if number is not None and number >= 0 and not _PAIRED.search(bounded_text(one.get("coll"))):
             found.append(number)
     return found
 
 
-def waits_of(state: StateOfOne, process: Process) -> Iterator[Waiting]:
+def _waits_of(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
     """What the proxy's unfinished transfers wait for."""
     for one in state.listed("PT_activeOps"):
         peer = whole_number(one.get("remoteRank"))
         direction = bounded_text(one.get("opType")).upper()
-        reason = reason_of(one, direction)
+        reason = _reason_of(one, direction)
         if reason is None or peer is None:
             continue
-        operation = f"{direction} of {bounded_text(one.get('coll'))} {number_text(one)}"
+        operation = f"{direction} of {bounded_text(one.get('coll'))} {_number_text(one)}"
         stamps = [number_of(one.get("startTs"))]
-        stamps += [number_of(table_of(one.get(name)).get("ts")) for name in STAGES]
+        stamps += [number_of(table_of(one.get(name)).get("ts")) for name in _STAGES]
         last_us = max((ts for ts in stamps if ts is not None and ts > 0), default=None)
         yield Waiting(
             state.hash,
@@ -150,16 +148,16 @@ def waits_of(state: StateOfOne, process: Process) -> Iterator[Waiting]:
             reason,
             None if reason is WaitReason.OWN_DEVICE else peer,
             operation.strip(),
-            nanoseconds(last_us, US),
+            nanoseconds(last_us, _US),
         )
 
 
-STAGES: Final = ("POSTED", "REM_FIFO_WAIT", "RECEIVED", "TRANSMITTED", "DONE")
+_STAGES: Final = ("POSTED", "REM_FIFO_WAIT", "RECEIVED", "TRANSMITTED", "DONE")
 
 
-def reason_of(operation: dict[str, Any], direction: str) -> WaitReason | None:
+def _reason_of(operation: dict[str, Any], direction: str) -> WaitReason | None:
     """Whose turn it is, by the stage at which the steps pile up; None for what is over."""
-    step = {name: whole_number(table_of(operation.get(name)).get("step")) or 0 for name in STAGES}
+    step = {name: whole_number(table_of(operation.get(name)).get("step")) or 0 for name in _STAGES}
     steps = whole_number(operation.get("nSteps")) or 0
     if bounded_text(operation.get("status")).upper() == "DONE" or 0 < steps <= step["DONE"]:
         return None
@@ -176,6 +174,6 @@ def reason_of(operation: dict[str, Any], direction: str) -> WaitReason | None:
     return WaitReason.OWN_DEVICE if step["POSTED"] > step["TRANSMITTED"] else None
 
 
-def number_text(operation: dict[str, Any]) -> str:
+def _number_text(operation: dict[str, Any]) -> str:
     number = whole_number(operation.get("opCount"))
     return "" if number is None else str(number)

@@ -11,24 +11,24 @@ from typing import Final
 
 from triage.domain.evidence import Stamp
 
-__all__ = ["pid_in_name", "rank_of_name", "stamp_of_name"]
-
-ENDING: Final = re.compile(r"(?:\.[A-Za-z]{1,12})+$")
+_ENDING: Final = re.compile(r"(?:\.[A-Za-z]{1,12})+$")
 # "stacks_20261122_083845.txt", in the local time of who wrote it.
-TIME: Final = re.compile(
+_TIME: Final = re.compile(
     r"(?<![0-9])(20[0-9]{2})-?([01][0-9])-?([0-3][0-9])[_T-]([0-2][0-9])[-:]?([0-5][0-9])[-:]?"
     r"([0-5][0-9])(?![0-9])"
 )
 # "rank_3", "rank3", "r3", "worker-3", "stack_3", "3", "dump_traceback_rank_0"
-NUMBER: Final = re.compile(
+_NUMBER: Final = re.compile(
     r"(?:^|(?P<word>(?:(?:local|node)[_-]?)?[A-Za-z]*)(?P<sign>[_.=-]{0,2}))(?<![0-9])"
     r"(?P<number>[0-9]{1,7})(?![0-9A-Za-z])"
 )
-RANK_WORDS: Final = frozenset({"rank", "globalrank", "grank"})
+_RANK_WORDS: Final = frozenset({"rank", "globalrank", "grank"})
 # Directly in front of a rank; other letters there are part of a name, as in "pod-7f9c".
-GLUED_WORDS: Final = frozenset({"worker", "stack", "stacks", "trace", "traceback", "dump", "pyspy"})
+_GLUED_WORDS: Final = frozenset(
+    {"worker", "stack", "stacks", "trace", "traceback", "dump", "pyspy"}
+)
 # Words whose number counts something else than ranks.
-OTHER_WORDS: Final = frozenset(
+_OTHER_WORDS: Final = frozenset(
     [
         "node",
         "host",
@@ -63,13 +63,13 @@ OTHER_WORDS: Final = frozenset(
     ]
 )
 # No pid that a job gets is smaller, nearly; no job has as many ranks.
-LEAST_PID: Final = 100_000
-NANOSECONDS: Final = 1_000_000_000
+_LEAST_PID: Final = 100_000
+_NANOSECONDS: Final = 1_000_000_000
 
 
-def stem_of_name(artifact: str) -> str:
+def _stem_of_name(artifact: str) -> str:
     """The last part of a path, without endings and without a time."""
-    return TIME.sub("", ENDING.sub("", artifact.rpartition("/")[2]))
+    return _TIME.sub("", _ENDING.sub("", artifact.rpartition("/")[2]))
 
 
 def rank_of_name(artifact: str, pids: Collection[int] = ()) -> int | None:
@@ -78,19 +78,19 @@ def rank_of_name(artifact: str, pids: Collection[int] = ()) -> int | None:
     None where that number is one of ``pids``, or counts nodes, rounds or processes.
     """
     last: int | None = None
-    for match in NUMBER.finditer(stem_of_name(artifact)[-256:]):
+    for match in _NUMBER.finditer(_stem_of_name(artifact)[-256:]):
         word, number = (match["word"] or "").lower(), int(match["number"])
-        if word in RANK_WORDS or (word == "r" and not match.start()):
+        if word in _RANK_WORDS or (word == "r" and not match.start()):
             return number
-        bare = not word or bool(match["sign"]) or word in GLUED_WORDS
-        ours = bare and re.sub("[_-]", "", word) not in OTHER_WORDS
-        last = number if ours and number not in pids and number < LEAST_PID else None
+        bare = not word or bool(match["sign"]) or word in _GLUED_WORDS
+        ours = bare and re.sub("[_-]", "", word) not in _OTHER_WORDS
+        last = number if ours and number not in pids and number < _LEAST_PID else None
     return last
 
 
 def pid_in_name(artifact: str) -> int | None:
     """The process that a name claims: ``pid_20640``, ``proc-20640``, ``core.gpu-n02.20640``."""
-    for match in NUMBER.finditer(stem_of_name(artifact)[-256:]):
+    for match in _NUMBER.finditer(_stem_of_name(artifact)[-256:]):
         if (match["word"] or "").lower() in ("pid", "proc", "process", "p"):
             return int(match["number"])
     return None
@@ -98,7 +98,7 @@ def pid_in_name(artifact: str) -> int | None:
 
 def stamp_of_name(artifact: str) -> Stamp | None:
     """The time that a name holds, in a zone that it does not say; None where it holds none."""
-    match = TIME.search(artifact.rpartition("/")[2])
+    match = _TIME.search(artifact.rpartition("/")[2])
     if match is None:
         return None
     year, month, day, hour, minute, second = map(int, match.groups())
@@ -106,4 +106,4 @@ def stamp_of_name(artifact: str) -> Stamp | None:
         at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
-    return Stamp(wall_ns=int(at.timestamp()) * NANOSECONDS, error_ns=NANOSECONDS)
+    return Stamp(wall_ns=int(at.timestamp()) * _NANOSECONDS, error_ns=_NANOSECONDS)

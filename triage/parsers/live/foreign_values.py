@@ -7,22 +7,11 @@ import orjson
 
 from triage.errors import Corrupt
 
-__all__ = [
-    "bounded_text",
-    "hash_number",
-    "json_value",
-    "nanoseconds",
-    "number_of",
-    "rows_of",
-    "table_of",
-    "whole_number",
-]
-
-MAX_TEXT: Final = 400
+_MAX_TEXT: Final = 400
 # A hash has 64 bits, which are 20 decimal digits.
-MAX_DIGITS: Final = 20
+_MAX_DIGITS: Final = 20
 # In the year 2262 a count of ns has no room in 64 bits any more.
-MAX_NS: Final = 1 << 63
+_MAX_NS: Final = 1 << 63
 
 
 def json_value(text: str) -> Any:
@@ -54,7 +43,7 @@ def hash_number(value: Any, base: int = 10) -> int | None:
 
 def nanoseconds(value: float | None, unit_ns: int) -> int | None:
     """A moment since 1970 in ns; None for none, and for one that no clock shows."""
-    if value is None or not 0 < value < MAX_NS / unit_ns:
+    if value is None or not 0 < value < _MAX_NS / unit_ns:
         return None
     return int(value) * unit_ns
 
@@ -65,7 +54,7 @@ def whole_number(value: Any, base: int = 10, most: int = 1 << 62) -> int | None:
         return None
     if isinstance(value, str):
         text = value.strip()
-        if not text or len(text) > MAX_DIGITS + 2:
+        if not text or len(text) > _MAX_DIGITS + 2:
             return None
         try:
             value = int(text, 16 if text[:2].lower() == "0x" else base)
@@ -83,4 +72,4 @@ def number_of(value: Any) -> float | None:
 
 def bounded_text(value: Any) -> str:
     """Text in one line of at most 400 characters; empty for anything else."""
-    return " ".join(value[:MAX_TEXT].split()) if isinstance(value, str) else ""
+    return " ".join(value[:_MAX_TEXT].split()) if isinstance(value, str) else ""

@@ -29,13 +29,11 @@ from triage.parsers.live.file_names import stamp_of_name
 from triage.parsers.live.foreign_values import json_value, number_of, table_of, whole_number
 from triage.parsers.telemetry.columns import Columns, header_of
 
-__all__ = ["looks_of_amd_smi", "looks_of_dmon", "looks_of_gpu_table"]
+_MAX_SAMPLES: Final = 65_536
+_MAX_LINE: Final = 4096
+_NUMBER: Final = re.compile(r"\s{0,8}(\d{1,7}(?:\.\d{1,6})?)\s{0,4}(?:%|W|MHz)?\s{0,8}$")
 
-MAX_SAMPLES: Final = 65_536
-MAX_LINE: Final = 4096
-NUMBER: Final = re.compile(r"\s{0,8}(\d{1,7}(?:\.\d{1,6})?)\s{0,4}(?:%|W|MHz)?\s{0,8}$")
-
-Values = Mapping[str, str]
+_Values = Mapping[str, str]
 
 
 def looks_of_gpu_table(text: str, artifact: str) -> Sequence[Look]:
@@ -44,47 +42,47 @@ def looks_of_gpu_table(text: str, artifact: str) -> Sequence[Look]:
     columns = header_of(lines[0].encode()) if lines else None
     if columns is None:
         raise Corrupt("the first line names no columns of GPUs")
-    return looks_of(artifact, rows_of_table(lines[1:], columns))
+    return _looks_of(artifact, _rows_of_table(lines[1:], columns))
 
 
-def rows_of_table(lines: Sequence[str], columns: Columns) -> Iterator[GpuSample]:
+def _rows_of_table(lines: Sequence[str], columns: Columns) -> Iterator[GpuSample]:
     for number, line in enumerate(lines, 2):
-        if not line.strip() or len(line) > MAX_LINE:
+        if not line.strip() or len(line) > _MAX_LINE:
             continue
         try:
             row = next(csv.reader([line], delimiter=columns.delimiter, skipinitialspace=True), [])
         except csv.Error:
             continue
         if len(row) >= len(columns.names):
-            yield sample_of(dict(zip(columns.names, row, strict=False)), number)
+            yield _sample_of(dict(zip(columns.names, row, strict=False)), number)
 
 
-def sample_of(values: Values, line: int) -> GpuSample:
+def _sample_of(values: _Values, line: int) -> GpuSample:
     """One row by the names that nvidia-smi gives its columns."""
     index = values.get("index", "").strip()
-    uuid = first_of(values, "uuid", "gpu_uuid").strip()
+    uuid = _first_of(values, "uuid", "gpu_uuid").strip()
     return GpuSample(
         node=None,
         index=int(index) if index.isdecimal() and len(index) <= 4 else None,
-        bus_id=bus_id(first_of(values, "pci.bus_id", "gpu_bus_id")),
+        bus_id=bus_id(_first_of(values, "pci.bus_id", "gpu_bus_id")),
         uuid=uuid[:100] or None,
-        utilisation_percent=measured(values, "utilization.gpu"),
-        memory_percent=measured(values, "utilization.memory"),
-        power_w=measured(values, "power.draw", "power.draw.instant", "power.draw.average"),
-        power_limit_w=measured(values, "power.limit", "enforced.power.limit"),
-        sm_clock_mhz=measured(values, "clocks.sm", "clocks.current.sm"),
+        utilisation_percent=_measured(values, "utilization.gpu"),
+        memory_percent=_measured(values, "utilization.memory"),
+        power_w=_measured(values, "power.draw", "power.draw.instant", "power.draw.average"),
+        power_limit_w=_measured(values, "power.limit", "enforced.power.limit"),
+        sm_clock_mhz=_measured(values, "clocks.sm", "clocks.current.sm"),
         line=line,
     )
 
 
-def first_of(values: Values, *names: str) -> str:
+def _first_of(values: _Values, *names: str) -> str:
     return next((values[name] for name in names if values.get(name)), "")
 
 
-def measured(values: Values, *names: str) -> float | None:
+def _measured(values: _Values, *names: str) -> float | None:
     """The first of these columns that holds a number, whatever its unit."""
     for name in names:
-        found = NUMBER.match(values.get(name, "")[:40])
+        found = _NUMBER.match(values.get(name, "")[:40])
         if found is not None:
             return float(found[1])
     return None
@@ -92,10 +90,10 @@ def measured(values: Values, *names: str) -> float | None:
 
 def looks_of_dmon(text: str, artifact: str) -> Sequence[Look]:
     """One look of ``nvidia-smi dmon``. Raises :class:`Corrupt` where no row can be read."""
-    return looks_of(artifact, rows_of_dmon(text))
+    return _looks_of(artifact, _rows_of_dmon(text))
 
 
-DMON_NAMES: Final = {
+_DMON_NAMES: Final = {
     "gpu": "index",
     "pwr": "power.draw",
     "sm": "utilization.gpu",
@@ -104,14 +102,14 @@ DMON_NAMES: Final = {
 }
 
 
-def rows_of_dmon(text: str) -> Iterator[GpuSample]:
+def _rows_of_dmon(text: str) -> Iterator[GpuSample]:
     names: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
-        words = line[:MAX_LINE].split()
+        words = line[:_MAX_LINE].split()
         if words[:2] == ["#", "gpu"]:
-            names = [DMON_NAMES.get(word, word) for word in words[1:]]
+            names = [_DMON_NAMES.get(word, word) for word in words[1:]]
         elif words and words[0].isdecimal() and len(words) == len(names):
-            yield sample_of(dict(zip(names, words, strict=True)), number)
+            yield _sample_of(dict(zip(names, words, strict=True)), number)
 
 
 def looks_of_amd_smi(text: str, artifact: str) -> Sequence[Look]:
@@ -119,38 +117,38 @@ def looks_of_amd_smi(text: str, artifact: str) -> Sequence[Look]:
     value = json_value(text)
     listed = value if isinstance(value, list) else table_of(value).get("gpu_data")
     rows = listed if isinstance(listed, list) else []
-    return looks_of(artifact, (amd_sample(table_of(one)) for one in rows))
+    return _looks_of(artifact, (_amd_sample(table_of(one)) for one in rows))
 
 
-def amd_sample(one: Mapping[str, Any]) -> GpuSample:
+def _amd_sample(one: Mapping[str, Any]) -> GpuSample:
     usage, power = table_of(one.get("usage")), table_of(one.get("power"))
     clocks = table_of(table_of(one.get("clock")).get("gfx_0"))
     index = whole_number(one.get("gpu"))
     return GpuSample(
         node=None,
         index=index if index is not None and 0 <= index < 10_000 else None,
-        utilisation_percent=in_unit(usage.get("gfx_activity")),
-        memory_percent=in_unit(usage.get("umc_activity")),
-        power_w=in_unit(power.get("socket_power") or power.get("average_socket_power")),
-        sm_clock_mhz=in_unit(clocks.get("clk")),
+        utilisation_percent=_in_unit(usage.get("gfx_activity")),
+        memory_percent=_in_unit(usage.get("umc_activity")),
+        power_w=_in_unit(power.get("socket_power") or power.get("average_socket_power")),
+        sm_clock_mhz=_in_unit(clocks.get("clk")),
     )
 
 
-def in_unit(value: Any) -> float | None:
+def _in_unit(value: Any) -> float | None:
     """``{"value": 100, "unit": "%"}``, or the number alone; ``"N/A"`` is none."""
     found = number_of(value.get("value") if isinstance(value, dict) else value)
     return found if found is not None and found >= 0 else None
 
 
-def looks_of(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
+def _looks_of(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
     """One look of all GPUs that say which they are, and how busy."""
     gpus: list[GpuSample] = []
     partial = None
     for row in rows:
         if row.utilisation_percent is None or (row.index, row.bus_id, row.uuid) == (None,) * 3:
             continue
-        if len(gpus) >= MAX_SAMPLES:
-            partial = f"more than {MAX_SAMPLES:,} rows"
+        if len(gpus) >= _MAX_SAMPLES:
+            partial = f"more than {_MAX_SAMPLES:,} rows"
             break
         gpus.append(row)
     if not gpus:

@@ -35,33 +35,31 @@ from triage.parsers.live.foreign_values import (
     whole_number,
 )
 
-__all__ = ["looks_of_inspector", "looks_of_metrics"]
-
-MAX_LINE: Final = 256 << 10
-MAX_SERIES: Final = 8192
+_MAX_LINE: Final = 256 << 10
+_MAX_SERIES: Final = 8192
 # The newest operations of each function are enough to tell who is late, and since when.
-MAX_TIMES: Final = 512
-KERNEL: Final = frozenset({"kernel_gpu", "kernel_cpu"})
-WORLD: Final = "default_pg"
-US: Final = 1000
+_MAX_TIMES: Final = 512
+_KERNEL: Final = frozenset({"kernel_gpu", "kernel_cpu"})
+_WORLD: Final = "default_pg"
+_US: Final = 1000
 
 
 @dataclass(slots=True)
-class FunctionTimes:
+class _FunctionTimes:
     """The operations of one function on one communicator: last number, and times by number."""
 
     header: dict[str, Any]
     process: Process
     line: int
     last: int = -1
-    times: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))
+    times: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=_MAX_TIMES))
 
 
 @dataclass(slots=True)
-class RecordsSoFar:
+class _RecordsSoFar:
     """What the lines have said so far."""
 
-    series: dict[tuple[int, int, str], FunctionTimes] = field(default_factory=dict)
+    series: dict[tuple[int, int, str], _FunctionTimes] = field(default_factory=dict)
     header: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     last_us: int = 0
@@ -71,40 +69,40 @@ class RecordsSoFar:
 
 def looks_of_inspector(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no record can be read."""
-    known = RecordsSoFar()
+    known = _RecordsSoFar()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            value = orjson.loads(line) if len(line) <= MAX_LINE else None
+            value = orjson.loads(line) if len(line) <= _MAX_LINE else None
         except orjson.JSONDecodeError:
             value = None
         if isinstance(value, dict):
-            add_record(known, value, number)
+            _add_record(known, value, number)
         else:
             known.unread += 1
     if not known.records:
         raise Corrupt("no record in what begins like a log of NCCL Inspector")
-    stamp = Stamp(wall_ns=known.last_us * US, zone_s=0) if known.last_us else NO_STAMP
+    stamp = Stamp(wall_ns=known.last_us * _US, zone_s=0) if known.last_us else NO_STAMP
     return (
         Look(
             artifact,
             Tool.INSPECTOR,
             stamp,
             "content" if known.last_us else None,
-            communicators=tuple(communicator_of(key, one) for key, one in known.series.items()),
+            communicators=tuple(_communicator_of(key, one) for key, one in known.series.items()),
             partial=f"{known.unread:,} lines are no record" if known.unread else None,
         ),
     )
 
 
-def add_record(known: RecordsSoFar, value: dict[str, Any], line: int) -> None:
+def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     """One line: a header, a record, or both."""
     inner = table_of(value.get("dump_stats"))
     known.header = table_of(value.get("header") or inner.get("header")) or known.header
     known.metadata = table_of(value.get("metadata") or inner.get("metadata")) or known.metadata
     at_us = whole_number(known.metadata.get("dump_timestamp_us"))
-    if nanoseconds(at_us, US) is not None and at_us is not None:
+    if nanoseconds(at_us, _US) is not None and at_us is not None:
         known.last_us = max(known.last_us, at_us)
     record = table_of(value.get("coll_perf"))
     if record or "p2p_perf" in value:
@@ -120,19 +118,19 @@ def add_record(known: RecordsSoFar, value: dict[str, Any], line: int) -> None:
     key = (key_hash, rank, function)
     one = known.series.get(key)
     if one is None:
-        if len(known.series) >= MAX_SERIES:
+        if len(known.series) >= _MAX_SERIES:
             return
-        one = FunctionTimes(known.header, process_of(known, rank), line)
+        one = _FunctionTimes(known.header, _process_of(known, rank), line)
         known.series[key] = one
     one.last = max(one.last, number)
     took = number_of(record.get("coll_exec_time_us"))
-    if took is not None and took > 0 and record.get("coll_timing_source") in KERNEL:
+    if took is not None and took > 0 and record.get("coll_timing_source") in _KERNEL:
         one.times.append((number, took))
 
 
-def process_of(known: RecordsSoFar, rank: int) -> Process:
+def _process_of(known: _RecordsSoFar, rank: int) -> Process:
     """Who writes: its rank is global in the communicator of all processes alone."""
-    world = bounded_text(known.header.get("comm_name")).startswith(WORLD)
+    world = bounded_text(known.header.get("comm_name")).startswith(_WORLD)
     return Process(
         rank=rank if world else None,
         host=bounded_text(known.metadata.get("hostname")) or None,
@@ -140,7 +138,7 @@ def process_of(known: RecordsSoFar, rank: int) -> Process:
     )
 
 
-def communicator_of(key: tuple[int, int, str], one: FunctionTimes) -> Communicator:
+def _communicator_of(key: tuple[int, int, str], one: _FunctionTimes) -> Communicator:
     """One function of one communicator, as this rank completed it."""
     key_hash, rank, function = key
     times = dict(one.times)  # of a number that came twice, the later
@@ -156,7 +154,7 @@ def communicator_of(key: tuple[int, int, str], one: FunctionTimes) -> Communicat
     )
 
 
-METRICS_SAY_LITTLE: Final = (
+_METRICS_SAY_LITTLE: Final = (
     "metrics of NCCL Inspector: the newest bandwidths of one GPU, without rank and time, judge"
     " nobody; its logs (NCCL_INSPECTOR_DUMP_DIR) do"
 )
@@ -164,4 +162,4 @@ METRICS_SAY_LITTLE: Final = (
 
 def looks_of_metrics(text: str, artifact: str) -> list[Look]:
     """Inspector's metrics for Prometheus: known, and of no use for the question who is late."""
-    return [Look(artifact, Tool.INSPECTOR, notes=(METRICS_SAY_LITTLE,) if text else ())]
+    return [Look(artifact, Tool.INSPECTOR, notes=(_METRICS_SAY_LITTLE,) if text else ())]

@@ -19,20 +19,18 @@ from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
 
-__all__ = ["PRESENCE", "SCHEMA", "SWITCHES", "process_list_looks"]
-
 SCHEMA: Final = "triage.processes/1"
 # The question that the operating system answers: is there a process of this rank?
 PRESENCE: Final = "process"
 # How often the main thread of a rank has gone to sleep by itself, since it began.
 SWITCHES: Final = "voluntary_ctxt_switches"
 # A node has some ranks, each is asked some questions.
-MAX_ROWS: Final = 100_000
-MAX_NOTES: Final = 200
-MAX_TEXT: Final = 500
-MAX_NUMBER: Final = 10_000_000
-MAX_SWITCHES: Final = 1 << 60
-REPLIES: Final = {str(one): one for one in ReplyKind}
+_MAX_ROWS: Final = 100_000
+_MAX_NOTES: Final = 200
+_MAX_TEXT: Final = 500
+_MAX_NUMBER: Final = 10_000_000
+_MAX_SWITCHES: Final = 1 << 60
+_REPLIES: Final = {str(one): one for one in ReplyKind}
 
 
 def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
@@ -44,9 +42,9 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
     if not isinstance(row, dict) or row.get("schema") != SCHEMA:
         raise ArtifactError(f'no list of processes: "schema" is not {SCHEMA}')
     node = _text(row.get("node")) or None
-    replies = tuple(reply for reply, _ in zip(_replies(row, node), range(MAX_ROWS), strict=False))
+    replies = tuple(reply for reply, _ in zip(_replies(row, node), range(_MAX_ROWS), strict=False))
     stamp = _stamp(_text(row.get("at")))
-    notes = [_text(note) for note in _rows(row.get("notes"))[:MAX_NOTES]]
+    notes = [_text(note) for note in _rows(row.get("notes"))[:_MAX_NOTES]]
     return (
         Look(
             artifact,
@@ -75,7 +73,7 @@ def _replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
             process = Process(number, node)
             yield Reply(process, PRESENCE, ReplyKind.UNREACHABLE, "no process of it runs there")
     for one in _mappings(row.get("asked")):
-        kind_of = REPLIES.get(_text(one.get("reply")))
+        kind_of = _REPLIES.get(_text(one.get("reply")))
         handler = _text(one.get("tool"))
         if kind_of is None or not handler:
             continue
@@ -84,12 +82,12 @@ def _replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
 
 
 def _counters(row: Mapping[str, Any], node: str | None) -> Iterator[WaitCounter]:
-    for one in list(_mappings(row.get("ranks")))[:MAX_ROWS]:
+    for one in list(_mappings(row.get("ranks")))[:_MAX_ROWS]:
         rank, pid = _number(one.get("rank")), _number(one.get("pid"))
         switches = one.get("voluntary_switches")
         if rank is None or not isinstance(switches, int) or isinstance(switches, bool):
             continue
-        if 0 <= switches < MAX_SWITCHES:
+        if 0 <= switches < _MAX_SWITCHES:
             yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches, 0, 0)
 
 
@@ -112,10 +110,10 @@ def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _text(value: object) -> str:
-    return value[:MAX_TEXT] if isinstance(value, str) else ""
+    return value[:_MAX_TEXT] if isinstance(value, str) else ""
 
 
 def _number(value: object) -> int | None:
     """A rank or pid; a truth value and what is out of range are none."""
-    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_NUMBER
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_NUMBER
     return value if isinstance(value, int) and fits else None

@@ -29,9 +29,7 @@ from triage.parsers.live.foreign_values import (
     whole_number,
 )
 
-__all__ = ["looks_of_profiler"]
-
-REASONS: Final = {
+_REASONS: Final = {
     "SendGpuWait": WaitReason.OWN_DEVICE,
     "SendPeerWait": WaitReason.PEER,
     "SendWait": WaitReason.WIRE,
@@ -39,12 +37,12 @@ REASONS: Final = {
     "RecvFlushWait": WaitReason.OWN_DEVICE,
     "RecvGpuWait": WaitReason.OWN_DEVICE,
 }
-MAX_OPEN: Final = 65_536
-MAX_LINE: Final = 64 << 10
+_MAX_OPEN: Final = 65_536
+_MAX_LINE: Final = 64 << 10
 
 
 @dataclass(slots=True)
-class OpenEvents:
+class _OpenEvents:
     """Events that have begun and not ended, by id and name, with the waits among them."""
 
     waits: dict[tuple[Any, str], Waiting] = field(default_factory=dict)
@@ -58,23 +56,23 @@ class OpenEvents:
 
 def looks_of_profiler(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no event can be read."""
-    opened = OpenEvents()
-    for number, event in events_of(text, opened):
-        add_event(opened, event, number)
+    opened = _OpenEvents()
+    for number, event in _events_of(text, opened):
+        _add_event(opened, event, number)
     if not opened.events:
         raise Corrupt("no event in what begins like a trace of NCCL's profiler")
     unread = f"{opened.unread:,} lines are no event" if opened.unread else None
     return (Look(artifact, Tool.PROFILER, waiting=tuple(opened.waits.values()), partial=unread),)
 
 
-def events_of(text: str, opened: OpenEvents) -> Iterator[tuple[int, dict[str, Any]]]:
+def _events_of(text: str, opened: _OpenEvents) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, event); the last line may be cut."""
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip().rstrip(",")
         if line in ("", "[", "]"):
             continue
         try:
-            event = orjson.loads(line) if len(line) <= MAX_LINE else None
+            event = orjson.loads(line) if len(line) <= _MAX_LINE else None
         except orjson.JSONDecodeError:
             event = None
         if isinstance(event, dict):
@@ -84,7 +82,7 @@ def events_of(text: str, opened: OpenEvents) -> Iterator[tuple[int, dict[str, An
             opened.unread += 1
 
 
-def add_event(opened: OpenEvents, event: dict[str, Any], line: int) -> None:
+def _add_event(opened: _OpenEvents, event: dict[str, Any], line: int) -> None:
     """Begin or end what one event is of."""
     name, phase = bounded_text(event.get("name")), event.get("ph")
     identity = event.get("id")
@@ -105,10 +103,10 @@ def add_event(opened: OpenEvents, event: dict[str, Any], line: int) -> None:
         opened.peer = peer
     elif "Peer" in given:
         opened.peer = whole_number(given.get("Peer"))
-    reason = REASONS.get(name)
+    reason = _REASONS.get(name)
     number = hash_number(opened.collective.get("CommHash"))
     rank = whole_number(opened.collective.get("Rank"))
-    if reason is None or number is None or rank is None or len(opened.waits) >= MAX_OPEN:
+    if reason is None or number is None or rank is None or len(opened.waits) >= _MAX_OPEN:
         return
     peer = None if reason is WaitReason.OWN_DEVICE else opened.peer
     opened.waits[key] = Waiting(

@@ -21,19 +21,17 @@ from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import nanoseconds
 
-__all__ = ["TRANSFER_LINE", "looks_of_proxy_trace"]
-
-MAX_TRANSFERS: Final = 65_536
-MAX_LINE: Final = 4096
+_MAX_TRANSFERS: Final = 65_536
+_MAX_LINE: Final = 4096
 TRANSFER_LINE: Final = re.compile(r"createT:\d{1,16}, ?lastT:\d{1,16}, ")
-OPERATION: Final = re.compile(r"<(\d{1,20}):(\d{1,20}):\d{1,20}>")
-ENDS: Final = re.compile(r" (\d{1,7})->(\d{1,7})\(([SR])\)")
-STATUS: Final = re.compile(r"\bstatus:([A-Z_]{1,24})")
-LAST: Final = re.compile(r"\blastT:(\d{1,16})")
-RECEIVED: Final = re.compile(r"\brecvT:(\d{1,16})")
+_OPERATION: Final = re.compile(r"<(\d{1,20}):(\d{1,20}):\d{1,20}>")
+_ENDS: Final = re.compile(r" (\d{1,7})->(\d{1,7})\(([SR])\)")
+_STATUS: Final = re.compile(r"\bstatus:([A-Z_]{1,24})")
+_LAST: Final = re.compile(r"\blastT:(\d{1,16})")
+_RECEIVED: Final = re.compile(r"\brecvT:(\d{1,16})")
 # "gpu-7:812:899 [1] commDump.cc:22 NCCL WARN ..."
-SPEAKER: Final = re.compile(r"([\w.-]{1,253}):(\d{1,10}):\d{1,10} \[(\d{1,4})\] .{0,200}NCCL WARN")
-MS: Final = 1_000_000
+_SPEAKER: Final = re.compile(r"([\w.-]{1,253}):(\d{1,10}):\d{1,10} \[(\d{1,4})\] .{0,200}NCCL WARN")
+_MS: Final = 1_000_000
 
 
 def looks_of_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
@@ -42,35 +40,35 @@ def looks_of_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
     process = Process()
     transfers = 0
     for number, line in enumerate(text.split("\n"), 1):
-        line = line[:MAX_LINE]
-        if (speaker := SPEAKER.search(line)) is not None:
+        line = line[:_MAX_LINE]
+        if (speaker := _SPEAKER.search(line)) is not None:
             process = Process(
                 host=speaker[1].lstrip("[").rstrip(":"), pid=int(speaker[2]), gpu=int(speaker[3])
             )
         if "createT:" not in line or TRANSFER_LINE.search(line) is None:
             continue
         transfers += 1
-        if transfers > MAX_TRANSFERS:
+        if transfers > _MAX_TRANSFERS:
             break
-        found = waiting_of(line, number, process)
+        found = _waiting_of(line, number, process)
         if found is not None:
             waiting.append(found)
     if not transfers:
         raise Corrupt("no transfer in what begins like a proxy trace")
-    partial = f"more than {MAX_TRANSFERS:,} transfers" if transfers > MAX_TRANSFERS else None
+    partial = f"more than {_MAX_TRANSFERS:,} transfers" if transfers > _MAX_TRANSFERS else None
     return (Look(artifact, Tool.PROXY_TRACE, waiting=tuple(waiting), partial=partial),)
 
 
-def waiting_of(line: str, number: int, process: Process) -> Waiting | None:
+def _waiting_of(line: str, number: int, process: Process) -> Waiting | None:
     """What one transfer waits for; None for one that is done or cut."""
-    operation, ends, status = OPERATION.search(line), ENDS.search(line), STATUS.search(line)
+    operation, ends, status = _OPERATION.search(line), _ENDS.search(line), _STATUS.search(line)
     if operation is None or ends is None or status is None:
         return None
-    received = RECEIVED.search(line)
-    reason = reason_of(status[1], ends[3], received is not None and int(received[1]) > 0)
+    received = _RECEIVED.search(line)
+    reason = _reason_of(status[1], ends[3], received is not None and int(received[1]) > 0)
     if reason is None:
         return None
-    last = LAST.search(line)
+    last = _LAST.search(line)
     return Waiting(
         hash=int(operation[1]) & ((1 << 64) - 1),
         rank=int(ends[1]),
@@ -78,12 +76,12 @@ def waiting_of(line: str, number: int, process: Process) -> Waiting | None:
         reason=reason,
         peer=None if reason is WaitReason.OWN_DEVICE else int(ends[2]),
         operation=f"{'RECV' if ends[3] == 'R' else 'SEND'} of operation {int(operation[2])}",
-        since_ns=nanoseconds(None if last is None else int(last[1]), MS),
+        since_ns=nanoseconds(None if last is None else int(last[1]), _MS),
         line=number,
     )
 
 
-def reason_of(status: str, direction: str, received: bool) -> WaitReason | None:
+def _reason_of(status: str, direction: str, received: bool) -> WaitReason | None:
     """Whose turn it is. A receive that got nothing waits for the sender, whatever the wire does."""
     if status == "RECEIVING":
         return WaitReason.WIRE if received else WaitReason.PEER

@@ -23,20 +23,18 @@ from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import hash_number, whole_number
 
-__all__ = ["looks_of_replay"]
-
-MAX_COMMUNICATORS: Final = 4096
-MAX_LINE: Final = 4096
-CALL: Final = re.compile(r"[\s{},]{0,20}([A-Za-z]{3,40}) : \[")
-FIELD: Final = re.compile(
+_MAX_COMMUNICATORS: Final = 4096
+_MAX_LINE: Final = 4096
+_CALL: Final = re.compile(r"[\s{},]{0,20}([A-Za-z]{3,40}) : \[")
+_FIELD: Final = re.compile(
     r"\b(opCount|comm|size|uniqueID|rank|nranks|globalrank|device|dev) : (\w+)"
 )
-NAMED: Final = re.compile(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst|xz|bz2))?$")
-PAIRED: Final = frozenset({"send", "recv"})
+_NAMED: Final = re.compile(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst|xz|bz2))?$")
+_PAIRED: Final = frozenset({"send", "recv"})
 
 
 @dataclass(slots=True)
-class CallsOfOne:
+class _CallsOfOne:
     """One communicator of this process, and the last call on it."""
 
     unique: int | None = None
@@ -47,10 +45,10 @@ class CallsOfOne:
 
 
 @dataclass(slots=True)
-class CallsSoFar:
+class _CallsSoFar:
     """What the lines have said: communicators by their pointer, and who this is."""
 
-    by_pointer: dict[str, CallsOfOne] = field(default_factory=dict)
+    by_pointer: dict[str, _CallsOfOne] = field(default_factory=dict)
     rank: int | None = None
     device: int | None = None
     calls: int = 0
@@ -59,14 +57,14 @@ class CallsSoFar:
 
 def looks_of_replay(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no call can be read."""
-    known = CallsSoFar()
+    known = _CallsSoFar()
     for number, line in enumerate(text.split("\n"), 1):
-        call = CALL.match(line[:MAX_LINE])
+        call = _CALL.match(line[:_MAX_LINE])
         if call is not None:
-            add_call(known, call[1], dict(FIELD.findall(line[:MAX_LINE])), number)
+            _add_call(known, call[1], dict(_FIELD.findall(line[:_MAX_LINE])), number)
     if not known.calls:
         raise Corrupt("no call in what begins like RCCL's replay log")
-    named = NAMED.search(artifact)
+    named = _NAMED.search(artifact)
     process = Process(
         rank=known.rank,
         host=named[2] if named else None,
@@ -82,11 +80,11 @@ def looks_of_replay(text: str, artifact: str) -> Sequence[Look]:
         for one in known.by_pointer.values()
         if one.unique is not None and one.rank is not None and one.rank < one.size
     ]
-    partial = f"more than {MAX_COMMUNICATORS:,} communicators" if known.truncated else None
+    partial = f"more than {_MAX_COMMUNICATORS:,} communicators" if known.truncated else None
     return (Look(artifact, Tool.REPLAY, communicators=tuple(communicators), partial=partial),)
 
 
-def add_call(known: CallsSoFar, name: str, fields: dict[str, str], line: int) -> None:
+def _add_call(known: _CallsSoFar, name: str, fields: dict[str, str], line: int) -> None:
     """One call of the process."""
     known.calls += 1
     pointer = fields.get("comm")
@@ -94,25 +92,25 @@ def add_call(known: CallsSoFar, name: str, fields: dict[str, str], line: int) ->
         # A communicator is made by the call that prints its pointer, behind the one with its rank.
         if pointer is None or (unique := hash_number(fields.get("uniqueID"))) is None:
             return
-        if pointer not in known.by_pointer and len(known.by_pointer) >= MAX_COMMUNICATORS:
+        if pointer not in known.by_pointer and len(known.by_pointer) >= _MAX_COMMUNICATORS:
             known.truncated = True
             return
-        known.by_pointer[pointer] = CallsOfOne(
-            unique, number(fields.get("rank")), number(fields.get("size")) or 0, line=line
+        known.by_pointer[pointer] = _CallsOfOne(
+            unique, _number(fields.get("rank")), _number(fields.get("size")) or 0, line=line
         )
         return
-    rank = number(fields.get("globalrank"))
+    rank = _number(fields.get("globalrank"))
     known.rank = known.rank if rank is None else rank
-    device = number(fields.get("device"))
+    device = _number(fields.get("device"))
     known.device = known.device if device is None else device
     one = known.by_pointer.get(pointer or "")
-    count = number(fields.get("opCount"), 16)
-    if one is not None and count is not None and name.lower() not in PAIRED:
+    count = _number(fields.get("opCount"), 16)
+    if one is not None and count is not None and name.lower() not in _PAIRED:
         one.launched = max(one.launched, count + 1)
         one.line = line
 
 
-def number(text: str | None, base: int = 10) -> int | None:
+def _number(text: str | None, base: int = 10) -> int | None:
     """The number that a field is; None for any other text."""
     value = whole_number(text, base)
     return value if value is not None and value >= 0 else None

@@ -23,23 +23,23 @@ from triage.domain.live.look import GpuSample, Look, Tool
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
 
-__all__ = ["looks_of_smi_table"]
-
-MAX_LINE: Final = 300
-MAX_SAMPLES: Final = 65_536
-WHICH: Final = re.compile(r"\|\s{1,6}(\d{1,3})\s[^|]{1,100}\|\s{0,20}([0-9A-Fa-f:]{7,20}\.[0-7])\s")
-LOAD: Final = re.compile(
+_MAX_LINE: Final = 300
+_MAX_SAMPLES: Final = 65_536
+_WHICH: Final = re.compile(
+    r"\|\s{1,6}(\d{1,3})\s[^|]{1,100}\|\s{0,20}([0-9A-Fa-f:]{7,20}\.[0-7])\s"
+)
+_LOAD: Final = re.compile(
     r"\|[^|]{1,40}?(\d{1,5})W\s{0,4}/\s{0,4}(\d{1,5})W\s{0,10}\|[^|]{1,60}\|\s{0,20}(\d{1,3})%\s"
 )
 # "Tue Nov 24 03:05:06 2026", in the zone of the node
-DATE: Final = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$")
-NANOSECONDS: Final = 1_000_000_000
+_DATE: Final = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$")
+_NANOSECONDS: Final = 1_000_000_000
 
 
 def looks_of_smi_table(text: str, artifact: str) -> Sequence[Look]:
     """One look for each table. Raises :class:`Corrupt` where no GPU has a load."""
     looks = []
-    for stamp, gpus in tables_of(text):
+    for stamp, gpus in _tables_of(text):
         named = stamp_of_name(artifact) if stamp is None else stamp
         by = None if named is None else "name" if stamp is None else "content"
         looks.append(Look(artifact, Tool.GPU_STATE, named or NO_STAMP, by, gpus=tuple(gpus)))
@@ -48,25 +48,25 @@ def looks_of_smi_table(text: str, artifact: str) -> Sequence[Look]:
     return looks
 
 
-def tables_of(text: str) -> Iterator[tuple[Stamp | None, list[GpuSample]]]:
+def _tables_of(text: str) -> Iterator[tuple[Stamp | None, list[GpuSample]]]:
     """(when, GPUs) of each table that has any."""
     stamp: Stamp | None = None
     gpus: list[GpuSample] = []
     which: tuple[int, str | None] | None = None
     count = 0
     for number, line in enumerate(text.split("\n"), 1):
-        line = line[:MAX_LINE].rstrip()
-        if "NVIDIA-SMI" in line or (dated := stamp_of(line)) is not None:
+        line = line[:_MAX_LINE].rstrip()
+        if "NVIDIA-SMI" in line or (dated := _stamp_of(line)) is not None:
             if gpus:
                 yield stamp, gpus
                 stamp, gpus = None, []
             if "NVIDIA-SMI" not in line:
                 stamp = dated
-        elif (head := WHICH.match(line)) is not None:
+        elif (head := _WHICH.match(line)) is not None:
             which = (int(head[1]), bus_id(head[2]))
-        elif which is not None and (load := LOAD.match(line)) is not None:
+        elif which is not None and (load := _LOAD.match(line)) is not None:
             count += 1
-            if count > MAX_SAMPLES:
+            if count > _MAX_SAMPLES:
                 break
             gpus.append(
                 GpuSample(
@@ -79,12 +79,12 @@ def tables_of(text: str) -> Iterator[tuple[Stamp | None, list[GpuSample]]]:
         yield stamp, gpus
 
 
-def stamp_of(line: str) -> Stamp | None:
+def _stamp_of(line: str) -> Stamp | None:
     """The date that stands above a table."""
-    if DATE.match(line) is None:
+    if _DATE.match(line) is None:
         return None
     try:
         at = datetime.strptime(line, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return Stamp(wall_ns=int(at.timestamp()) * NANOSECONDS, error_ns=NANOSECONDS)
+    return Stamp(wall_ns=int(at.timestamp()) * _NANOSECONDS, error_ns=_NANOSECONDS)

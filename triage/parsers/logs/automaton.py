@@ -14,19 +14,6 @@ import numpy as np
 
 from triage.parsers.logs.grams import Grams, grams_of
 
-__all__ = [
-    "BREAK",
-    "HIT_EACH",
-    "HIT_FLOOD",
-    "HIT_ONE",
-    "HIT_QUIET",
-    "HIT_SAME",
-    "HIT_STEP",
-    "SKIP",
-    "Automaton",
-    "automaton_of",
-]
-
 SKIP: Final = 254
 """A byte that changes nothing."""
 BREAK: Final = 255
@@ -62,17 +49,17 @@ class Automaton:
     grams: Grams
 
 
-NO_SORTS: Final[Mapping[str, int]] = {}
+_NO_SORTS: Final[Mapping[str, int]] = {}
 
 
 def automaton_of(
-    literals: Sequence[str], sorts: Mapping[str, int] = NO_SORTS, usual: str = ""
+    literals: Sequence[str], sorts: Mapping[str, int] = _NO_SORTS, usual: str = ""
 ) -> Automaton:
     """The automaton of lower-case ASCII ``literals``, with the filter before it.
 
     ``sorts`` flags what is not HIT_ONE; ``usual`` is text as logs have it.
     """
-    classes, width = classes_of(literals)
+    classes, width = _classes_of(literals)
     shift = max(1, (width - 1).bit_length())
     children: list[dict[int, int]] = [{}]
     ends: list[list[int]] = [[]]
@@ -87,7 +74,7 @@ def automaton_of(
             state = children[state][kind]
         if state:
             ends[state].append(index)
-    order, moves = breadth_first(children, ends, width)
+    order, moves = _breadth_first(children, ends, width)
     # States without a literal first, then those with one; the root stays 0.
     ranked = sorted(order, key=lambda state: (bool(ends[state]), state))
     place = np.empty(len(children), np.int32)
@@ -106,7 +93,7 @@ def automaton_of(
     return Automaton(classes, delta.reshape(-1), flags, shift, first << shift, listed, grams)
 
 
-def classes_of(literals: Sequence[str]) -> tuple[np.ndarray, int]:
+def _classes_of(literals: Sequence[str]) -> tuple[np.ndarray, int]:
     """Byte -> class, and how many there are; bytes in no literal are class 0."""
     classes = np.zeros(256, np.uint8)
     known = sorted({byte for text in literals for byte in text.encode("ascii")})
@@ -119,7 +106,7 @@ def classes_of(literals: Sequence[str]) -> tuple[np.ndarray, int]:
     return classes, len(known) + 1
 
 
-def breadth_first(
+def _breadth_first(
     children: list[dict[int, int]], ends: list[list[int]], width: int
 ) -> tuple[list[int], np.ndarray]:
     """States by depth, and every state's moves; ``ends`` gains what its suffixes end."""

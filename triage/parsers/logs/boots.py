@@ -26,24 +26,22 @@ from triage.parsers.logs.uptimes import (
 )
 from triage.parsers.logs.years import DAY_NS, in_year_of
 
-__all__ = ["Boots", "Dater", "Wall", "node_of"]
-
 # What a zone that nobody knows may be off by.
-NO_ZONE_ERROR_NS: Final = 14 * 60 * MINUTE_NS
-NO_YEAR_ERROR_NS: Final = 366 * DAY_NS
+_NO_ZONE_ERROR_NS: Final = 14 * 60 * MINUTE_NS
+_NO_YEAR_ERROR_NS: Final = 366 * DAY_NS
 # Where nothing dates an incident, times without a year stay in the year they are reckoned in.
-NO_YEAR_ANCHOR_NS: Final = 11_322 * DAY_NS  # 31 December 2000
+_NO_YEAR_ANCHOR_NS: Final = 11_322 * DAY_NS  # 31 December 2000
 # Nodes print what hits all of them within so long.
-TOGETHER_NS: Final = MINUTE_NS
-MS_NS: Final = SECOND_NS // 1000
+_TOGETHER_NS: Final = MINUTE_NS
+_MS_NS: Final = SECOND_NS // 1000
 # The kernel stamps lines with a counter that no NTP steers: so many seconds a second.
-DRIFT: Final = 5e-5
+_DRIFT: Final = 5e-5
 # How the kernel writes the wall time into a message.
-CLOCK_SET = re.compile(r"setting system clock to .{10,40}\((\d{9,11})\)")
-AUDITED = re.compile(r"\baudit\((\d{9,11})\.(\d{3}):\d+\)")
+_CLOCK_SET = re.compile(r"setting system clock to .{10,40}\((\d{9,11})\)")
+_AUDITED = re.compile(r"\baudit\((\d{9,11})\.(\d{3}):\d+\)")
 
 Dater = Callable[[Stamp, int | None], tuple[int, int] | None]
-Boot = tuple[int, int]
+_Boot = tuple[int, int]
 """When uptime began, and the error of that, both in ns."""
 
 
@@ -62,12 +60,12 @@ class Wall:
         error = stamp.error_ns
         if not stamp.has_year:
             if self.year_ns is None:
-                error += NO_YEAR_ERROR_NS
-            ns = in_year_of(ns, NO_YEAR_ANCHOR_NS if self.year_ns is None else self.year_ns)
+                error += _NO_YEAR_ERROR_NS
+            ns = in_year_of(ns, _NO_YEAR_ANCHOR_NS if self.year_ns is None else self.year_ns)
         if stamp.zone_s is not None:
             return ns - stamp.zone_s * SECOND_NS, error
         if self.zone_ns is None:
-            return ns, error + NO_ZONE_ERROR_NS
+            return ns, error + _NO_ZONE_ERROR_NS
         return ns - self.zone_ns, error
 
 
@@ -98,10 +96,10 @@ class Boots:
             rows = rows_of.get(name, ())
             spans = spans_of(rows, lambda row: node_of(row, files), wall_of(name))
             file = files.get(name)
-            if not spans and uptime_only(file):
+            if not spans and _uptime_only(file):
                 spans = [BootSpan(file.node if file is not None else None, 0, 0)]
             if spans and file is not None:
-                spans[-1].last_ns = max(spans[-1].last_ns, last_uptime(file, spans[-1]))
+                spans[-1].last_ns = max(spans[-1].last_ns, _last_uptime(file, spans[-1]))
             self.spans[name] = spans
             self.node_by_line[name] = {row.line or 0: node_of(row, files) for row in rows}
             for span in spans:
@@ -111,7 +109,7 @@ class Boots:
                 node = node_of(row, files)
                 if row.kind is Kind.BOOT and row.stamp.uptime_ns is None and node is not None:
                     read = wall_of(name)(row.stamp)
-                    known[node] += [] if read is None or is_of_driver(row) else [read[0]]
+                    known[node] += [] if read is None or _is_of_driver(row) else [read[0]]
         self.find(rows_of, files, known, notes)
 
     def find(
@@ -122,7 +120,7 @@ class Boots:
         notes: list[str],
     ) -> None:
         """The boots of what carries uptime alone; ``known`` are those that lines of a node date."""
-        told = shared_times(rows_of, files, self.wall_of)
+        told = _shared_times(rows_of, files, self.wall_of)
         boots = {node: boots_apart(times) for node, times in known.items()}
         stop_ns = self.stop_ns if self.stop_ns is not None else self.last_of_jobs(rows_of, files)
         undated = 0
@@ -165,18 +163,18 @@ class Boots:
         return max(times, default=None)
 
     def by_other_means(
-        self, span: BootSpan, told: "WallClockReports", later: int | None
+        self, span: BootSpan, told: "_WallClockReports", later: int | None
     ) -> str | None:
         """Date a span by what others print, and say by what; None where nothing does."""
         rows, node, newest = span.rows, span.node, span.last_ns
         ways = {
-            "what other logs report too": by_lines(rows, node, told)
-            or by_processes(rows, node, told),
+            "what other logs report too": _by_lines(rows, node, told)
+            or _by_processes(rows, node, told),
             "the wall time in its own lines": self.of_the_incident(
-                by_own_words(rows, newest), newest
+                _by_own_words(rows, newest), newest
             ),
             "what follows on other nodes at one moment": self.of_the_incident(
-                by_moment(rows, told), newest
+                _by_moment(rows, told), newest
             ),
         }
         for by, boot in ways.items():
@@ -185,7 +183,7 @@ class Boots:
                 return by
         return None
 
-    def of_the_incident(self, boot: Boot | None, newest_ns: int) -> Boot | None:
+    def of_the_incident(self, boot: _Boot | None, newest_ns: int) -> _Boot | None:
         """``boot``, where a log that ends at that uptime can have been taken after the stop."""
         if boot is None or self.stop_ns is None:
             return boot
@@ -210,25 +208,25 @@ class Boots:
         return date
 
 
-def last_uptime(file: LogFile, span: BootSpan) -> int:
+def _last_uptime(file: LogFile, span: BootSpan) -> int:
     """The last uptime of a file, where it can be of its last boot."""
     last = file.last_stamp.uptime_ns or 0
     return last if last >= span.last_ns else 0
 
 
-def is_of_driver(row: Evidence) -> bool:
+def _is_of_driver(row: Evidence) -> bool:
     """Whether a driver says that it is loaded, which it may be long after a boot."""
     return row.family == "nvidia"
 
 
-def uptime_only(file: LogFile | None) -> bool:
+def _uptime_only(file: LogFile | None) -> bool:
     if file is None:
         return False
     return file.last_stamp.uptime_ns is not None and file.last_stamp.wall_ns is None
 
 
 @dataclass(frozen=True, slots=True)
-class WallClockReports:
+class _WallClockReports:
     """What the logs with wall times report: the times of a node's line, the last trouble of each
     process of a node, and of each sort of line the newest time of each node.
     """
@@ -238,11 +236,11 @@ class WallClockReports:
     moments: Mapping[tuple[str, int | None], Sequence[int]]
 
 
-def shared_times(
+def _shared_times(
     rows_of: Mapping[str, Sequence[Evidence]],
     files: Mapping[str, LogFile],
     wall_of: Callable[[str], Wall],
-) -> WallClockReports:
+) -> _WallClockReports:
     """What the logs with wall times tell those that have none."""
     lines: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     processes: dict[tuple[str | None, int], int] = {}
@@ -263,10 +261,10 @@ def shared_times(
     moments: dict[tuple[str, int | None], list[int]] = defaultdict(list)
     for (signature, code, _), ns in newest.items():
         moments[signature, code].append(ns)
-    return WallClockReports(lines, processes, moments)
+    return _WallClockReports(lines, processes, moments)
 
 
-def by_lines(rows: Sequence[Evidence], node: str | None, told: WallClockReports) -> Boot | None:
+def _by_lines(rows: Sequence[Evidence], node: str | None, told: _WallClockReports) -> _Boot | None:
     """By lines that another log of the node dates."""
     boots = [
         max(times) - row.stamp.uptime_ns
@@ -275,10 +273,12 @@ def by_lines(rows: Sequence[Evidence], node: str | None, told: WallClockReports)
         for times in [told.lines.get((node, row.signature, row.text))]
         if times
     ]
-    return agreed(boots, error_ns=2 * SECOND_NS)
+    return _agreed(boots, error_ns=2 * SECOND_NS)
 
 
-def by_processes(rows: Sequence[Evidence], node: str | None, told: WallClockReports) -> Boot | None:
+def _by_processes(
+    rows: Sequence[Evidence], node: str | None, told: _WallClockReports
+) -> _Boot | None:
     """By two processes or more that the driver cleans up after, whose end a dated log tells."""
     last: dict[int, int] = {}
     for row in rows:
@@ -292,10 +292,10 @@ def by_processes(rows: Sequence[Evidence], node: str | None, told: WallClockRepo
         ended = told.processes.get((node, pid), told.processes.get((None, pid)))
         if ended is not None:
             found.append(ended - uptime_ns)
-    return agreed(found, error_ns=TOGETHER_NS) if len(found) > 1 else None
+    return _agreed(found, error_ns=_TOGETHER_NS) if len(found) > 1 else None
 
 
-def by_own_words(rows: Sequence[Evidence], newest_ns: int) -> Boot | None:
+def _by_own_words(rows: Sequence[Evidence], newest_ns: int) -> _Boot | None:
     """By the wall times that the kernel wrote: two audit records that agree, else the start.
 
     ``newest_ns`` is the last uptime in the log: the longer it ran, the less sure is its start.
@@ -305,23 +305,23 @@ def by_own_words(rows: Sequence[Evidence], newest_ns: int) -> Boot | None:
         uptime_ns = row.stamp.uptime_ns
         if row.role is not EvidenceRole.NOISE or uptime_ns is None:
             continue
-        if record := AUDITED.search(row.text):
-            audited.append((uptime_ns, int(record[1] + record[2]) * MS_NS - uptime_ns))
-        elif clock := CLOCK_SET.search(row.text):
+        if record := _AUDITED.search(row.text):
+            audited.append((uptime_ns, int(record[1] + record[2]) * _MS_NS - uptime_ns))
+        elif clock := _CLOCK_SET.search(row.text):
             started.append(int(clock[1]) * SECOND_NS - uptime_ns)
     if len(audited) > 1:
         (first_ns, _), (last_ns, boot_ns) = min(audited), max(audited)
-        if spread(boot for _, boot in audited) <= TOGETHER_NS + drift(last_ns - first_ns):
-            return boot_ns, SECOND_NS + drift(newest_ns - last_ns)
-    return (started[0], 2 * SECOND_NS + drift(newest_ns)) if len(started) == 1 else None
+        if _spread(boot for _, boot in audited) <= _TOGETHER_NS + _drift(last_ns - first_ns):
+            return boot_ns, SECOND_NS + _drift(newest_ns - last_ns)
+    return (started[0], 2 * SECOND_NS + _drift(newest_ns)) if len(started) == 1 else None
 
 
-def drift(span_ns: int) -> int:
+def _drift(span_ns: int) -> int:
     """How far the kernel's counter may be off after so long."""
-    return int(span_ns * DRIFT)
+    return int(span_ns * _DRIFT)
 
 
-def by_moment(rows: Sequence[Evidence], told: WallClockReports) -> Boot | None:
+def _by_moment(rows: Sequence[Evidence], told: _WallClockReports) -> _Boot | None:
     """By what follows a stop on most nodes at one moment."""
     for row in sorted(rows, key=lambda one: -(one.stamp.uptime_ns or 0)):
         times = told.moments.get((row.signature, row.code), ())
@@ -332,18 +332,18 @@ def by_moment(rows: Sequence[Evidence], told: WallClockReports) -> Boot | None:
         ):
             continue
         middle = median_low(times)
-        if sum(abs(ns - middle) <= TOGETHER_NS for ns in times) * 2 > len(times):
-            return middle - row.stamp.uptime_ns, 2 * TOGETHER_NS
+        if sum(abs(ns - middle) <= _TOGETHER_NS for ns in times) * 2 > len(times):
+            return middle - row.stamp.uptime_ns, 2 * _TOGETHER_NS
     return None
 
 
-def agreed(boots: Sequence[int], *, error_ns: int) -> Boot | None:
+def _agreed(boots: Sequence[int], *, error_ns: int) -> _Boot | None:
     """The boot in the middle, where all say about the same."""
-    if not boots or spread(boots) > 2 * TOGETHER_NS:
+    if not boots or _spread(boots) > 2 * _TOGETHER_NS:
         return None
     return median_low(boots), error_ns
 
 
-def spread(boots: Iterable[int]) -> int:
+def _spread(boots: Iterable[int]) -> int:
     found = list(boots)
     return max(found) - min(found)

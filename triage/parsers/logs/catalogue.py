@@ -22,15 +22,13 @@ from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 from triage.signatures.registry import Match
 from triage.signatures.signature import Reading, Scope, Signature
 
-__all__ = ["MATCHED_CHARACTERS", "Catalogue", "catalogue_of", "standard"]
-
 # A pattern sees this much of a line.
 MATCHED_CHARACTERS: Final = 8192
 # Lines whose message is hidden from the literals: journald prints a message with odd
 # bytes as a list of numbers.
-HIDDEN: Final = ('"message":[', '"message" : [', '"message": [')
+_HIDDEN: Final = ('"message":[', '"message" : [', '"message": [')
 # More literals than this in one line decide nothing any more.
-MAX_STATES: Final = 256
+_MAX_STATES: Final = 256
 
 
 class Catalogue:
@@ -43,10 +41,10 @@ class Catalogue:
         self.signatures = tuple(signatures)
         self.own = own
         texts = [text for one in self.signatures for text in one.literals]
-        self.literals = tuple(dict.fromkeys((*texts, *HIDDEN, *PROGRESS_LITERALS)))
+        self.literals = tuple(dict.fromkeys((*texts, *_HIDDEN, *PROGRESS_LITERALS)))
         sorts: dict[str, int] = dict.fromkeys(PROGRESS_LITERALS, HIT_STEP)
         for one in self.signatures:
-            sort = sort_of(one)
+            sort = _sort_of(one)
             for text in one.literals:
                 sorts[text] = sorts.get(text, 0) | sort
         usual = "\n".join(
@@ -78,9 +76,9 @@ class Catalogue:
     def candidates(self, text: str) -> tuple[Signature, ...]:
         """The signatures one of whose literals is in ``text``, in their order."""
         data = np.frombuffer(bytearray(text.encode("utf-8", "replace")), np.uint8)
-        states = np.empty(MAX_STATES, np.int32)
+        states = np.empty(_MAX_STATES, np.int32)
         one = self.automaton
-        count = hit_states(
+        count = _hit_states(
             data, len(data), one.classes, one.delta, one.shift, one.first_hit, states
         )
         return self.chosen(states[:count].tobytes()) if count else ()
@@ -100,7 +98,7 @@ class Catalogue:
         return None
 
 
-def sort_of(one: Signature) -> int:
+def _sort_of(one: Signature) -> int:
     """How the scan tells the lines of a signature apart."""
     if one.each:
         return HIT_ONE | HIT_EACH
@@ -121,7 +119,7 @@ def standard() -> Catalogue:
 
 
 @compiled
-def hit_states(
+def _hit_states(
     buf: Any,
     end: Word,
     classes: Any,

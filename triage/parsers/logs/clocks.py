@@ -20,15 +20,13 @@ from triage.parsers.logs.years import DAY_NS
 from triage.parsers.logs.zones import agreed, quarter
 from triage.parsers.telemetry.file import TelemetryFile
 
-__all__ = ["Anchors", "place"]
-
 # A hang may be noticed so late.
-SILENT_NS: Final = 150 * MINUTE_NS
+_SILENT_NS: Final = 150 * MINUTE_NS
 # One node's stale error may lie some hours before the stop; that of three does not.
-KERNEL_VOTES: Final = 3
+_KERNEL_VOTES: Final = 3
 # Off by less is no zone.
-LEAST_ZONE_NS: Final = 10 * MINUTE_NS
-MAX_NOTES: Final = 6
+_LEAST_ZONE_NS: Final = 10 * MINUTE_NS
+_MAX_NOTES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,40 +69,40 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
         rows.sort(key=lambda row: row.line or 0)
     files = {file.artifact: file for file in logs.files}
     kind_of = {
-        name: files[name].kind if name in files else guess(rows_of[name]) for name in rows_of
+        name: files[name].kind if name in files else _guess(rows_of[name]) for name in rows_of
     }
     kind_of |= {name: file.kind for name, file in files.items()}
-    year = year_anchor(logs, anchors, notes)
+    year = _year_anchor(logs, anchors, notes)
     stop = anchors.stop_ns
     zones = {
-        kind: zone_of(kind, sorted(kind_of), kind_of, rows_of, files, year, stop, anchors, notes)
+        kind: _zone_of(kind, sorted(kind_of), kind_of, rows_of, files, year, stop, anchors, notes)
         for kind in (LogKind.JOB, LogKind.KERNEL)
     }
     if zones[LogKind.KERNEL] is None and zones[LogKind.JOB]:
-        zones[LogKind.KERNEL] = kernel_like_job(kind_of, rows_of, year, stop, zones, notes)
+        zones[LogKind.KERNEL] = _kernel_like_job(kind_of, rows_of, year, stop, zones, notes)
     zones[LogKind.TELEMETRY] = 0
     zones[LogKind.CHECKS] = 0  # they are dated with their zone or not at all
     zones[LogKind.LIVE] = 0  # looks are dated by themselves
     boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), stop, notes)
-    evidence = [dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
-    date_reports(evidence, logs.files, boots)
+    evidence = [_dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
+    _date_reports(evidence, logs.files, boots)
     in_job_logs = [k for k, row in enumerate(evidence) if kind_of[row.artifact] is LogKind.JOB]
-    date_by_next_line(evidence, in_job_logs)
-    placed = [dated_file(file, boots.dater(file.artifact)) for file in logs.files]
+    _date_by_next_line(evidence, in_job_logs)
+    placed = [_dated_file(file, boots.dater(file.artifact)) for file in logs.files]
     times = {
         id(old): new for old, new in zip(logs.evidence, evidence, strict=True) if new is not old
     }
     for file in placed:
-        span(file, [times.get(id(row), row) for row in rows_of.get(file.artifact, ())])
-    if len(notes) > MAX_NOTES:
-        notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more assumptions about clocks"]
-    telemetry = in_zone_of_logs(logs, zones, stop, notes)
+        _span(file, [times.get(id(row), row) for row in rows_of.get(file.artifact, ())])
+    if len(notes) > _MAX_NOTES:
+        notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more assumptions about clocks"]
+    telemetry = _in_zone_of_logs(logs, zones, stop, notes)
     return replace(
         logs, files=placed, evidence=evidence, notes=[*logs.notes, *notes], telemetry=telemetry
     )
 
 
-def in_zone_of_logs(
+def _in_zone_of_logs(
     logs: LogSet, zones: Mapping[LogKind, int | None], stop: int | None, notes: list[str]
 ) -> list[TelemetryFile]:
     """Telemetry whose times print no zone, in a zone of the logs in which it covers the stop;
@@ -117,28 +115,28 @@ def in_zone_of_logs(
     seconds = Counter(row.stamp.zone_s for row in logs.evidence if row.stamp.zone_s is not None)
     printed = sorted(seconds, key=lambda zone_s: (-seconds[zone_s], zone_s))
     tried = dict.fromkeys(
-        [of_logs, *(zone_s * SECOND_NS for zone_s in printed), *last_lines_at(logs, stop), 0]
+        [of_logs, *(zone_s * SECOND_NS for zone_s in printed), *_last_lines_at(logs, stop), 0]
     )
     ahead_ns = next(
-        (zone for zone in tried if any(covers(one, zone, stop) for one in bare)), of_logs
+        (zone for zone in tried if any(_covers(one, zone, stop) for one in bare)), of_logs
     )
     zone = f"UTC{ahead_ns / 3.6e12:+g} h, as the logs are" if ahead_ns else "UTC"
     notes.append(f"{bare[0].artifact}: times of telemetry without a zone are taken for {zone}")
     return [one.in_zone(ahead_ns) for one in logs.telemetry]
 
 
-def last_lines_at(logs: LogSet, stop: int | None) -> list[int]:
+def _last_lines_at(logs: LogSet, stop: int | None) -> list[int]:
     """The zone in which logs end as the dumps do; none or one."""
     if stop is None:
         return []
     last = [one.last_stamp for one in logs.files if one.last_stamp.has_year]
-    bare = [one.wall_ns for one in last if one.wall_ns is not None and is_bare(one)]
+    bare = [one.wall_ns for one in last if one.wall_ns is not None and _is_bare(one)]
     votes = [zone for wall_ns in bare if (zone := quarter(wall_ns - stop)) is not None]
     zone = agreed(votes)
     return [] if zone is None else [zone]
 
 
-def covers(file: TelemetryFile, ahead_ns: int, stop: int | None) -> bool:
+def _covers(file: TelemetryFile, ahead_ns: int, stop: int | None) -> bool:
     """Whether the stop lies within a file's times, if these are so far ahead of UTC."""
     grid = file.grid
     return (
@@ -148,12 +146,12 @@ def covers(file: TelemetryFile, ahead_ns: int, stop: int | None) -> bool:
     )
 
 
-def guess(rows: Sequence[Evidence]) -> LogKind:
+def _guess(rows: Sequence[Evidence]) -> LogKind:
     job = sum(row.kind in (Kind.NCCL, Kind.PYTHON, Kind.ELASTIC, Kind.CUDA) for row in rows)
     return LogKind.JOB if job * 2 >= len(rows) else LogKind.KERNEL
 
 
-def year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None:
+def _year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None:
     """The moment about which times without a year lie."""
     known = anchors.failed_at_ns or anchors.stop_ns
     stamps = [row.stamp for row in logs.evidence]
@@ -161,13 +159,13 @@ def year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None:
     missing = any(one.wall_ns is not None and not one.has_year for one in stamps)
     if known is None:
         full = sorted(one.wall_ns for one in stamps if one.wall_ns is not None and one.has_year)
-        known = newest_in_company(full) or anchors.started_at_ns
+        known = _newest_in_company(full) or anchors.started_at_ns
         if missing and known is None:
             notes.append("no log prints a year: dates are right but for the year")
     return known
 
 
-def newest_in_company(times: Sequence[int]) -> int | None:
+def _newest_in_company(times: Sequence[int]) -> int | None:
     """The newest of sorted ``times`` that has others in the day before it."""
     need = min(3, len(times) // 10)
     for index in range(len(times) - 1, -1, -1):
@@ -176,7 +174,7 @@ def newest_in_company(times: Sequence[int]) -> int | None:
     return times[-1] if times else None
 
 
-def zone_of(
+def _zone_of(
     kind: LogKind,
     names: Sequence[str],
     kind_of: Mapping[str, LogKind],
@@ -189,7 +187,7 @@ def zone_of(
 ) -> int | None:
     """The zone of the files of one kind that print none, in ns; None where nothing tells it."""
     mine = [name for name in names if kind_of[name] is kind]
-    bare = [name for name in mine if any(is_bare(row.stamp) for row in rows_of.get(name, ()))]
+    bare = [name for name in mine if any(_is_bare(row.stamp) for row in rows_of.get(name, ()))]
     if not bare:
         return 0
     printed = {
@@ -199,27 +197,27 @@ def zone_of(
         if row.stamp.zone_s is not None
     } - {0}
     reader = Wall(year, 0)
-    votes = [vote(kind, rows_of[name], files.get(name), reader, stop, anchors) for name in bare]
+    votes = [_vote(kind, rows_of[name], files.get(name), reader, stop, anchors) for name in bare]
     cast = [one for one in votes if one is not False]
     zone = agreed(cast)
-    if kind is LogKind.KERNEL and zone and cast.count(zone) < KERNEL_VOTES:
+    if kind is LogKind.KERNEL and zone and cast.count(zone) < _KERNEL_VOTES:
         zone = None
     if zone is None and len(printed) == 1:
         zone = printed.pop() * SECOND_NS
         why = "as other logs print it"
     else:
         why = "by when they report the stop"
-    if zone is not None and abs(zone) >= LEAST_ZONE_NS:
+    if zone is not None and abs(zone) >= _LEAST_ZONE_NS:
         what = "job logs" if kind is LogKind.JOB else "kernel logs"
-        notes.append(f"times without a zone in {what} are taken for UTC{spoken(zone)}, {why}")
+        notes.append(f"times without a zone in {what} are taken for UTC{_spoken(zone)}, {why}")
     return zone
 
 
-def is_bare(stamp: Stamp) -> bool:
+def _is_bare(stamp: Stamp) -> bool:
     return stamp.wall_ns is not None and stamp.zone_s is None
 
 
-def vote(
+def _vote(
     kind: LogKind,
     rows: Sequence[Evidence],
     file: LogFile | None,
@@ -232,10 +230,10 @@ def vote(
         return False
     starts, ends = [], []
     for row in rows:
-        read = reader(row.stamp) if is_bare(row.stamp) else None
+        read = reader(row.stamp) if _is_bare(row.stamp) else None
         if read is None or abs(read[0] - stop) > 2 * DAY_NS:
             continue
-        ran_ns = ran_ns_of(row)
+        ran_ns = _ran_ns_of(row)
         if ran_ns is not None:
             starts.append(read[0] - ran_ns)
         if row.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE):
@@ -247,16 +245,16 @@ def vote(
     if starts and anchors.dump_ns is not None:
         return quarter(median_low(starts) - anchors.dump_ns)
     if kind is LogKind.JOB:
-        last = reader(file.last_stamp) if file is not None and is_bare(file.last_stamp) else None
+        last = reader(file.last_stamp) if file is not None and _is_bare(file.last_stamp) else None
         if last is not None and abs(last[0] - end) <= 2 * DAY_NS:
-            if abs(last[0] - end) <= LEAST_ZONE_NS:
+            if abs(last[0] - end) <= _LEAST_ZONE_NS:
                 return 0
             ends.append(last[0])
     if not ends:
         return False
     apart = max(ends) - end
     # A log that falls silent an hour or two before the end may well be of a job that hung.
-    if -SILENT_NS < apart < 0:
+    if -_SILENT_NS < apart < 0:
         return False
     # A process that waits prints nothing: its log ends, or its errors begin, where the dumps do.
     still = [] if anchors.dump_ns is None else [max(ends) - stop, min(ends) - stop]
@@ -265,7 +263,7 @@ def vote(
     return quarter(apart) or next((zone for one in still if (zone := quarter(one))), None)
 
 
-def kernel_like_job(
+def _kernel_like_job(
     kind_of: Mapping[str, LogKind],
     rows_of: Mapping[str, Sequence[Evidence]],
     year: int | None,
@@ -283,7 +281,7 @@ def kernel_like_job(
         for name, rows in sorted(rows_of.items())
         if kind_of[name] is LogKind.KERNEL
         for row in rows
-        if is_bare(row.stamp) and row.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
+        if _is_bare(row.stamp) and row.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
         for read in [reader(row.last_stamp) or reader(row.stamp)]
         if read is not None
     ]
@@ -293,17 +291,17 @@ def kernel_like_job(
     if with_zone <= as_utc:
         return None
     notes.append(
-        f"times without a zone in kernel logs are taken for UTC{spoken(zone)}, as in the job logs"
+        f"times without a zone in kernel logs are taken for UTC{_spoken(zone)}, as in the job logs"
     )
     return zone
 
 
-def spoken(zone_ns: int) -> str:
+def _spoken(zone_ns: int) -> str:
     minutes = abs(zone_ns) // MINUTE_NS
     return f"{'-' if zone_ns < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def date_reports(evidence: list[Evidence], files: Sequence[LogFile], boots: Boots) -> None:
+def _date_reports(evidence: list[Evidence], files: Sequence[LogFile], boots: Boots) -> None:
     """Give the rows of a report whose first lines alone say a time that time: when it was made."""
     made = {
         file.artifact: date
@@ -321,7 +319,7 @@ def date_reports(evidence: list[Evidence], files: Sequence[LogFile], boots: Boot
 NEXT_LINES: Final = 20
 
 
-def date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
+def _date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
     """Give rows of ``chosen`` that print no time that of a row a few lines below them: a process
     writes its traceback bare, and who hears of it the time.
     """
@@ -344,31 +342,31 @@ def date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
         near = below.get(row.artifact)
         if near is None or near.line is None or row.line is None:
             continue
-        begun_ns = when_it_began(near, row)
+        begun_ns = _when_it_began(near, row)
         if begun_ns is None or near.line - line >= NEXT_LINES + told[row.artifact]:
             continue
         last_ns = begun_ns if row.last_at_ns is None else row.last_at_ns
         evidence[k] = row.dated(begun_ns, last_ns, near.error_ns + SECOND_NS)
 
 
-def when_it_began(near: Evidence, row: Evidence) -> int | None:
+def _when_it_began(near: Evidence, row: Evidence) -> int | None:
     """When what ``near`` tells of began: a root elsewhere, where a rank has waited, as its wait
     did.
     """
     same = row.rank is not None and row.rank == near.rank
     if Trait.TIMEOUT not in near.traits or same or row.role is not EvidenceRole.ROOT:
         return near.at_ns
-    ran_ns = ran_ns_of(near)
+    ran_ns = _ran_ns_of(near)
     return None if near.at_ns is None or ran_ns is None else near.at_ns - ran_ns
 
 
-def ran_ns_of(row: Evidence) -> int | None:
+def _ran_ns_of(row: Evidence) -> int | None:
     """For how long what ``row`` tells of had run, in ns."""
     ran = row.fields.get("ran_ms", "")
     return int(ran) * 1_000_000 if ran.isdecimal() and len(ran) < 12 else None
 
 
-def dated_row(row: Evidence, date: Dater) -> Evidence:
+def _dated_row(row: Evidence, date: Dater) -> Evidence:
     first = date(row.stamp, row.line)
     if first is None:
         return row
@@ -376,36 +374,36 @@ def dated_row(row: Evidence, date: Dater) -> Evidence:
     return row.dated(first[0], first[0] if last is None else last[0], first[1])
 
 
-def dated_file(file: LogFile, date: Dater) -> LogFile:
+def _dated_file(file: LogFile, date: Dater) -> LogFile:
     first, last = date(file.first_stamp, 0), date(file.last_stamp, file.lines)
     return replace(
         file,
         first_at_ns=None if first is None else first[0],
         last_at_ns=None if last is None else last[0],
-        templates=tuple(dated_template(one, date) for one in file.templates),
-        progress=None if file.progress is None else dated_steps(file.progress, date),
+        templates=tuple(_dated_template(one, date) for one in file.templates),
+        progress=None if file.progress is None else _dated_steps(file.progress, date),
     )
 
 
-def dated_steps(progress: JobSteps, date: Dater) -> JobSteps:
+def _dated_steps(progress: JobSteps, date: Dater) -> JobSteps:
     return replace(
         progress,
-        steps=tuple(replace(one, place=dated_place(one.place, date)) for one in progress.steps),
+        steps=tuple(replace(one, place=_dated_place(one.place, date)) for one in progress.steps),
         marks=tuple(
-            replace(one, places=tuple(dated_place(place, date) for place in one.places))
+            replace(one, places=tuple(_dated_place(place, date) for place in one.places))
             for one in progress.marks
         ),
     )
 
 
-def dated_place(place: Place, date: Dater) -> Place:
+def _dated_place(place: Place, date: Dater) -> Place:
     if place.stamp == NO_STAMP:
         return place
     read = date(place.stamp, place.line)
     return place if read is None else Place(place.line, place.order, place.stamp, read[0])
 
 
-def dated_template(one: TemplateCount, date: Dater) -> TemplateCount:
+def _dated_template(one: TemplateCount, date: Dater) -> TemplateCount:
     first, last = date(one.first_stamp, one.first_line), date(one.last_stamp, one.last_line)
     if first is None and last is None:
         return one
@@ -416,7 +414,7 @@ def dated_template(one: TemplateCount, date: Dater) -> TemplateCount:
     )
 
 
-def span(file: LogFile, rows: Sequence[Evidence]) -> None:
+def _span(file: LogFile, rows: Sequence[Evidence]) -> None:
     """Where no line of the file told its span, the evidence does."""
     if file.first_at_ns is None and file.last_at_ns is None:
         times = [row.at_ns for row in rows if row.at_ns is not None]

@@ -30,13 +30,11 @@ from triage.parsers.logs.mask import (
     run_end,
 )
 
-__all__ = ["timeless_key", "words_key"]
-
-Bytes = Any  # a uint8 array of compiled code
+_Bytes = Any  # a uint8 array of compiled code
 
 
 @compiled
-def kernel_body(buf: Bytes, start: Word, end: Word) -> Word:
+def _kernel_body(buf: _Bytes, start: Word, end: Word) -> Word:
     """Behind ``[12345.678901]`` near the start of a line, else -1."""
     i = start
     stop = min(end, start + 120)
@@ -53,9 +51,9 @@ def kernel_body(buf: Bytes, start: Word, end: Word) -> Word:
 
 
 @compiled
-def timeless_key(buf: Bytes, start: Word, end: Word) -> Word:
+def timeless_key(buf: _Bytes, start: Word, end: Word) -> Word:
     """The collapse key of a kernel's line whatever its hour; 0 for other lines."""
-    body = kernel_body(buf, start, end)
+    body = _kernel_body(buf, start, end)
     if body < 0:
         return np.int64(0)
     h = collapse_key(buf, body, end)
@@ -77,7 +75,7 @@ def timeless_key(buf: Bytes, start: Word, end: Word) -> Word:
 
 
 @compiled
-def words_key(buf: Bytes, start: Word, end: Word) -> Word:
+def words_key(buf: _Bytes, start: Word, end: Word) -> Word:
     """The 64-bit key of lines that have the same words: whatever holds a digit is no word."""
     h = np.int64(SEED)
     word = np.int64(SEED)

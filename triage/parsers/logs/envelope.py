@@ -14,22 +14,20 @@ from triage.domain.evidence import NO_STAMP, Stamp
 from triage.parsers.logs import job_prefixes, kernel_prefixes, wrapped
 from triage.parsers.logs.state import Strip
 
-__all__ = ["Envelope", "clean", "read_envelope", "relative_stamps"]
-
-Rule = tuple["re.Pattern[str]", Callable[[Strip, "re.Match[str]"], bool]]
+_Rule = tuple["re.Pattern[str]", Callable[[Strip, "re.Match[str]"], bool]]
 
 # More prefixes than this on one line are somebody's joke.
-MAX_STRIPS: Final = 64
-ESCAPES: Final = re.compile(
+_MAX_STRIPS: Final = 64
+_ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\))?|#033\[[0-9;]{0,16}m"
 )
-SPACE: Final = " \t\x00\ufeff"
-CONTROLS: Final = bytes({*range(9), *range(10, 27), *range(28, 32), 127})
+_SPACE: Final = " \t\x00\ufeff"
+_CONTROLS: Final = bytes({*range(9), *range(10, 27), *range(28, 32), 127})
 
 
 def clean(raw: bytes) -> str:
     """The text of a line: no control characters, what is no UTF-8 marked as such."""
-    return raw.translate(None, CONTROLS).decode("utf-8", "replace")
+    return raw.translate(None, _CONTROLS).decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +63,22 @@ class Envelope:
     """The program that a launcher's prefix names."""
 
 
-def rules_of(first: str) -> tuple[Rule, ...]:
+def _rules_of(first: str) -> tuple[_Rule, ...]:
     """All rules for lines that begin with ``first``, which stands for its like."""
     tables = (kernel_prefixes.RULES, job_prefixes.RULES, wrapped.RULES)
     return tuple(rule for table in tables for rule in table.get(first, ()))
 
 
-def dispatch() -> dict[str, tuple[Rule, ...]]:
-    table = {char: rules_of(char) for char in '[<({|"./'}
-    table |= {char: rules_of("0") for char in "0123456789"}
-    table |= {char: rules_of("A") for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-    table |= {char: rules_of("a") for char in "abcdefghijklmnopqrstuvwxyz_"}
+def _dispatch() -> dict[str, tuple[_Rule, ...]]:
+    table = {char: _rules_of(char) for char in '[<({|"./'}
+    table |= {char: _rules_of("0") for char in "0123456789"}
+    table |= {char: _rules_of("A") for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+    table |= {char: _rules_of("a") for char in "abcdefghijklmnopqrstuvwxyz_"}
     return table
 
 
-RULES: Final = dispatch()
-NO_RULES: Final[tuple[Rule, ...]] = ()
+_RULES: Final = _dispatch()
+_NO_RULES: Final[tuple[_Rule, ...]] = ()
 
 
 def read_envelope(line: str, *, label: "re.Pattern[str] | None" = None) -> Envelope:
@@ -90,13 +88,13 @@ def read_envelope(line: str, *, label: "re.Pattern[str] | None" = None) -> Envel
     ("12: ") or a name.
     """
     if "\x1b" in line or "#033" in line:
-        line = ESCAPES.sub("", line)
+        line = _ESCAPES.sub("", line)
     strip = Strip(line.rstrip("\r\n"))
     found = label.match(strip.line) if label is not None else None
     if found is not None:
         job_prefixes.labelled(strip, found)
-    for _ in range(MAX_STRIPS):
-        if not step(strip) and not wrapped.ungluable(strip):
+    for _ in range(_MAX_STRIPS):
+        if not _step(strip) and not wrapped.ungluable(strip):
             break
     job_prefixes.peek(strip)
     return Envelope(
@@ -121,16 +119,16 @@ def read_envelope(line: str, *, label: "re.Pattern[str] | None" = None) -> Envel
     )
 
 
-def step(strip: Strip) -> bool:
+def _step(strip: Strip) -> bool:
     """Apply the first rule that fits; False at the payload."""
     line, start = strip.line, strip.pos
     length = len(line)
     pos = start
-    while pos < length and line[pos] in SPACE:
+    while pos < length and line[pos] in _SPACE:
         pos += 1
     if pos == length:
         return False
-    for pattern, rule in RULES.get(line[pos], NO_RULES):
+    for pattern, rule in _RULES.get(line[pos], _NO_RULES):
         match = pattern.match(line, pos)
         if match is None:
             continue

@@ -13,11 +13,9 @@ from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.parsers.logs.stamps import SECOND_NS
 
-__all__ = ["BANNERS", "FIRST_NS", "boots_in", "of_a_boot", "soon_after_boot"]
-
 FIRST_NS: Final = 120 * SECOND_NS
 # What a slot for cards says of itself.
-HOT_PLUG: Final = "pcie.hot_plug"
+_HOT_PLUG: Final = "pcie.hot_plug"
 # What a kernel prints first.
 BANNERS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
 
@@ -45,7 +43,7 @@ def of_a_boot(row: Evidence) -> Evidence:
     """A link that is down while the node boots, or a slot without a card that has no power then,
     as what it is: noise of the start.
     """
-    if row.role is EvidenceRole.NOISE or not (row.kind is Kind.LINK or row.signature == HOT_PLUG):
+    if row.role is EvidenceRole.NOISE or not (row.kind is Kind.LINK or row.signature == _HOT_PLUG):
         return row
     return replace(
         row,

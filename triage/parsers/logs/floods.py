@@ -25,24 +25,22 @@ from triage.parsers.logs.mask import (
     mix_run,
 )
 
-__all__ = ["FloodTable", "flood_key"]
-
 # So many lines of one host and hour are told apart by all, then so many GPUs with their codes, and
 # so many codes.
 MOST_ALIKE: Final = 192
 
 # Columns of the table. One entry for what stands before each Xid, which is a host and an hour, and
 # one for each key that was given behind the first lines.
-KEY: Final = 0
-LINES: Final = 1
-PLACES: Final = 2
-CODES: Final = 3
-COLUMNS: Final = 4
+_KEY: Final = 0
+_LINES: Final = 1
+_PLACES: Final = 2
+_CODES: Final = 3
+_COLUMNS: Final = 4
 
-X, LETTER_I, D, OPEN, CLOSE, SPACE = (ord(one) for one in "xid() ")
-LOWER: Final = 32
+_X, _LETTER_I, _D, _OPEN, _CLOSE, _SPACE = (ord(one) for one in "xid() ")
+_LOWER: Final = 32
 
-Array = Any  # of compiled code
+_Array = Any  # of compiled code
 
 
 @dataclass(slots=True)
@@ -54,7 +52,7 @@ class FloodTable:
     count: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.entries = np.zeros((self.capacity, COLUMNS), np.int64)
+        self.entries = np.zeros((self.capacity, _COLUMNS), np.int64)
         self.count = np.zeros(1, np.int64)
 
     def start(self) -> None:
@@ -65,68 +63,68 @@ class FloodTable:
 
 
 @compiled
-def xid_place(buf: Array, start: Word, end: Word) -> Word:
+def _xid_place(buf: _Array, start: Word, end: Word) -> Word:
     """Where ``Xid`` with a bracket behind it stands, in any case; -1 where it does not."""
     for i in range(start, end - 4):
-        named = (buf[i] | LOWER) == X and (buf[i + 1] | LOWER) == LETTER_I
-        if named and (buf[i + 2] | LOWER) == D and (buf[i + 3] == OPEN or buf[i + 4] == OPEN):
+        named = (buf[i] | _LOWER) == _X and (buf[i + 1] | _LOWER) == _LETTER_I
+        if named and (buf[i + 2] | _LOWER) == _D and (buf[i + 3] == _OPEN or buf[i + 4] == _OPEN):
             of_a_switch = i > start and HEX <= KINDS[buf[i - 1]] <= LETTER  # "SXid ("
             return -1 if of_a_switch else i
     return -1
 
 
 @compiled
-def slot_of(entries: Array, key: Word) -> Word:
+def _slot_of(entries: _Array, key: Word) -> Word:
     """The entry of ``key``, or the free one in which it belongs."""
     last = len(entries) - 1
     slot = key & last
-    while entries[slot, KEY] and entries[slot, KEY] != key:
+    while entries[slot, _KEY] and entries[slot, _KEY] != key:
         slot = (slot + 1) & last
     return slot
 
 
 @compiled
-def is_apart(entries: Array, count: Array, owner: Word, column: Word, key: Word) -> Word:
+def _is_apart(entries: _Array, count: _Array, owner: Word, column: Word, key: Word) -> Word:
     """Whether ``key`` is kept apart: it was before, or few of its kind have been so far."""
-    slot = slot_of(entries, key)
-    if entries[slot, KEY]:
+    slot = _slot_of(entries, key)
+    if entries[slot, _KEY]:
         return True
     if entries[owner, column] >= MOST_ALIKE or count[0] >= len(entries) // 2:
         return False
     entries[owner, column] += 1
-    entries[slot, KEY] = key
+    entries[slot, _KEY] = key
     count[0] += 1
     return True
 
 
 @compiled
-def flood_key(buf: Array, start: Word, end: Word, entries: Array, count: Array) -> Word:
+def flood_key(buf: _Array, start: Word, end: Word, entries: _Array, count: _Array) -> Word:
     """The key of one more line with an Xid in it."""
-    place = xid_place(buf, start, end)
+    place = _xid_place(buf, start, end)
     if place < 0:
         return collapse_key(buf, start, end)
     before = collapse_key(buf, start, place)
-    owner = slot_of(entries, before)
-    if not entries[owner, KEY]:
+    owner = _slot_of(entries, before)
+    if not entries[owner, _KEY]:
         if count[0] >= len(entries) // 2:
             before = np.int64(SEED)  # whatever stands before it
-            owner = slot_of(entries, before)
-        count[0] += entries[owner, KEY] == 0
-        entries[owner, KEY] = before
-    entries[owner, LINES] += 1
-    if entries[owner, LINES] <= MOST_ALIKE:
+            owner = _slot_of(entries, before)
+        count[0] += entries[owner, _KEY] == 0
+        entries[owner, _KEY] = before
+    entries[owner, _LINES] += 1
+    if entries[owner, _LINES] <= MOST_ALIKE:
         return collapse_key(buf, start, end)
     close = place
-    while close < end and buf[close] != CLOSE:
+    while close < end and buf[close] != _CLOSE:
         close += 1
     stop = close + 1
-    while stop < end and (buf[stop] == COLON or buf[stop] == SPACE):
+    while stop < end and (buf[stop] == COLON or buf[stop] == _SPACE):
         stop += 1
     stop = digits_end(buf, stop, end)
     key = finish(mix_run(before, buf, place, min(stop, end)))
-    if is_apart(entries, count, owner, PLACES, key):
+    if _is_apart(entries, count, owner, _PLACES, key):
         return key
     key = finish(mix_run(before, buf, close, min(stop, end)))
-    if is_apart(entries, count, owner, CODES, key):
+    if _is_apart(entries, count, owner, _CODES, key):
         return key
     return finish(mix(before, MASK))

@@ -20,31 +20,29 @@ import numpy as np
 
 from triage.parsers.flight_recorder.jit import ALL_64, Word, in_python, inlined
 
-__all__ = ["Grams", "gram_hits", "grams_of"]
-
-GRAM: Final = 4
-BIT_COUNT: Final = 20
-SLOT_COUNT: Final = 14
+_GRAM: Final = 4
+_BIT_COUNT: Final = 20
+_SLOT_COUNT: Final = 14
 
 # 64-bit words of eight bytes each.
-LOW_HALF: Final = np.uint64(0xFFFFFFFF)
-FOLD: Final = np.uint64(0x20202020)
-SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
-BITS_SHIFT: Final = np.uint64(64 - BIT_COUNT)
-SLOTS_SHIFT: Final = np.uint64(64 - SLOT_COUNT)
-LOW_SIX: Final = np.uint64(63)
-ONES: Final = np.uint64(0x0101010101010101)
-SPACES: Final = np.uint64(0x2020202020202020)
-DELETES: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
-TOPS: Final = np.uint64(0x8080808080808080)
-U0, U1, U3, U6, U16, U32, U48 = map(np.uint64, (0, 1, 3, 6, 16, 32, 48))
-TAB, LF, CR, DEL = 9, 10, 13, 127
+_LOW_HALF: Final = np.uint64(0xFFFFFFFF)
+_FOLD: Final = np.uint64(0x20202020)
+_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+_BITS_SHIFT: Final = np.uint64(64 - _BIT_COUNT)
+_SLOTS_SHIFT: Final = np.uint64(64 - _SLOT_COUNT)
+_LOW_SIX: Final = np.uint64(63)
+_ONES: Final = np.uint64(0x0101010101010101)
+_SPACES: Final = np.uint64(0x2020202020202020)
+_DELETES: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
+_TOPS: Final = np.uint64(0x8080808080808080)
+_U0, _U1, _U3, _U6, _U16, _U32, _U48 = map(np.uint64, (0, 1, 3, 6, 16, 32, 48))
+_TAB, _LF, _CR, _DEL = 9, 10, 13, 127
 
 # Columns of ``entries``.
-OFFSET: Final = 0  # of the gram in the literal
-BEGIN: Final = 1  # of the literal in ``texts``
-LENGTH: Final = 2
-FLAGS: Final = 3
+_OFFSET: Final = 0  # of the gram in the literal
+_BEGIN: Final = 1  # of the literal in ``texts``
+_LENGTH: Final = 2
+_FLAGS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +61,25 @@ class Grams:
 
 def grams_of(literals: Sequence[str], flags: Sequence[int], usual: str = "") -> Grams:
     """The filter for lower-case ASCII ``literals``; ``usual`` is text as logs have it."""
-    usable = min(map(len, literals), default=GRAM) >= GRAM and sys.byteorder == "little"
-    seen = Frequencies(usual + "\n" + "\n".join(literals))
+    usable = min(map(len, literals), default=_GRAM) >= _GRAM and sys.byteorder == "little"
+    seen = _Frequencies(usual + "\n" + "\n".join(literals))
     by_gram: dict[int, list[tuple[int, int, int, int]]] = {}
     begin = 0
     for text, flag in zip(literals if usable else (), flags, strict=False):
-        for offset, grams in places(text, seen):
+        for offset, grams in _places(text, seen):
             for gram in grams:
                 by_gram.setdefault(gram, []).append((offset, begin, len(text), flag))
         begin += len(text)
     listed: list[tuple[int, int, int, int]] = []
-    bits = np.zeros(1 << (BIT_COUNT - 6), np.uint64)
-    slots = np.zeros((1 << SLOT_COUNT, 3), np.int64)
+    bits = np.zeros(1 << (_BIT_COUNT - 6), np.uint64)
+    slots = np.zeros((1 << _SLOT_COUNT, 3), np.int64)
     if len(by_gram) > len(slots) // 2:
         usable, by_gram = False, {}
     for gram in sorted(by_gram):
-        spread = (gram * int(SPREAD)) & 0xFFFFFFFFFFFFFFFF
-        bit = spread >> int(BITS_SHIFT)
+        spread = (gram * int(_SPREAD)) & 0xFFFFFFFFFFFFFFFF
+        bit = spread >> int(_BITS_SHIFT)
         bits[bit >> 6] |= np.uint64(1 << (bit & 63))
-        slot = spread >> int(SLOTS_SHIFT)
+        slot = spread >> int(_SLOTS_SHIFT)
         while slots[slot, 0]:
             slot = (slot + 1) % len(slots)
         slots[slot] = gram + 1, len(listed), len(listed) + len(by_gram[gram])
@@ -91,7 +89,7 @@ def grams_of(literals: Sequence[str], flags: Sequence[int], usual: str = "") -> 
     return Grams(bits, slots, entries, texts, usable)
 
 
-class Frequencies:
+class _Frequencies:
     """How often grams and pairs of bytes are in some text."""
 
     def __init__(self, text: str) -> None:
@@ -107,44 +105,45 @@ class Frequencies:
         return float(self.grams.get(int.from_bytes(gram, "little"), 0)) + min(pairs) / (1 << 20)
 
 
-def places(text: str, seen: Frequencies) -> list[tuple[int, Sequence[int]]]:
+def _places(text: str, seen: _Frequencies) -> list[tuple[int, Sequence[int]]]:
     """The two grams by which a literal is found, each with its offset."""
     raw = bytes(byte | 0x20 for byte in text.encode("ascii"))
-    if len(raw) == GRAM:  # whatever follows it
+    if len(raw) == _GRAM:  # whatever follows it
         rest = int.from_bytes(raw[1:], "little")
         return [
             (0, [int.from_bytes(raw, "little")]),
             (1, [rest | byte << 24 for byte in range(256) if byte & 0x20]),
         ]
     best = min(
-        range(len(raw) - GRAM),
-        key=lambda at: seen.of(raw[at : at + GRAM]) + seen.of(raw[at + 1 : at + 1 + GRAM]),
+        range(len(raw) - _GRAM),
+        key=lambda at: seen.of(raw[at : at + _GRAM]) + seen.of(raw[at + 1 : at + 1 + _GRAM]),
     )
-    return [(at, [int.from_bytes(raw[at : at + GRAM], "little")]) for at in (best, best + 1)]
+    return [(at, [int.from_bytes(raw[at : at + _GRAM], "little")]) for at in (best, best + 1)]
 
 
-Array = Any
+_Array = Any
 
 
 @inlined
 def spread(gram: Word) -> Word:
-    return (gram | FOLD) * SPREAD
+    """The hash of four bytes, whatever their case."""
+    return (gram | _FOLD) * _SPREAD
 
 
 @in_python(spread)
-def spread_by_hand(gram: int) -> int:
+def _spread_by_hand(gram: int) -> int:
     """:func:`spread` for integers of any size."""
     return ((gram | 0x20202020) * 0x9E3779B97F4A7C15) & ALL_64
 
 
 @inlined
 def gram_hits(
-    buf: Array,
-    words: Array,
-    bits: Array,
-    slots: Array,
-    entries: Array,
-    texts: Array,
+    buf: _Array,
+    words: _Array,
+    bits: _Array,
+    slots: _Array,
+    entries: _Array,
+    texts: _Array,
     start: Word,
     stop: Word,
 ) -> Word:
@@ -160,64 +159,64 @@ def gram_hits(
     end = np.uint64(stop)
     word = words[k]
     while k < last:
-        following = words[k + U1]
-        one = spread(word & LOW_HALF) >> BITS_SHIFT
-        two = spread((word >> U16) & LOW_HALF) >> BITS_SHIFT
-        three = spread(word >> U32) >> BITS_SHIFT
-        four = spread((word >> U48) | ((following << U16) & LOW_HALF)) >> BITS_SHIFT
+        following = words[k + _U1]
+        one = spread(word & _LOW_HALF) >> _BITS_SHIFT
+        two = spread((word >> _U16) & _LOW_HALF) >> _BITS_SHIFT
+        three = spread(word >> _U32) >> _BITS_SHIFT
+        four = spread((word >> _U48) | ((following << _U16) & _LOW_HALF)) >> _BITS_SHIFT
         found = (
-            (bits[one >> U6] >> (one & LOW_SIX))
-            | (bits[two >> U6] >> (two & LOW_SIX))
-            | (bits[three >> U6] >> (three & LOW_SIX))
-            | (bits[four >> U6] >> (four & LOW_SIX))
-        ) & U1
-        deleted = word ^ DELETES
-        control = (((word - SPACES) & ~word) | ((deleted - ONES) & ~deleted)) & TOPS
-        if (found | control) != U0:
-            base = np.int64(k << U3)
+            (bits[one >> _U6] >> (one & _LOW_SIX))
+            | (bits[two >> _U6] >> (two & _LOW_SIX))
+            | (bits[three >> _U6] >> (three & _LOW_SIX))
+            | (bits[four >> _U6] >> (four & _LOW_SIX))
+        ) & _U1
+        deleted = word ^ _DELETES
+        control = (((word - _SPACES) & ~word) | ((deleted - _ONES) & ~deleted)) & _TOPS
+        if (found | control) != _U0:
+            base = np.int64(k << _U3)
             for j in range(8):
                 i = base + j
                 if i < start:
                     continue
                 if i >= stop:
                     return stop, hit
-                if found != U0 and not j & 1:
-                    hit |= proved(buf, slots, entries, texts, i, start, stop)
+                if found != _U0 and not j & 1:
+                    hit |= _proved(buf, slots, entries, texts, i, start, stop)
                 b = buf[i]
-                if (b < 32 and b != TAB) or b == DEL:
-                    if b == LF or b == CR:
+                if (b < 32 and b != _TAB) or b == _DEL:
+                    if b == _LF or b == _CR:
                         return i, hit
                     return np.int64(-1), hit
-        k += U1
-        if (k << U3) >= end:
+        k += _U1
+        if (k << _U3) >= end:
             return stop, hit
         word = following
     return np.int64(-1), hit
 
 
 @inlined
-def proved(
-    buf: Array, slots: Array, entries: Array, texts: Array, i: Word, start: Word, stop: Word
+def _proved(
+    buf: _Array, slots: _Array, entries: _Array, texts: _Array, i: Word, start: Word, stop: Word
 ) -> Word:
     """The flags of the literals around the gram at ``i``, between ``start`` and ``stop``."""
     hit = np.int64(0)
     gram = (
         np.uint64(buf[i])
         | np.uint64(buf[i + 1]) << np.uint64(8)
-        | np.uint64(buf[i + 2]) << U16
+        | np.uint64(buf[i + 2]) << _U16
         | np.uint64(buf[i + 3]) << np.uint64(24)
-        | FOLD
+        | _FOLD
     )
-    slot = np.int64(spread(gram) >> SLOTS_SHIFT)
+    slot = np.int64(spread(gram) >> _SLOTS_SHIFT)
     wanted = np.int64(gram) + 1
     while slots[slot, 0] != wanted:
         if slots[slot, 0] == 0:
             return hit
         slot = (slot + 1) & (len(slots) - 1)
     for entry in range(slots[slot, 1], slots[slot, 2]):
-        at = i - entries[entry, OFFSET]
-        begin = entries[entry, BEGIN]
-        length = entries[entry, LENGTH]
+        at = i - entries[entry, _OFFSET]
+        begin = entries[entry, _BEGIN]
+        length = entries[entry, _LENGTH]
         if at < start or at + length > stop:
             continue
         same = 0
@@ -229,5 +228,5 @@ def proved(
                 break
             same += 1
         if same == length:
-            hit |= entries[entry, FLAGS]
+            hit |= entries[entry, _FLAGS]
     return hit

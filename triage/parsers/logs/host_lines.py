@@ -12,10 +12,8 @@ from typing import Final
 from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, LABELS, Evidence
 from triage.parsers.flight_recorder.naming import node_in_name
 
-__all__ = ["HostsInFile", "at_its_place", "hosts_in_file"]
-
 # What a machine is called before anybody has given it a name.
-NAMELESS: Final = frozenset(
+_NAMELESS: Final = frozenset(
     {"localhost", "(none)", "none", "unknown", "ubuntu", "debian", "rocky", "centos", "fedora"}
 )
 
@@ -40,14 +38,14 @@ def hosts_in_file(
     before all of them.
     """
     folder = node_in_name(artifact)
-    counted: Counter[str] = Counter(map(short, names))
+    counted: Counter[str] = Counter(map(_short, names))
     for host, count in hosts.items():
-        counted[short(host)] += count
-    for name in NAMELESS:
+        counted[_short(host)] += count
+    for name in _NAMELESS:
         del counted[name]
     own: str | None = None
-    if folder is not None and short(folder) in counted:
-        own = short(folder)
+    if folder is not None and _short(folder) in counted:
+        own = _short(folder)
     elif counted:
         host, most = counted.most_common(1)[0]
         own = host if 2 * most > counted.total() and len(names) < 2 else None
@@ -68,23 +66,23 @@ def at_its_place(
     if name in hosts.names:
         host = host or name
     elif name is not None and host in (None, name) and hosts.folder is not None:
-        if short(name) == short(hosts.folder):
+        if _short(name) == _short(hosts.folder):
             return replace(row, node=hosts.folder)
         return replace(row, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
-    if host is None or short(host) in NAMELESS:
+    if host is None or _short(host) in _NAMELESS:
         place = hosts.folder or node
         if place is None:
             return row
         labels = {LABELS: str(num_labels)} if num_labels > 1 else {}
         return replace(row, node=place, fields={**row.fields, **labels, BY_FILE: "1"})
-    if hosts.several and short(host) != hosts.own:
+    if hosts.several and _short(host) != hosts.own:
         return replace(row, node=host, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
-    if hosts.folder is None or short(host) == short(hosts.folder):
+    if hosts.folder is None or _short(host) == _short(hosts.folder):
         return replace(row, node=hosts.folder or host)
     return replace(row, node=hosts.folder, fields={**row.fields, HOST: host})
 
 
-def short(host: str) -> str:
+def _short(host: str) -> str:
     """A host name without its domain, an address as it is."""
     text = host.lower()
     name = text.partition(".")[0]

@@ -10,67 +10,65 @@ from typing import Final
 from triage.parsers.logs.stamps import DATED, dated, wall
 from triage.parsers.logs.state import Strip
 
-__all__ = ["NAME_LABEL", "NUMBER_LABEL", "RULES", "labelled", "peek"]
-
-RANK: Final = re.compile(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
-GLOG: Final = re.compile(
+_RANK: Final = re.compile(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
+_GLOG: Final = re.compile(
     r"\[[EWIF](\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ([^\]\s]{1,200}:\d{1,7})\] ?"
 )
-GLOG_BARE: Final = re.compile(r"\[[EWIF] [^\]\s]{1,200}\.(?:cpp|cc|hpp|h|cu):\d{1,7}\] ?")
-GLOG_OPEN: Final = re.compile(
+_GLOG_BARE: Final = re.compile(r"\[[EWIF] [^\]\s]{1,200}\.(?:cpp|cc|hpp|h|cu):\d{1,7}\] ?")
+_GLOG_OPEN: Final = re.compile(
     r"[EWIFCD](\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? +(?:(\d{1,20}) +)?"
     r"([^\]\s]{1,300}:\d{1,7})\] ?"
 )
-ROLE: Final = re.compile(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,4})(?:\|\d{1,7})?\]: ?")
+_ROLE: Final = re.compile(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,4})(?:\|\d{1,7})?\]: ?")
 # Things of which a node has several, and which are no roles of a launcher.
-NO_ROLE: Final = re.compile(
+_NO_ROLE: Final = re.compile(
     r"cuda|gpu|mlx|mlx5_|eth|ib|node|host|nvme|sd|md|cpu|step|iter|epoch|layer|stage|rank"
     r"|device|dev|pg|pp|tp|dp|cp|ep",
     re.IGNORECASE,
 )
-MPI: Final = re.compile(
+_MPI: Final = re.compile(
     r"\[\d{1,7},(?:mpirank:)?(\d{1,7})(?:,([\w.-]{1,200}))?\]\s?<std(?:out|err|diag)>: ?"
 )
-NCCL: Final = re.compile(
+_NCCL: Final = re.compile(
     r"([A-Za-z0-9_][\w.-]{0,253}):(\d{1,8}):(\d{1,8}) "
     r"(?:\[(-?\d{1,3})\] |(?=(?:[^ ]{1,80} )?NCCL ))"
 )
-UCX: Final = re.compile(
+_UCX: Final = re.compile(
     r"\[([A-Za-z][\w.-]{0,253}):(\d{2,8})(?::\d{1,6}:\d{1,8})?\] "
     r"(?=\*\*\*|Caught signal|Signal: |Signal code: |Failing at address: |\[)"
 )
-SOURCE_FILE: Final = re.compile(r"\.(?:py|cpp|cc|c|cu|cuh|h|hpp|rs|go|js)$")
-NEMO: Final = re.compile(r"\[NeMo [A-Z] " + DATED + r"[^\]]{0,200}\] ?")
-RAY: Final = re.compile(
+_SOURCE_FILE: Final = re.compile(r"\.(?:py|cpp|cc|c|cu|cuh|h|hpp|rs|go|js)$")
+_NEMO: Final = re.compile(r"\[NeMo [A-Z] " + DATED + r"[^\]]{0,200}\] ?")
+_RAY: Final = re.compile(
     r"\(([A-Za-z_][\w.:-]{0,100})(?:\[rank=(\d{1,7})\])?(?: (?:rank=|[A-Z]{2})\d{1,7}){0,4}"
     r" pid=(\d{1,8})"
     r"(?:, ip=([0-9a-fA-F.:]{3,45}))?\) ?"
 )
-STREAM: Final = re.compile(r"(?:std(?:err|out)|\[std(?:err|out)\]): ?|\[std(?:err|out)\] ")
+_STREAM: Final = re.compile(r"(?:std(?:err|out)|\[std(?:err|out)\]): ?|\[std(?:err|out)\] ")
 # torchtitan: "[titan] 2026-02-11 07:52:15,865 - root - INFO - step: 9"
-NAMED: Final = re.compile(
+_NAMED: Final = re.compile(
     r"\[[a-z][\w.-]{0,30}\] " + DATED + r" - [\w.]{1,80} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
 )
-LEVEL: Final = re.compile(
+_LEVEL: Final = re.compile(
     r"\[(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|ALERT)\] ?"
 )
-LOGURU: Final = re.compile(
+_LOGURU: Final = re.compile(
     r"\| *(?:TRACE|DEBUG|INFO|SUCCESS|WARNING|ERROR|CRITICAL) *\| (?:[\w.<>:-]{1,200} - )?"
 )
-TASKCLUSTER: Final = re.compile(r"\[[a-z_-]{2,20} " + DATED + r"\] ?")
-METAFLOW: Final = re.compile(r"\[\d{1,20}/[\w.-]{1,80}/\d{1,20}(?: \(pid (\d{1,8})\))?\] ?")
-MONTH_FIRST: Final = re.compile(
+_TASKCLUSTER: Final = re.compile(r"\[[a-z_-]{2,20} " + DATED + r"\] ?")
+_METAFLOW: Final = re.compile(r"\[\d{1,20}/[\w.-]{1,80}/\d{1,20}(?: \(pid (\d{1,8})\))?\] ?")
+_MONTH_FIRST: Final = re.compile(
     r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: [AP]M)?(?: -)? "
 )
 # How a job's line begins. Many things print a number and a colon, or a word and a bar, so what
 # follows a label must itself begin so.
-BEGINS: Final = (
+_BEGINS: Final = (
     r"(?=\[|[\w.-]{1,253}:\d{1,8}:\d{1,8} \[|[EWIF]\d{3,4} \d\d:|\d{4}-\d\d-\d\d[ T]"
     r"|Traceback \(most|  File \"|[\w.]{0,80}(?:Error|Exception|Interrupt)\b"
     r"|(?:ERROR|WARNING|INFO|CRITICAL)[: ]|slurmstepd|srun: |terminate called|Fatal Python|CUDA )"
 )
 # The label of `srun -l`, and of launchers of MPI.
-TASK: Final = re.compile(r"(?:(\d{1,6}): |\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)" + BEGINS)
+_TASK: Final = re.compile(r"(?:(\d{1,6}): |\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)" + _BEGINS)
 # Where all lines of a log begin with a label, what follows it may be anything.
 NUMBER_LABEL: Final = re.compile(r" {0,8}(?:(\d{1,6}): ?|\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)")
 # "trainer-2-0: ", "[cn-101-1] ", "worker-1  | ", "10.0.0.7: ", and "trainer-2-0 pytorch " as
@@ -86,63 +84,63 @@ NAME_LABEL: Final = re.compile(
 
 # "train-worker-0 2026-05-23T11:05:26.000Z ...", "worker-4  | [rank4] ...": who gathers the output
 # of several hosts, as kubectl and docker compose do, writes the host, pod or container first.
-NAME: Final = r"([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252})"
-PRINTED_BY: Final = re.compile(
-    NAME
+_NAME: Final = r"([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252})"
+_PRINTED_BY: Final = re.compile(
+    _NAME
     + r"(?::| {1,40}\|)? (?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)|"
-    + NAME
+    + _NAME
     + r" {1,40}\| "
-    + BEGINS
+    + _BEGINS
     # The containers of a training job's pods, as their operators name them.
     + "|"
-    + NAME
+    + _NAME
     + r" (?:pytorch|tensorflow|mpi|trainer|worker|master|launcher|main) "
     r"(?=Traceback \(most|  File \"|(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b)"
 )
 
-GROUP: Final = re.compile(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
-RANK_WORD: Final = re.compile(r"[Rr]ank[ :]{0,2}(\d{1,7})(?:: |, node )")
+_GROUP: Final = re.compile(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
+_RANK_WORD: Final = re.compile(r"[Rr]ank[ :]{0,2}(\d{1,7})(?:: |, node )")
 
 
-def rank(strip: Strip, match: "re.Match[str]") -> bool:
+def _rank(strip: Strip, match: "re.Match[str]") -> bool:
     strip.rank = int(match[1])
     return True
 
 
-def glog(strip: Strip, match: "re.Match[str]") -> bool:
+def _glog(strip: Strip, match: "re.Match[str]") -> bool:
     digits = match[1]
     strip.clock(wall(None, int(digits[:-2]), int(digits[-2:]), match[2], match[3]))
     return True
 
 
-def glog_open(strip: Strip, match: "re.Match[str]") -> bool:
+def _glog_open(strip: Strip, match: "re.Match[str]") -> bool:
     number = match[4]
     # Fifteen digits are the address of a thread, which names no process.
     if number is not None and len(number) <= 8 and strip.pid is None:
         strip.pid = int(number)
-    return glog(strip, match)
+    return _glog(strip, match)
 
 
-def nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
+def _nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
-def role(strip: Strip, match: "re.Match[str]") -> bool:
-    if NO_ROLE.fullmatch(match[1]) is not None:
+def _role(strip: Strip, match: "re.Match[str]") -> bool:
+    if _NO_ROLE.fullmatch(match[1]) is not None:
         return False
     strip.local_rank = int(match[2])
     return True
 
 
-def mpi(strip: Strip, match: "re.Match[str]") -> bool:
+def _mpi(strip: Strip, match: "re.Match[str]") -> bool:
     strip.task = int(match[1])
     strip.host(match[2])
     return True
 
 
-def nccl(strip: Strip, match: "re.Match[str]") -> bool:
+def _nccl(strip: Strip, match: "re.Match[str]") -> bool:
     name = match[1]
-    if SOURCE_FILE.search(name) or (name.isdecimal() and len(name) < 3):
+    if _SOURCE_FILE.search(name) or (name.isdecimal() and len(name) < 3):
         return False
     strip.node = name
     strip.pid = int(match[2])
@@ -151,20 +149,20 @@ def nccl(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def ucx(strip: Strip, match: "re.Match[str]") -> bool:
-    if SOURCE_FILE.search(match[1]):
+def _ucx(strip: Strip, match: "re.Match[str]") -> bool:
+    if _SOURCE_FILE.search(match[1]):
         return False
     strip.node = match[1]
     strip.pid = int(match[2])
     return True
 
 
-def dated_prefix(strip: Strip, match: "re.Match[str]") -> bool:
+def _dated_prefix(strip: Strip, match: "re.Match[str]") -> bool:
     strip.clock(dated(match))
     return True
 
 
-def ray(strip: Strip, match: "re.Match[str]") -> bool:
+def _ray(strip: Strip, match: "re.Match[str]") -> bool:
     if match[2] is not None:
         strip.rank = int(match[2])
     strip.pid = int(match[3])
@@ -174,13 +172,13 @@ def ray(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def metaflow(strip: Strip, match: "re.Match[str]") -> bool:
+def _metaflow(strip: Strip, match: "re.Match[str]") -> bool:
     if match[1] is not None and strip.pid is None:
         strip.pid = int(match[1])
     return True
 
 
-def month_first(strip: Strip, match: "re.Match[str]") -> bool:
+def _month_first(strip: Strip, match: "re.Match[str]") -> bool:
     month, day = int(match[1]), int(match[2])
     if month > 12:
         month, day = day, month
@@ -188,7 +186,7 @@ def month_first(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def task(strip: Strip, match: "re.Match[str]") -> bool:
+def _task(strip: Strip, match: "re.Match[str]") -> bool:
     strip.task = int(match[1] or match[2] or match[3])
     return True
 
@@ -204,7 +202,7 @@ def labelled(strip: Strip, match: "re.Match[str]") -> None:
     strip.line = strip.line[match.end() :]
 
 
-def printed_by(strip: Strip, match: "re.Match[str]") -> bool:
+def _printed_by(strip: Strip, match: "re.Match[str]") -> bool:
     if strip.printed_by is None:
         strip.printed_by = match[1] or match[2] or match[3]
     return True
@@ -212,14 +210,14 @@ def printed_by(strip: Strip, match: "re.Match[str]") -> bool:
 
 def peek(strip: Strip) -> None:
     """Read what stays in the text: the rank inside a group, or a rank that begins a sentence."""
-    found = GROUP.match(strip.line, strip.pos)
+    found = _GROUP.match(strip.line, strip.pos)
     if found is not None:
         strip.group_rank = int(found[1])
         if strip.rank is None and "(default_pg)" in found[0]:
             strip.rank = strip.group_rank  # of this group all ranks are global
         return
     if strip.rank is None:
-        found = RANK_WORD.match(strip.line, strip.pos)
+        found = _RANK_WORD.match(strip.line, strip.pos)
         if found is not None:
             strip.rank = int(found[1])
 
@@ -227,24 +225,24 @@ def peek(strip: Strip) -> None:
 # First character -> rules in the order in which they are tried.
 RULES: Final = {
     "[": (
-        (RANK, rank),
-        (GLOG, glog),
-        (GLOG_BARE, nothing),
-        (ROLE, role),
-        (MPI, mpi),
-        (LEVEL, nothing),
-        (STREAM, nothing),
-        (NEMO, dated_prefix),
-        (NAMED, dated_prefix),
-        (UCX, ucx),
-        (TASKCLUSTER, dated_prefix),
-        (METAFLOW, metaflow),
-        (TASK, task),
+        (_RANK, _rank),
+        (_GLOG, _glog),
+        (_GLOG_BARE, _nothing),
+        (_ROLE, _role),
+        (_MPI, _mpi),
+        (_LEVEL, _nothing),
+        (_STREAM, _nothing),
+        (_NEMO, _dated_prefix),
+        (_NAMED, _dated_prefix),
+        (_UCX, _ucx),
+        (_TASKCLUSTER, _dated_prefix),
+        (_METAFLOW, _metaflow),
+        (_TASK, _task),
     ),
-    "0": ((NCCL, nccl), (MONTH_FIRST, month_first), (TASK, task)),
-    "A": ((GLOG_OPEN, glog_open), (NCCL, nccl), (PRINTED_BY, printed_by)),
-    "a": ((STREAM, nothing), (NCCL, nccl), (PRINTED_BY, printed_by)),
-    "(": ((RAY, ray),),
-    "<": ((TASK, task),),
-    "|": ((LOGURU, nothing),),
+    "0": ((_NCCL, _nccl), (_MONTH_FIRST, _month_first), (_TASK, _task)),
+    "A": ((_GLOG_OPEN, _glog_open), (_NCCL, _nccl), (_PRINTED_BY, _printed_by)),
+    "a": ((_STREAM, _nothing), (_NCCL, _nccl), (_PRINTED_BY, _printed_by)),
+    "(": ((_RAY, _ray),),
+    "<": ((_TASK, _task),),
+    "|": ((_LOGURU, _nothing),),
 }

@@ -15,8 +15,6 @@ from triage.domain.report import Refused
 from triage.parsers.logs.logset import LogFile, LogSet
 from triage.parsers.telemetry.file import TelemetryFile
 
-__all__ = ["MOST_COUNTED_BYTES", "Mask", "Outcome", "join_logs"]
-
 # Counting every line's shape, for the odd node, takes as long again as reading for signatures:
 # it is done where all logs together, decompressed, have no more bytes than this.
 MOST_COUNTED_BYTES: Final = 256 << 20
@@ -56,18 +54,18 @@ def join_logs(outcomes: Iterable[Outcome], refused: Iterable[Refused] = ()) -> L
         telemetry=[one.telemetry for one in ordered if one.telemetry is not None],
         looks=[look for one in ordered for look in one.looks],
     )
-    with_nodes_of_collections(result)
+    _with_nodes_of_collections(result)
     masked = any(one.masks or one.uncounted for one in ordered)
     if masked and sum(one.size_bytes for one in ordered) <= MOST_COUNTED_BYTES:
-        fill_templates(result, ordered)
+        _fill_templates(result, ordered)
     return result
 
 
 # "sosreport-gpu-17-2026-03-14-abc/hostname"; "etc/hostname" beside "sos_commands" says the same.
-HOST_FILES: Final = ("hostname", "etc/hostname", "sos_commands/host/hostname")
+_HOST_FILES: Final = ("hostname", "etc/hostname", "sos_commands/host/hostname")
 
 
-def with_nodes_of_collections(logs: LogSet) -> None:
+def _with_nodes_of_collections(logs: LogSet) -> None:
     """Give what lies in a node's collection (a sosreport) that node, by its file ``hostname``."""
     named = {
         file.artifact: file.node
@@ -76,7 +74,7 @@ def with_nodes_of_collections(logs: LogSet) -> None:
     }
     homes: dict[str, str] = {}
     for artifact, node in sorted(named.items(), key=lambda at: -len(at[0])):
-        for name in HOST_FILES:
+        for name in _HOST_FILES:
             if artifact == name or artifact.endswith(f"/{name}"):
                 homes[artifact[: len(artifact) - len(name)]] = node
     collected = {
@@ -100,18 +98,18 @@ def with_nodes_of_collections(logs: LogSet) -> None:
     ]
 
 
-def fill_templates(result: LogSet, outcomes: Sequence[Outcome]) -> None:
+def _fill_templates(result: LogSet, outcomes: Sequence[Outcome]) -> None:
     from triage.signatures.templates import counts_of, templates_of
 
     named = templates_of({text for one in outcomes for text, *_ in one.masks})
     result.files = [
-        replace(one.file, templates=counts_of(one.masks, named), notes=noted(one))
+        replace(one.file, templates=counts_of(one.masks, named), notes=_noted(one))
         for one in outcomes
     ]
     result.templates = {found.id: found.text for found in named.values()}
 
 
-def noted(outcome: Outcome) -> tuple[str, ...]:
+def _noted(outcome: Outcome) -> tuple[str, ...]:
     if not outcome.uncounted:
         return outcome.file.notes
     return (*outcome.file.notes, f"{outcome.uncounted:,} lines of too many templates")

@@ -15,15 +15,13 @@ from triage.parsers.logs.stamps import (
 from triage.parsers.logs.state import Strip
 from triage.signatures.program.process_names import Whose, whose
 
-__all__ = ["RULES"]
-
 # How far `dmesg -T` is taken to drift: it follows neither suspend nor steps of the clock.
-CTIME_ERROR_NS: Final = 60 * SECOND_NS
+_CTIME_ERROR_NS: Final = 60 * SECOND_NS
 
-FACILITIES: Final = "kern|user|mail|daemon|auth|syslog|lpr|news|authpriv|cron|local[0-7]"
-LEVELS: Final = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
+_FACILITIES: Final = "kern|user|mail|daemon|auth|syslog|lpr|news|authpriv|cron|local[0-7]"
+_LEVELS: Final = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
 # Words behind a time that are no host.
-NO_HOST: Final = re.compile(
+_NO_HOST: Final = re.compile(
     r"trace|debug|info|notice|warn|warning|err|error|crit|critical|fatal|alert|emerg|kernel"
     r"|stdout|stderr",
     re.IGNORECASE,
@@ -31,94 +29,94 @@ NO_HOST: Final = re.compile(
 
 # With the time since the line before ("[   12.345678 <    0.000123>]") and the thread or
 # processor that printed it.
-RAW: Final = re.compile(
+_RAW: Final = re.compile(
     r"\[ *(\d{1,40})\.(\d{1,9})(?: <[ \d.]{3,24}>? ?)?\](?: ?\[ *[TC] *\d{1,8}\])?:? ?"
 )
-DELTA: Final = re.compile(r"\[ *[+<] *(\d{1,9})\.(\d{1,9})>?\] ?")
-MINUTE: Final = re.compile(r"\[([^\W\d]{3,6}|\d{1,2}월|\d{1,2}月) ?(\d{1,2}) (\d\d:\d\d)\] ?")
-CTIME: Final = re.compile(
+_DELTA: Final = re.compile(r"\[ *[+<] *(\d{1,9})\.(\d{1,9})>?\] ?")
+_MINUTE: Final = re.compile(r"\[([^\W\d]{3,6}|\d{1,2}월|\d{1,2}月) ?(\d{1,2}) (\d\d:\d\d)\] ?")
+_CTIME: Final = re.compile(
     r"\[(?:([^\W\d]{1,12})\.?,? {1,2})?"
     r"([^\W\d]{3,12}|\S{1,2}\ufffd{1,4}\S{0,3}|\d{1,2}[月월])\.? {1,3}"
     r"(\d{1,2}) (\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? (\d{4,6})\]:? ?"
 )
-MANAGER: Final = re.compile(
+_MANAGER: Final = re.compile(
     r"\[([A-Z][a-z]{2}) +(\d{1,2}) (\d{4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\] ?"
 )
-SYSLOG: Final = re.compile(
+_SYSLOG: Final = re.compile(
     r"(?:(\d{4}) )?(?:[A-Z][a-z]{2},? )?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (?:(\d{4}) )?"
     r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:(?: ([A-Z]{3,5}))? (\d{4})(?= ))?:?(?: +|$)"
 )
-ISO: Final = re.compile(DATED + r"[:\]|]?(?:[ \t]+|$|(?=\[))")
+_ISO: Final = re.compile(DATED + r"[:\]|]?(?:[ \t]+|$|(?=\[))")
 # journalctl -o short-full: Tue 2025-12-30 16:05:39 UTC gpu17 kernel: text. A zone without an
 # abbreviation is printed as its hours.
-FULL: Final = re.compile(
+_FULL: Final = re.compile(
     r"[A-Z][a-z]{2},? " + DATED + r"(?: ([+-]\d\d)(?= )| [A-Z]{3,5}(?= ))?(?:[ \t]+|$)"
 )
 # journalctl -o short-unix, and what tails it.
-UNIX: Final = re.compile(r"(1\d{9})\.(\d{3,9}) (?=\S)")
+_UNIX: Final = re.compile(r"(1\d{9})\.(\d{3,9}) (?=\S)")
 # After the time: a host where a program name with a colon, or a level and one, follows.
-HOST: Final = re.compile(
+_HOST: Final = re.compile(
     r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+"
     r"(?=(?:(?:[a-z0-9]{1,10}\.)?(?i:"
-    + LEVELS
+    + _LEVELS
     + r")[ \t]+)?[A-Za-z][\w./()@-]{0,80}(?:\[\d{1,8}\])?:(?:[ \t]|$))",
 )
 # Where the time says less of its origin (many programs print it), only what is plain.
-PLAIN_HOST: Final = re.compile(
-    r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+(?=(?:(?:[a-z0-9]{1,10}\.)?(?:" + LEVELS + r")[ \t]+)?"
+_PLAIN_HOST: Final = re.compile(
+    r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+(?=(?:(?:[a-z0-9]{1,10}\.)?(?:" + _LEVELS + r")[ \t]+)?"
     r"(?:kernel:|[A-Za-z][\w./()@-]{0,80}\[\d{1,8}\]:))",
     re.IGNORECASE,
 )
 # What a kernel prints by itself behind the name or address of who sent it: its uptime, or a
 # record of /dev/kmsg.
-SENDER: Final = re.compile(
+_SENDER: Final = re.compile(
     r"(?!\d{1,8} )([A-Za-z0-9_][\w.:-]{0,252})[ \t]+"
     r"(?=(?:<\d{1,3}>)?\[ *\d{1,10}\.\d{6}\] |\d{1,3},\d{1,19},\d{1,19},[-c+];)"
 )
-ADDRESS: Final = re.compile(
+_ADDRESS: Final = re.compile(
     r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?::\d{1,5})?|[0-9a-f]{0,4}:[0-9a-f:]{2,40}"
 )
-SEVERITY: Final = re.compile(
-    r"(?:[a-z0-9]{1,10}\.)?(?:" + LEVELS + r")[ \t]+(?=kernel:)", re.IGNORECASE
+_SEVERITY: Final = re.compile(
+    r"(?:[a-z0-9]{1,10}\.)?(?:" + _LEVELS + r")[ \t]+(?=kernel:)", re.IGNORECASE
 )
-KERNEL: Final = re.compile(r"kernel: ?")
-DECODED: Final = re.compile(r"(" + FACILITIES + r") *: *(?:" + LEVELS + r") *: ?")
-KMSG: Final = re.compile(r"(\d{1,5}),(\d{1,19}),(\d{1,40}),[^;,]{0,16}(?:,[^;]{0,200})?;")
-PRIORITY: Final = re.compile(r"<\d{1,3}>(?!:)(?:1 (?=\d{4}-))?")
+_KERNEL: Final = re.compile(r"kernel: ?")
+_DECODED: Final = re.compile(r"(" + _FACILITIES + r") *: *(?:" + _LEVELS + r") *: ?")
+_KMSG: Final = re.compile(r"(\d{1,5}),(\d{1,19}),(\d{1,40}),[^;,]{0,16}(?:,[^;]{0,200})?;")
+_PRIORITY: Final = re.compile(r"<\d{1,3}>(?!:)(?:1 (?=\d{4}-))?")
 # RFC 5424: <4>1 2026-03-14T02:39:12.026Z gpu17.cluster.local kernel - - - text, with data in
 # brackets in the place of the last dash.
-STRUCTURED: Final = re.compile(
+_STRUCTURED: Final = re.compile(
     r"<\d{1,3}>1 (?:" + DATED + r"|-) (?P<host>[\w.:-]{1,253}) (?P<app>[^\s\[\]]{1,48})"
     r" (?P<pid>[^\s\[\]]{1,128}) [^\s\[\]]{1,32} (?:-|(?:\[[^\]]{0,1000}\]){1,4})(?: \ufeff?|$)"
 )
-TALOS: Final = re.compile(
-    r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): (" + FACILITIES + r"): *(?:" + LEVELS + r"): "
+_TALOS: Final = re.compile(
+    r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): (" + _FACILITIES + r"): *(?:" + _LEVELS + r"): "
 )
-BRACKETED: Final = re.compile(r"\[" + DATED + r"(?: [^\[\]]{0,120})?\]:? ?")
+_BRACKETED: Final = re.compile(r"\[" + DATED + r"(?: [^\[\]]{0,120})?\]:? ?")
 # SGLang: "[2026-09-14 03:11:33 DP1 TP9 EP9] ..."
-ENGINE: Final = re.compile(r"(?: [DTEP]P\d{1,5})+\]")
-IDENT: Final = re.compile(r"([a-z][\w./()@-]{0,80})\[(\d{1,8})\]: (?=[\[{\d])")
-CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
+_ENGINE: Final = re.compile(r"(?: [DTEP]P\d{1,5})+\]")
+_IDENT: Final = re.compile(r"([a-z][\w./()@-]{0,80})\[(\d{1,8})\]: (?=[\[{\d])")
+_CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
 
 
-def raw(strip: Strip, match: "re.Match[str]") -> bool:
+def _raw(strip: Strip, match: "re.Match[str]") -> bool:
     stamp = uptime(match[1], match[2])
     strip.clock(stamp)
     strip.pos = match.end()
     # journalctl -o short-monotonic prints the host, and the lines of other programs.
-    if not host(strip, PLAIN_HOST):
+    if not _host(strip, _PLAIN_HOST):
         strip.kernel |= len(match[2]) == 6
     return True
 
 
-def delta(strip: Strip, match: "re.Match[str]") -> bool:
+def _delta(strip: Strip, match: "re.Match[str]") -> bool:
     digits = match[2]
     strip.delta_ns = int(match[1]) * SECOND_NS + int(digits) * 10 ** (9 - len(digits))
     strip.kernel = True
     return True
 
 
-def minute(strip: Strip, match: "re.Match[str]") -> bool:
+def _minute(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[1].casefold())
     if month is None:
         return False
@@ -127,19 +125,19 @@ def minute(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def ctime(strip: Strip, match: "re.Match[str]") -> bool:
+def _ctime(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[2].casefold())
     if month is None and match[1] is None:
         return False
     if month is not None and len(match[6]) == 4:
         strip.clock(
-            wall(int(match[6]), month, int(match[3]), match[4], match[5], error_ns=CTIME_ERROR_NS)
+            wall(int(match[6]), month, int(match[3]), match[4], match[5], error_ns=_CTIME_ERROR_NS)
         )
     strip.kernel = True
     return True
 
 
-def manager(strip: Strip, match: "re.Match[str]") -> bool:
+def _manager(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[1].casefold())
     if month is None:
         return False
@@ -147,7 +145,7 @@ def manager(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def syslog(strip: Strip, match: "re.Match[str]") -> bool:
+def _syslog(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[2].casefold())
     if month is None:
         return False
@@ -156,24 +154,24 @@ def syslog(strip: Strip, match: "re.Match[str]") -> bool:
         wall(int(year) if year else None, month, int(match[3]), match[5], match[6], match[7])
     )
     strip.pos = match.end()
-    if not sender(strip):
-        host(strip, HOST)
+    if not _sender(strip):
+        _host(strip, _HOST)
     return True
 
 
-def full(strip: Strip, match: "re.Match[str]") -> bool:
+def _full(strip: Strip, match: "re.Match[str]") -> bool:
     year, month, day, clock, fraction, zone, hours = match.groups()
     strip.clock(wall(int(year), int(month), int(day), clock, fraction, zone or hours))
     strip.pos = match.end()
-    host(strip, HOST)
+    _host(strip, _HOST)
     return True
 
 
-def unix(strip: Strip, match: "re.Match[str]") -> bool:
+def _unix(strip: Strip, match: "re.Match[str]") -> bool:
     strip.pos = match.end()
     if (
-        not sender(strip)
-        and not host(strip, PLAIN_HOST)
+        not _sender(strip)
+        and not _host(strip, _PLAIN_HOST)
         and not strip.line.startswith("kernel:", strip.pos)
     ):
         return False
@@ -181,12 +179,12 @@ def unix(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def sender(strip: Strip) -> bool:
+def _sender(strip: Strip) -> bool:
     """Who sent a line over the network, where what it sent is a kernel's."""
-    found = SENDER.match(strip.line, strip.pos)
-    if found is None or NO_HOST.fullmatch(found[1]) is not None:
+    found = _SENDER.match(strip.line, strip.pos)
+    if found is None or _NO_HOST.fullmatch(found[1]) is not None:
         return False
-    address = ADDRESS.fullmatch(found[1])
+    address = _ADDRESS.fullmatch(found[1])
     name = found[1] if address is None else address[1] or found[1]
     strip.host(name)
     if address is not None:
@@ -195,47 +193,47 @@ def sender(strip: Strip) -> bool:
     return True
 
 
-def iso(strip: Strip, match: "re.Match[str]") -> bool:
+def _iso(strip: Strip, match: "re.Match[str]") -> bool:
     stamp = dated(match)
     strip.clock(stamp)
     strip.pos = match.end()
-    if not sender(strip) and not host(strip, PLAIN_HOST) and stamp is not None:
+    if not _sender(strip) and not _host(strip, _PLAIN_HOST) and stamp is not None:
         # dmesg --time-format=iso: six digits behind a comma, and a zone; nothing else prints so.
         strip.kernel |= "," in match[0] and len(match[5] or "") == 6 and match[6] is not None
     return True
 
 
-def host(strip: Strip, pattern: "re.Pattern[str]") -> bool:
+def _host(strip: Strip, pattern: "re.Pattern[str]") -> bool:
     """A host name behind the time, where the rest looks as behind a host name."""
     found = pattern.match(strip.line, strip.pos)
-    if found is None or NO_HOST.fullmatch(found[1]) is not None:
+    if found is None or _NO_HOST.fullmatch(found[1]) is not None:
         return False
     strip.host(found[1])
     strip.pos = found.end()
-    level = SEVERITY.match(strip.line, strip.pos)
+    level = _SEVERITY.match(strip.line, strip.pos)
     if level is not None:
         strip.pos = level.end()
     return True
 
 
-def bracketed(strip: Strip, match: "re.Match[str]") -> bool:
+def _bracketed(strip: Strip, match: "re.Match[str]") -> bool:
     strip.clock(dated(match))
-    if ENGINE.search(match[0]) is not None:
+    if _ENGINE.search(match[0]) is not None:
         strip.actor = "engine"  # its numbers are those of groups inside of it
     return True
 
 
-def kernel(strip: Strip, _match: "re.Match[str]") -> bool:
+def _kernel(strip: Strip, _match: "re.Match[str]") -> bool:
     strip.kernel = True
     return True
 
 
-def decoded(strip: Strip, match: "re.Match[str]") -> bool:
+def _decoded(strip: Strip, match: "re.Match[str]") -> bool:
     strip.kernel |= match[1] == "kern"
     return True
 
 
-def kmsg(strip: Strip, match: "re.Match[str]") -> bool:
+def _kmsg(strip: Strip, match: "re.Match[str]") -> bool:
     strip.kernel = True
     strip.sequence = int(match[2])
     if len(match[3]) <= 15:
@@ -243,17 +241,17 @@ def kmsg(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def talos(strip: Strip, match: "re.Match[str]") -> bool:
+def _talos(strip: Strip, match: "re.Match[str]") -> bool:
     strip.address = strip.address or match[1]
     strip.kernel |= match[2] == "kern"
     return True
 
 
-def priority(_strip: Strip, _match: "re.Match[str]") -> bool:
+def _priority(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
-def structured(strip: Strip, match: "re.Match[str]") -> bool:
+def _structured(strip: Strip, match: "re.Match[str]") -> bool:
     if match[1] is not None:
         strip.clock(dated(match))
     if match["host"] != "-":
@@ -270,14 +268,14 @@ def structured(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def ident(strip: Strip, match: "re.Match[str]") -> bool:
+def _ident(strip: Strip, match: "re.Match[str]") -> bool:
     strip.program = strip.program or match[1]
     if strip.pid is None:
         strip.pid = int(match[2])
     return True
 
 
-def console(strip: Strip, match: "re.Match[str]") -> bool:
+def _console(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[1])
     return False
 
@@ -285,15 +283,15 @@ def console(strip: Strip, match: "re.Match[str]") -> bool:
 # First character -> rules in the order in which they are tried.
 RULES: Final = {
     "[": (
-        (RAW, raw),
-        (BRACKETED, bracketed),
-        (CTIME, ctime),
-        (MINUTE, minute),
-        (DELTA, delta),
-        (MANAGER, manager),
+        (_RAW, _raw),
+        (_BRACKETED, _bracketed),
+        (_CTIME, _ctime),
+        (_MINUTE, _minute),
+        (_DELTA, _delta),
+        (_MANAGER, _manager),
     ),
-    "0": ((ISO, iso), (KMSG, kmsg), (TALOS, talos), (SYSLOG, syslog), (UNIX, unix)),
-    "A": ((SYSLOG, syslog), (FULL, full), (CONSOLE, console)),
-    "a": ((KERNEL, kernel), (DECODED, decoded), (IDENT, ident)),
-    "<": ((STRUCTURED, structured), (PRIORITY, priority)),
+    "0": ((_ISO, _iso), (_KMSG, _kmsg), (_TALOS, _talos), (_SYSLOG, _syslog), (_UNIX, _unix)),
+    "A": ((_SYSLOG, _syslog), (_FULL, _full), (_CONSOLE, _console)),
+    "a": ((_KERNEL, _kernel), (_DECODED, _decoded), (_IDENT, _ident)),
+    "<": ((_STRUCTURED, _structured), (_PRIORITY, _priority)),
 }

@@ -14,65 +14,63 @@ from triage.parsers.logs.job_prefixes import NAME_LABEL, NUMBER_LABEL
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.stamps import read_time
 
-__all__ = ["Layout", "layout_of", "node_of_file", "wrap_width"]
-
 # Lines of which the envelopes are read.
-SAMPLE: Final = 12
+_SAMPLE: Final = 12
 # The label of `srun -l`, which may stand on all lines of a short log of one task.
-LABEL: Final = re.compile(r" *\d{1,6}: ")
+_LABEL: Final = re.compile(r" *\d{1,6}: ")
 # Of the first lines so many bear a label where a launcher or a collector puts one, and each label
 # comes again: of a table or a listing it does not.
-MOST_LABELLED: Final = 0.9
-LABEL_LINES: Final = 2000
-TIMES_EACH: Final = 2
-LEAST_LABELLED: Final = 3
-MOST_OF_A_LABEL: Final = 400
-NUMBERS: Final = re.compile(r"\d{1,30}")
-RELATIVE: Final = re.compile(rb"^(?:<\d+>)?\[ {1,6}\+\d{1,6}\.\d{6}\]", re.MULTILINE)
+_MOST_LABELLED: Final = 0.9
+_LABEL_LINES: Final = 2000
+_TIMES_EACH: Final = 2
+_LEAST_LABELLED: Final = 3
+_MOST_OF_A_LABEL: Final = 400
+_NUMBERS: Final = re.compile(r"\d{1,30}")
+_RELATIVE: Final = re.compile(rb"^(?:<\d+>)?\[ {1,6}\+\d{1,6}\.\d{6}\]", re.MULTILINE)
 # Columns of terminals, printers and the tools that break lines for them.
-WRAPS: Final = frozenset(
+_WRAPS: Final = frozenset(
     {72, 76, 78, 79, 80, 96, 100, 110, 120, 127, 128, 130, 131, 132, 133, 140, 150, 160, 180}
     | {200, 220, 240, 250, 255, 256}
 )
 # Rows of one broken record, on the average.
-MAX_ROWS: Final = 64
-START_CHARACTERS: Final = 6
+_MAX_ROWS: Final = 64
+_START_CHARACTERS: Final = 6
 # Nov 22 10:00:00 node7 systemd[1]: Started Session 4 of user ops.
-SERVICES: Final = re.compile(
+_SERVICES: Final = re.compile(
     rb"(?: |\"SYSLOG_IDENTIFIER\" ?: ?\")"
     rb"(?:systemd(?:-\w{3,20})?|kernel|CRON|crond?|sshd|dbus(?:-daemon)?|NetworkManager|rsyslogd"
     rb"|snapd|anacron|auditd|chronyd|polkitd|sudo|su|dhclient|rtkit-daemon|irqbalance)"
     rb"(?:(?:\[\d{1,9}\])?: | (?:-|\d{1,9}) [^ \n]{1,32} [-\[]|\")"
 )
 # When a tool made its report: `nvidia-smi -q`.
-MADE_AT: Final = re.compile(r"Timestamp[ \t]{1,60}: (.{10,40})$")
+_MADE_AT: Final = re.compile(r"Timestamp[ \t]{1,60}: (.{10,40})$")
 # What wrappers and srun say of their own job before it begins.
-JOB_ID: Final = re.compile(
+_JOB_ID: Final = re.compile(
     rb"\b(?:SLURM_(?:ARRAY_)?JOB_?ID|PBS_JOBID|LSB_JOBID|JOB_ID)[\"']?\s{0,3}[=:]\s{0,3}[\"']?"
     rb"(\d{1,12}(?:_\d{1,9})?)|\bsrun: job (\d{1,12}) (?:queued|has been allocated)"
     rb"|\b[Jj]ob [Ii][Dd](?: is)? ?[:=] {0,2}(\d{1,12}(?:_\d{1,9})?)\b"
     rb"|\bSubmitted batch job (\d{1,12})\b"
 )
 # Behind so many lines a log tells of more than of its own beginning.
-HEAD_LINES: Final = 200
-DIGITS: Final = re.compile(rb"[0-9]")
-LETTERS: Final = re.compile(rb"[A-Za-z]")
-HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
+_HEAD_LINES: Final = 200
+_DIGITS: Final = re.compile(rb"[0-9]")
+_LETTERS: Final = re.compile(rb"[A-Za-z]")
+_HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
 # Words of file names that are no host.
-PLAIN_WORDS: Final = re.compile(
+_PLAIN_WORDS: Final = re.compile(
     r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|console|serial|log|logs|out|err|txt|"
     r"json|jsonl|gz|zst|xz|bz2|std(?:out|err)|\d+|boot|previous|full|raw|iso|node|host|xid|nvidia)$",
     re.I,
 )
 # Those that never begin a host's name.
-LOG_WORDS: Final = re.compile(
+_LOG_WORDS: Final = re.compile(
     r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|serial|logs?|json)$"
 )
 # dmesg_Tx-n3.log: what was asked of dmesg is no part of a name.
-DMESG_OPTIONS: Final = re.compile(
+_DMESG_OPTIONS: Final = re.compile(
     r"dmesg[._-]{1,2}(?:T[xL]?|xT|iso|ctime|reltime|delta|notime|human|raw)(?=[._-])"
 )
-PLAIN_FOLDERS: Final = frozenset({"logs", "log", "kernel", "kern", "dmesg", "nodes", "var", "fr"})
+_PLAIN_FOLDERS: Final = frozenset({"logs", "log", "kernel", "kern", "dmesg", "nodes", "var", "fr"})
 
 
 @dataclass(slots=True)
@@ -110,10 +108,10 @@ class Layout:
 def layout_of(head: bytes) -> Layout:
     """The layout of a log that begins with ``head``."""
     lines = [line for line in head.split(b"\n")[:-1] if line.strip()] or [head]
-    texts = [clean(line[:4096]) for line in lines[:SAMPLE]]
-    found = Layout(wrap=wrap_width(lines[:2000]), relative=RELATIVE.search(head) is not None)
-    found.system = SERVICES.search(head) is not None
-    found.label, labels = labels_of(lines, texts)
+    texts = [clean(line[:4096]) for line in lines[:_SAMPLE]]
+    found = Layout(wrap=wrap_width(lines[:2000]), relative=_RELATIVE.search(head) is not None)
+    found.system = _SERVICES.search(head) is not None
+    found.label, labels = _labels_of(lines, texts)
     first = [read_envelope(text, label=found.label) for text in texts]
     for envelope in first:
         if envelope.kernel or (envelope.stamp.uptime_ns is not None and envelope.rank is None):
@@ -122,15 +120,15 @@ def layout_of(head: bytes) -> Layout:
             found.job_lines += 1
         if found.first_stamp == NO_STAMP:
             found.first_stamp = envelope.stamp
-        if found.first_stamp == NO_STAMP and (made := MADE_AT.match(envelope.text)) is not None:
+        if found.first_stamp == NO_STAMP and (made := _MADE_AT.match(envelope.text)) is not None:
             found.first_stamp = read_time(made[1]) or NO_STAMP
         if envelope.node is not None:
             found.hosts[envelope.node] += 1
     if not found.kernel:
-        ids = {one for match in JOB_ID.findall(b"\n".join(lines[:HEAD_LINES])) for one in match}
+        ids = {one for match in _JOB_ID.findall(b"\n".join(lines[:_HEAD_LINES])) for one in match}
         ids.discard(b"")
         found.job_id = ids.pop().decode() if len(ids) == 1 else ""
-        spread = lines[:: max(1, len(lines) // SAMPLE)][:SAMPLE]
+        spread = lines[:: max(1, len(lines) // _SAMPLE)][:_SAMPLE]
         more = [read_envelope(clean(line[:4096]), label=found.label) for line in spread]
         told = [*first, *more]
         numbers = {str(one.rank) for one in told if one.rank is not None}
@@ -138,35 +136,35 @@ def layout_of(head: bytes) -> Layout:
         found.numbers = frozenset(numbers | {one for one in labels if one.isdecimal()})
         names |= labels - found.numbers
         throughout = all(one.printed_by is not None for one in told) if told else False
-        several = len(names) > 1 and are_sisters(names)
+        several = len(names) > 1 and _are_sisters(names)
         found.names = frozenset(names if labels or throughout or several else ())
         found.seated = any(one.node is not None and one.rank is not None for one in more)
-        found.own_words = is_kernels_own(first if len(lines) <= SAMPLE else [*first, *more])
+        found.own_words = _is_kernels_own(first if len(lines) <= _SAMPLE else [*first, *more])
     return found
 
 
-def labels_of(
+def _labels_of(
     lines: Sequence[bytes], texts: Sequence[str]
 ) -> tuple["re.Pattern[str] | None", frozenset[str]]:
     """The form of the label with which most of ``lines`` begin, and the labels; ``texts`` are the
     first of them. None and an empty set where they bear none.
     """
-    if len(texts) < LEAST_LABELLED:
+    if len(texts) < _LEAST_LABELLED:
         return None, frozenset()
     for form in (NUMBER_LABEL, NAME_LABEL):
         if 2 * sum(form.match(text) is not None for text in texts) < len(texts):
             continue
-        more = [clean(line[:MOST_OF_A_LABEL]) for line in lines[:LABEL_LINES]]
-        found = Counter(label for text in more if (label := label_in(form, text)) is not None)
-        is_listed = found.total() < TIMES_EACH * len(found) or not are_sisters(found)
-        if found.total() >= MOST_LABELLED * len(more) and not is_listed:
+        more = [clean(line[:_MOST_OF_A_LABEL]) for line in lines[:_LABEL_LINES]]
+        found = Counter(label for text in more if (label := _label_in(form, text)) is not None)
+        is_listed = found.total() < _TIMES_EACH * len(found) or not _are_sisters(found)
+        if found.total() >= _MOST_LABELLED * len(more) and not is_listed:
             return (form if len(found) > 1 else None), frozenset(found)
-    if all(LABEL.match(text) for text in texts):
+    if all(_LABEL.match(text) for text in texts):
         return NUMBER_LABEL, frozenset()
     return None, frozenset()
 
 
-def label_in(form: "re.Pattern[str]", text: str) -> str | None:
+def _label_in(form: "re.Pattern[str]", text: str) -> str | None:
     """The label of a line; None for what only might be one, as the hour of a time."""
     found = form.match(text)
     if found is None or not found[0].endswith((" ", ">:")):
@@ -174,9 +172,9 @@ def label_in(form: "re.Pattern[str]", text: str) -> str | None:
     return next(part for part in found.groups() if part is not None)
 
 
-def are_sisters(labels: Iterable[str]) -> bool:
+def _are_sisters(labels: Iterable[str]) -> bool:
     """Whether names differ in their numbers alone, as those of nodes and pods do."""
-    return len({NUMBERS.sub("0", label) for label in labels}) == 1
+    return len({_NUMBERS.sub("0", label) for label in labels}) == 1
 
 
 def wrap_width(lines: list[bytes]) -> int:
@@ -188,26 +186,26 @@ def wrap_width(lines: list[bytes]) -> int:
     widths = [len(line.rstrip(b"\r")) for line in lines]
     width = max(widths, default=0)
     full = [k for k, one in enumerate(widths) if one == width and k + 1 < len(widths)]
-    if width not in WRAPS or len(full) < 2 or len(full) * 4 < len(widths):
+    if width not in _WRAPS or len(full) < 2 or len(full) * 4 < len(widths):
         return 0
     # Records of one length follow each other at will, and each begins as the one before.
     runs = [k for k in full if k == 0 or widths[k - 1] != width]
-    alike = sum(start_of(lines[k]) == start_of(lines[k + 1]) for k in runs)
-    if len(full) > MAX_ROWS * len(runs) or alike * 2 > len(runs):
+    alike = sum(_start_of(lines[k]) == _start_of(lines[k + 1]) for k in runs)
+    if len(full) > _MAX_ROWS * len(runs) or alike * 2 > len(runs):
         return 0
     # What is left of a broken record is of any length.
     rests = [one for one in widths if one != width]
     if len(set(rests)) < min(3, len(rests)):
         return 0
-    starts = [start_of(lines[k]) for k in range(len(lines)) if k == 0 or widths[k - 1] != width]
+    starts = [_start_of(lines[k]) for k in range(len(lines)) if k == 0 or widths[k - 1] != width]
     usual = {start for start, count in Counter(starts).items() if count * 5 >= len(starts)}
-    broken = sum(start_of(lines[k + 1]) not in usual for k in full)
+    broken = sum(_start_of(lines[k + 1]) not in usual for k in full)
     return width if broken * 5 >= len(full) * 4 else 0
 
 
-def start_of(line: bytes) -> bytes:
+def _start_of(line: bytes) -> bytes:
     """How a line begins: digits and letters by their kind alone."""
-    return LETTERS.sub(b"a", DIGITS.sub(b"0", line[:START_CHARACTERS]))
+    return _LETTERS.sub(b"a", _DIGITS.sub(b"0", line[:_START_CHARACTERS]))
 
 
 def node_of_file(
@@ -231,10 +229,10 @@ def node_of_file(
     return host_in_name(artifact)
 
 
-def without_plain_words(name: str) -> str:
+def _without_plain_words(name: str) -> str:
     """A name without the words before it that say what the file is: ``kmsg-tail-gpu17``."""
     head, mark, rest = name.partition("-")
-    while mark and LOG_WORDS.match(head):
+    while mark and _LOG_WORDS.match(head):
         name = rest
         head, mark, rest = name.partition("-")
     return name
@@ -249,14 +247,14 @@ def host_in_name(artifact: str) -> str | None:
     'n3'
     """
     path = PurePosixPath(artifact)
-    name = DMESG_OPTIONS.sub("dmesg", path.name)
-    words = [word for word in re.split(r"[._]", name) if not PLAIN_WORDS.match(word)]
-    words = [without_plain_words(word) for word in words]
-    named = [word for word in words if HOSTLIKE.fullmatch(word)]
+    name = _DMESG_OPTIONS.sub("dmesg", path.name)
+    words = [word for word in re.split(r"[._]", name) if not _PLAIN_WORDS.match(word)]
+    words = [_without_plain_words(word) for word in words]
+    named = [word for word in words if _HOSTLIKE.fullmatch(word)]
     if len(named) == 1:
         return named[0]
     parent = path.parent.name
-    if parent and parent.lower() not in PLAIN_FOLDERS and HOSTLIKE.fullmatch(parent):
+    if parent and parent.lower() not in _PLAIN_FOLDERS and _HOSTLIKE.fullmatch(parent):
         return parent
     return None
 
@@ -266,15 +264,15 @@ def host_in_name(artifact: str) -> str | None:
 # the words of the kernel's own parts; a job's lines do not.
 
 # Of the lines that are looked at, so many begin as a kernel's, and so few as a job's.
-OWN_SHARE: Final = 1 / 3
-LEAST_OWN: Final = 3
-JOB_SHARE: Final = 0.1
+_OWN_SHARE: Final = 1 / 3
+_LEAST_OWN: Final = 3
+_JOB_SHARE: Final = 0.1
 
 # nvidia 0002:00:00.0: enabling device (0140 -> 0142)
 # mlx5_core 0104:00:00.0 mlx5_ib3: Port: 1 Link ACTIVE
-DEVICE: Final = r"[a-z][\w-]{1,30} (?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][: ]"
+_DEVICE: Final = r"[a-z][\w-]{1,30} (?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][: ]"
 # Linux version 5.15.0-1064-azure (buildd@lcy02-amd64-011) (gcc ...
-BOOT: Final = (
+_BOOT: Final = (
     r"Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:e820|provided)|x86/\w|DMI: |SMBIOS "
     r"|ACPI: |Memory: \d{1,12}K/"
     r"|(?:PCI|PM|NUMA|SRAT|EFI|efi|e820|smp|smpboot|rcu|tsc|clocksource|pci_bus|pnp|Freeing"
@@ -283,7 +281,7 @@ BOOT: Final = (
     r"|integrity|tpm_\w{1,8}|mousedev|hid-\w{1,20}|usbcore|Bluetooth): "
 )
 # NVRM: Xid (PCI:0000:4c:00): 79 / XFS (nvme0n1p2): Mounting / EXT4-fs (md0): re-mounted
-DRIVERS: Final = (
+_DRIVERS: Final = (
     r"(?:NVRM|nvidia(?:[-_][a-z]+\d{0,3})?|nvme nvme\d{1,3}|nvme\d{1,3}n\d{1,3}|amdgpu|habanalabs"
     r"|mlx[45]_(?:core|ib)\w{0,4}|mce|EDAC (?:MC\d{0,3}|\w{1,20})|pcieport [\w:.]{5,14}|AER|Lustre"
     r"|LustreError|LNet|LNetError|nfs|NFS|md/?\w{1,12}|sd \d{1,3}:[\d:]{1,9}|usb [\d.-]{1,12}"
@@ -295,7 +293,7 @@ DRIVERS: Final = (
     r"|en[opsx]\w{1,14}):? "
 )
 # What a kernel says of a process, and its traces.
-WORDS: Final = (
+_WORDS: Final = (
     r"\S{1,40}: segfault at |\S{1,40}\[\d{1,9}\]: segfault at |traps: \S|Out of memory: |oom-kill:"
     r"|oom_reaper: |\S{1,40} invoked oom-killer: |Memory cgroup out of memory: "
     r"|Tasks state \(memory|CPU\d{1,4}: (?:Core|Package) "
@@ -308,21 +306,21 @@ WORDS: Final = (
     r"|device \S{1,30} (?:entered|left) promisc"
     r"|kauditd_printk_skb: "
 )
-OWN: Final = re.compile(rf"(?:{DEVICE}|{BOOT}|{DRIVERS}|{WORDS})")
-JOB: Final = re.compile(
+_OWN: Final = re.compile(rf"(?:{_DEVICE}|{_BOOT}|{_DRIVERS}|{_WORDS})")
+_JOB: Final = re.compile(
     r"NCCL (?:INFO|WARN)|Traceback \(most recent|\b(?:INFO|WARNING|ERROR|DEBUG)\b ?[:|\]-]"
     r"|\b(?:loss|epoch|iteration|iter|step)\b[ :=/]{1,3}\d|^\S{1,60}\.py:\d|torch"
 )
 
 
-def is_kernels_own(envelopes: Sequence[Envelope]) -> bool:
+def _is_kernels_own(envelopes: Sequence[Envelope]) -> bool:
     """Whether these lines of one log, of which none says so, are a kernel's."""
     payloads = [one.text.lstrip() for one in envelopes if one.text.strip()]
     if not payloads or any(one.kernel for one in envelopes):
         return False  # where a kernel's lines say so, the others are not
-    own = sum(OWN.match(text) is not None for text in payloads)
+    own = sum(_OWN.match(text) is not None for text in payloads)
     job = sum(one.rank is not None or one.local_rank is not None for one in envelopes)
-    job += sum(JOB.search(text[:400]) is not None for text in payloads)
-    if own < min(LEAST_OWN, max(2, len(payloads))):
+    job += sum(_JOB.search(text[:400]) is not None for text in payloads)
+    if own < min(_LEAST_OWN, max(2, len(payloads))):
         return False  # one line alone may be quoted by anybody
-    return own >= OWN_SHARE * len(payloads) and job <= JOB_SHARE * len(payloads)
+    return own >= _OWN_SHARE * len(payloads) and job <= _JOB_SHARE * len(payloads)

@@ -13,8 +13,6 @@ from triage.parsers.logs.progress.series import JobSteps
 if TYPE_CHECKING:  # a service that only takes files in needs no compiled loops
     from triage.parsers.telemetry.file import TelemetryFile
 
-__all__ = ["LogFile", "LogKind", "LogSet", "TemplateCount"]
-
 
 class LogKind(StrEnum):
     """What a text file is, by its lines."""

@@ -21,62 +21,37 @@ from triage.parsers.flight_recorder.jit import (
     signed,
 )
 
-__all__ = [
-    "BRACKET_CLOSE",
-    "BRACKET_OPEN",
-    "COLON",
-    "DASH",
-    "DIGIT",
-    "DOT",
-    "HEX",
-    "KINDS",
-    "LETTER",
-    "MASK",
-    "SEED",
-    "after_escape",
-    "byte_at",
-    "byte_kinds",
-    "collapse_key",
-    "digits_end",
-    "finish",
-    "kind_at",
-    "mix",
-    "mix_run",
-    "run_end",
-    "template_mask",
-]
+_Bytes = Any  # a uint8 array of compiled code
 
-Bytes = Any  # a uint8 array of compiled code
-
-OTHER: Final = 0
+_OTHER: Final = 0
 DIGIT: Final = 1
 HEX: Final = 2  # a-f
 LETTER: Final = 3  # other letters, '_', and all of UTF-8 beyond ASCII
-SPACE: Final = 4
-CONTROL: Final = 5
-ESCAPE: Final = 6
+_SPACE: Final = 4
+_CONTROL: Final = 5
+_ESCAPE: Final = 6
 
 SEED: Final = -3750763034362895579
-PRIME: Final = 1099511628211
+_PRIME: Final = 1099511628211
 MASK: Final = 1  # a byte that no text holds after control characters are gone
 
-ESC, BELL, BRACKET_OPEN, BRACKET_CLOSE = 27, 7, 91, 93
-DASH, DOT, COLON, COMMA, SLASH, SEMICOLON, EQUALS = 45, 46, 58, 44, 47, 59, 61
+_ESC, _BELL, BRACKET_OPEN, BRACKET_CLOSE = 27, 7, 91, 93
+DASH, DOT, COLON, _COMMA, _SLASH, _SEMICOLON, _EQUALS = 45, 46, 58, 44, 47, 59, 61
 
 
 def byte_kinds() -> np.ndarray:
     """Byte -> what it is."""
-    kinds = np.full(256, OTHER, np.uint8)
-    kinds[:32] = CONTROL
-    kinds[127] = CONTROL
-    kinds[ESC] = ESCAPE
+    kinds = np.full(256, _OTHER, np.uint8)
+    kinds[:32] = _CONTROL
+    kinds[127] = _CONTROL
+    kinds[_ESC] = _ESCAPE
     kinds[ord("0") : ord("9") + 1] = DIGIT
     for first, last, kind in (("a", "f", HEX), ("g", "z", LETTER)):
         kinds[ord(first) : ord(last) + 1] = kind
         kinds[ord(first.upper()) : ord(last.upper()) + 1] = kind
     kinds[ord("_")] = LETTER
     kinds[128:] = LETTER
-    kinds[[9, 32]] = SPACE
+    kinds[[9, 32]] = _SPACE
     return kinds
 
 
@@ -84,13 +59,13 @@ KINDS: Final = byte_kinds()
 
 
 @inlined
-def kind_at(buf: Bytes, i: Word, end: Word) -> Word:
+def kind_at(buf: _Bytes, i: Word, end: Word) -> Word:
     """The kind of the byte at ``i``; OTHER from ``end`` on."""
-    return KINDS[buf[i]] if i < end else OTHER
+    return KINDS[buf[i]] if i < end else _OTHER
 
 
 @inlined
-def byte_at(buf: Bytes, i: Word, end: Word) -> Word:
+def byte_at(buf: _Bytes, i: Word, end: Word) -> Word:
     """The byte at ``i``; 0 from ``end`` on."""
     return np.int64(buf[i]) if i < end else np.int64(0)
 
@@ -98,13 +73,13 @@ def byte_at(buf: Bytes, i: Word, end: Word) -> Word:
 @inlined
 def mix(h: Word, c: Word) -> Word:
     """The hash ``h`` with one more byte."""
-    return (h ^ np.int64(c)) * PRIME
+    return (h ^ np.int64(c)) * _PRIME
 
 
 @in_python(mix)
-def mix_by_hand(h: int, c: int) -> int:
+def _mix_by_hand(h: int, c: int) -> int:
     """:func:`mix` for integers of any size."""
-    return ((h ^ c) * PRIME) & ALL_64
+    return ((h ^ c) * _PRIME) & ALL_64
 
 
 @inlined
@@ -117,7 +92,7 @@ def finish(h: Word) -> Word:
 
 
 @in_python(finish)
-def finish_by_hand(h: int) -> int:
+def _finish_by_hand(h: int) -> int:
     """:func:`finish` for integers of any size."""
     h = signed(h)
     h = signed((h ^ (h >> 29)) * -4417276706812531889)
@@ -125,7 +100,7 @@ def finish_by_hand(h: int) -> int:
 
 
 @inlined
-def mix_run(h: Word, buf: Bytes, start: Word, stop: Word) -> Word:
+def mix_run(h: Word, buf: _Bytes, start: Word, stop: Word) -> Word:
     """The hash ``h`` with the bytes from ``start`` to ``stop``."""
     for i in range(start, stop):
         h = mix(h, buf[i])
@@ -133,15 +108,15 @@ def mix_run(h: Word, buf: Bytes, start: Word, stop: Word) -> Word:
 
 
 @in_python(mix_run)
-def mix_run_by_hand(h: int, buf: memoryview, start: int, stop: int) -> int:
+def _mix_run_by_hand(h: int, buf: memoryview, start: int, stop: int) -> int:
     """:func:`mix_run` for integers of any size."""
     for c in buf[start:stop]:
-        h = ((h ^ c) * PRIME) & ALL_64
+        h = ((h ^ c) * _PRIME) & ALL_64
     return h
 
 
 @compiled
-def after_escape(buf: Bytes, i: Word, end: Word) -> Word:
+def after_escape(buf: _Bytes, i: Word, end: Word) -> Word:
     """Where the terminal sequence that starts at ``i`` ends."""
     i += 1
     if i >= end:
@@ -156,14 +131,14 @@ def after_escape(buf: Bytes, i: Word, end: Word) -> Word:
     if c == BRACKET_CLOSE:  # OSC: up to BEL
         stop = min(end, i + 512)
         j = i + 1
-        while j < stop and buf[j] != BELL and buf[j] != ESC and buf[j] != 10 and buf[j] != 13:
+        while j < stop and buf[j] != _BELL and buf[j] != _ESC and buf[j] != 10 and buf[j] != 13:
             j += 1
-        return j + 1 if j < stop and buf[j] == BELL else i
+        return j + 1 if j < stop and buf[j] == _BELL else i
     return i + 1 if 32 < c < 127 else i
 
 
 @inlined
-def run_end(buf: Bytes, i: Word, end: Word) -> Word:
+def run_end(buf: _Bytes, i: Word, end: Word) -> Word:
     """The end of the run of letters and digits at ``i``."""
     while i < end and DIGIT <= KINDS[buf[i]] <= LETTER:
         i += 1
@@ -171,7 +146,7 @@ def run_end(buf: Bytes, i: Word, end: Word) -> Word:
 
 
 @inlined
-def digits_end(buf: Bytes, i: Word, end: Word) -> Word:
+def digits_end(buf: _Bytes, i: Word, end: Word) -> Word:
     """Where the run of digits that begins at ``i`` ends."""
     while i < end and KINDS[buf[i]] == DIGIT:
         i += 1
@@ -179,17 +154,17 @@ def digits_end(buf: Bytes, i: Word, end: Word) -> Word:
 
 
 @inlined
-def two_digits(buf: Bytes, i: Word, end: Word) -> Word:
+def _two_digits(buf: _Bytes, i: Word, end: Word) -> Word:
     return i + 1 < end and KINDS[buf[i]] == DIGIT and KINDS[buf[i + 1]] == DIGIT
 
 
 @inlined
-def is_hex(buf: Bytes, i: Word, end: Word) -> Word:
+def _is_hex(buf: _Bytes, i: Word, end: Word) -> Word:
     return i < end and (KINDS[buf[i]] == DIGIT or KINDS[buf[i]] == HEX)
 
 
 @compiled
-def pci_end(buf: Bytes, start: Word, stop: Word, end: Word) -> Word:
+def _pci_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
     """The end of the PCI address whose domain is ``start`` to ``stop``; -1 where it is none."""
     n = stop - start
     if (n != 4 and n != 8) or stop + 6 > end:
@@ -197,18 +172,18 @@ def pci_end(buf: Bytes, start: Word, stop: Word, end: Word) -> Word:
     if buf[stop] != COLON or buf[stop + 3] != COLON:
         return -1
     for i in (stop + 1, stop + 2, stop + 4, stop + 5):
-        if not is_hex(buf, i, end):
+        if not _is_hex(buf, i, end):
             return -1
     i = stop + 6
-    if is_hex(buf, i, end):
+    if _is_hex(buf, i, end):
         return -1
-    if i + 1 < end and buf[i] == DOT and is_hex(buf, i + 1, end):
+    if i + 1 < end and buf[i] == DOT and _is_hex(buf, i + 1, end):
         return i + 2
     return i
 
 
 @compiled
-def uuid_end(buf: Bytes, start: Word, stop: Word, end: Word) -> Word:
+def _uuid_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
     """The end of a bare UUID whose first eight digits are ``start`` to ``stop``, else -1."""
     if stop - start != 8 or start + 36 > end:
         return -1
@@ -217,20 +192,20 @@ def uuid_end(buf: Bytes, start: Word, stop: Word, end: Word) -> Word:
         if at == 8 or at == 13 or at == 18 or at == 23:
             if buf[i] != DASH:
                 return -1
-        elif not is_hex(buf, i, end):
+        elif not _is_hex(buf, i, end):
             return -1
     return start + 36
 
 
 @compiled
-def word_before(buf: Bytes, start: Word, i: Word) -> Word:
+def _word_before(buf: _Bytes, start: Word, i: Word) -> Word:
     """The last letters before ``i`` behind at most two of ``: =#[``, in lower case, as a number."""
     j = i - 1
     for _ in range(2):
         if j < start:
             break
         c = buf[j]
-        if c == 32 or c == COLON or c == EQUALS or c == 35 or c == BRACKET_OPEN or c == 34:
+        if c == 32 or c == COLON or c == _EQUALS or c == 35 or c == BRACKET_OPEN or c == 34:
             j -= 1
     found = np.int64(0)
     shift = 0
@@ -244,75 +219,75 @@ def word_before(buf: Bytes, start: Word, i: Word) -> Word:
     return found
 
 
-def packed(text: str) -> int:
+def _packed(text: str) -> int:
     """``text`` as :func:`word_before` gives it."""
     return int.from_bytes(text.encode("ascii"), "big")
 
 
-RANK, RANKS, TASK, TASKS, PID = map(packed, ("rank", "ranks", "task", "tasks", "pid"))
-FOUR: Final = 0xFFFFFFFF
+_RANK, _RANKS, _TASK, _TASKS, _PID = map(_packed, ("rank", "ranks", "task", "tasks", "pid"))
+_FOUR: Final = 0xFFFFFFFF
 
 
 @inlined
-def names_a_rank(word: Word) -> Word:
-    return (word & FOUR) == RANK or word == RANKS or word == TASK or word == TASKS
+def _names_a_rank(word: Word) -> Word:
+    return (word & _FOUR) == _RANK or word == _RANKS or word == _TASK or word == _TASKS
 
 
 @inlined
-def mix_keeping(h: Word, buf: Bytes, start: Word, stop: Word, kept: Word) -> Word:
+def _mix_keeping(h: Word, buf: _Bytes, start: Word, stop: Word, kept: Word) -> Word:
     """The first ``kept`` digits, then a mask."""
     return mix(mix_run(h, buf, start, min(stop, start + kept)), MASK)
 
 
 @compiled
-def kmsg_head(buf: Bytes, start: Word, end: Word) -> Word:
+def _kmsg_head(buf: _Bytes, start: Word, end: Word) -> Word:
     """Where the microseconds of ``6,3964,206764307,-;`` begin, else -1."""
     i = digits_end(buf, start, min(end, start + 4))
-    if i == start or i >= end or buf[i] != COMMA:
+    if i == start or i >= end or buf[i] != _COMMA:
         return -1
     j = digits_end(buf, i + 1, min(end, i + 21))
-    if j == i + 1 or j >= end or buf[j] != COMMA:
+    if j == i + 1 or j >= end or buf[j] != _COMMA:
         return -1
     k = digits_end(buf, j + 1, min(end, j + 21))
-    if k == j + 1 or k >= end or buf[k] != COMMA:
+    if k == j + 1 or k >= end or buf[k] != _COMMA:
         return -1
     return j + 1
 
 
 @compiled
-def collapse_key(buf: Bytes, start: Word, end: Word) -> Word:
+def collapse_key(buf: _Bytes, start: Word, end: Word) -> Word:
     """The 64-bit key that lines share which differ in their volatile parts alone."""
     h = np.int64(SEED)
     spaced = False
     i = start
-    head = kmsg_head(buf, start, end)
+    head = _kmsg_head(buf, start, end)
     if head >= 0:
         i = digits_end(buf, start, end)
         h = mix_run(h, buf, start, i)
         stop = digits_end(buf, head, end)
-        h = mix_keeping(h, buf, head, stop, max(0, stop - head - 9))
+        h = _mix_keeping(h, buf, head, stop, max(0, stop - head - 9))
         i = stop
     while i < end:
         c = buf[i]
         k = KINDS[c]
-        if k == SPACE:
+        if k == _SPACE:
             if not spaced:
                 h = mix(h, 32)
             spaced = True
             i += 1
             continue
-        if k == CONTROL:
+        if k == _CONTROL:
             i += 1
             continue
-        if k == ESCAPE:
+        if k == _ESCAPE:
             i = after_escape(buf, i, end)
             continue
         spaced = False
-        if k == OTHER:
-            if c == COLON and i >= start + 2 and clock_tail(buf, start, i, end):
+        if k == _OTHER:
+            if c == COLON and i >= start + 2 and _clock_tail(buf, start, i, end):
                 h = mix(mix(h, COLON), MASK)
                 i += 6
-                if (byte_at(buf, i, end) == DOT or byte_at(buf, i, end) == COMMA) and (
+                if (byte_at(buf, i, end) == DOT or byte_at(buf, i, end) == _COMMA) and (
                     kind_at(buf, i + 1, end) == DIGIT
                 ):
                     i = digits_end(buf, i + 1, end)
@@ -320,22 +295,22 @@ def collapse_key(buf: Bytes, start: Word, end: Word) -> Word:
             h = mix(h, c)
             i += 1
             continue
-        h, i = mix_word(h, buf, start, i, end)
+        h, i = _mix_word(h, buf, start, i, end)
     return finish(h)
 
 
 @compiled
-def clock_tail(buf: Bytes, start: Word, i: Word, end: Word) -> Word:
+def _clock_tail(buf: _Bytes, start: Word, i: Word, end: Word) -> Word:
     """Whether the colon at ``i`` stands behind the hour of ``hh:mm:ss``."""
-    if not two_digits(buf, i - 2, i) or (i - 3 >= start and KINDS[buf[i - 3]] == DIGIT):
+    if not _two_digits(buf, i - 2, i) or (i - 3 >= start and KINDS[buf[i - 3]] == DIGIT):
         return False
-    if not two_digits(buf, i + 1, end) or byte_at(buf, i + 3, end) != COLON:
+    if not _two_digits(buf, i + 1, end) or byte_at(buf, i + 3, end) != COLON:
         return False
-    return two_digits(buf, i + 4, end) and kind_at(buf, i + 6, end) != DIGIT
+    return _two_digits(buf, i + 4, end) and kind_at(buf, i + 6, end) != DIGIT
 
 
 @compiled
-def mix_word(h: Word, buf: Bytes, start: Word, i: Word, end: Word) -> Word:
+def _mix_word(h: Word, buf: _Bytes, start: Word, i: Word, end: Word) -> Word:
     """(hash, end) of the run of letters and digits at ``i`` and what belongs to it."""
     stop = i
     digits = 0
@@ -352,16 +327,16 @@ def mix_word(h: Word, buf: Bytes, start: Word, i: Word, end: Word) -> Word:
     n = stop - i
     first_is_digit = KINDS[buf[i]] == DIGIT
     if letters == 0 and digits:
-        pci = pci_end(buf, i, stop, end)
+        pci = _pci_end(buf, i, stop, end)
         if pci >= 0:
             return mix_run(h, buf, i, pci), pci
-        uuid = uuid_end(buf, i, stop, end)
+        uuid = _uuid_end(buf, i, stop, end)
         if uuid >= 0:
             return mix(h, MASK), uuid
-        if i >= start + 3 and buf[i - 1] == EQUALS and buf[i - 3] == SEMICOLON:
+        if i >= start + 3 and buf[i - 1] == _EQUALS and buf[i - 3] == _SEMICOLON:
             return mix(h, MASK), stop  # a cursor of journald: ";i=4e1f;"
     if digits == n:
-        return mix_number(h, buf, start, i, stop, end)
+        return _mix_number(h, buf, start, i, stop, end)
     if letters == 0 and digits:
         if n >= 6:
             return mix(h, MASK), stop
@@ -385,12 +360,12 @@ def mix_word(h: Word, buf: Bytes, start: Word, i: Word, end: Word) -> Word:
 
 
 @compiled
-def mix_number(h: Word, buf: Bytes, start: Word, i: Word, stop: Word, end: Word) -> Word:
+def _mix_number(h: Word, buf: _Bytes, start: Word, i: Word, stop: Word, end: Word) -> Word:
     """(hash, end) of the digits from ``i`` to ``stop`` and the parts behind a dot or dash."""
     n = stop - i
     after = byte_at(buf, stop, end)
     if n == 4 and after == DASH and byte_at(buf, stop + 3, end) == DASH:
-        dated = two_digits(buf, stop + 1, end) and two_digits(buf, stop + 4, end)
+        dated = _two_digits(buf, stop + 1, end) and _two_digits(buf, stop + 4, end)
         if dated:
             return mix_run(h, buf, i, stop + 6), stop + 6
     if after == DOT and kind_at(buf, stop + 1, end) == DIGIT:
@@ -407,23 +382,23 @@ def mix_number(h: Word, buf: Bytes, start: Word, i: Word, stop: Word, end: Word)
         while before >= start and buf[before] == 32:
             before -= 1
         if before >= start and buf[before] == BRACKET_OPEN and byte_at(buf, j, end) == 93:
-            return mix_keeping(h, buf, i, stop, max(0, n - 3)), j  # seconds since boot
+            return _mix_keeping(h, buf, i, stop, max(0, n - 3)), j  # seconds since boot
         return mix(h, MASK), j
     if n <= 3:
-        if word_before(buf, start, i) == PID:
+        if _word_before(buf, start, i) == _PID:
             return mix(h, MASK), stop
         return mix_run(h, buf, i, stop), stop
-    if names_a_rank(word_before(buf, start, i)) or (i == start and after == COLON):
+    if _names_a_rank(_word_before(buf, start, i)) or (i == start and after == COLON):
         return mix_run(h, buf, i, stop), stop
     if after == BRACKET_CLOSE and byte_at(buf, stop + 1, end) == 60:  # "[1,1234]<stdout>"
         return mix_run(h, buf, i, stop), stop
     if (n == 13 or n == 16 or n == 19) and buf[i] == 49:  # an epoch in ms, us or ns
-        return mix_keeping(h, buf, i, stop, 7), stop
+        return _mix_keeping(h, buf, i, stop, 7), stop
     return mix(h, MASK), stop
 
 
 @compiled
-def template_mask(buf: Bytes, start: Word, end: Word, out: Bytes) -> Word:
+def template_mask(buf: _Bytes, start: Word, end: Word, out: _Bytes) -> Word:
     """(hash, length) of the words of a line, written to ``out``.
 
     What holds a digit, and what is a path, becomes one mark; marks that only
@@ -437,19 +412,19 @@ def template_mask(buf: Bytes, start: Word, end: Word, out: Bytes) -> Word:
     while i < end and n < room:
         c = buf[i]
         k = KINDS[c]
-        if k == CONTROL:
+        if k == _CONTROL:
             i += 1
             continue
-        if k == ESCAPE:
+        if k == _ESCAPE:
             i = after_escape(buf, i, end)
             continue
-        if k == SPACE:
+        if k == _SPACE:
             if n > 0 and out[n - 1] != 32:
                 out[n] = 32
                 n += 1
             i += 1
             continue
-        if k == OTHER and c != SLASH and c != DASH:
+        if k == _OTHER and c != _SLASH and c != DASH:
             out[n] = c
             n += 1
             i += 1
@@ -459,9 +434,9 @@ def template_mask(buf: Bytes, start: Word, end: Word, out: Bytes) -> Word:
         while i < end and n < room:
             c = buf[i]
             k = KINDS[c]
-            if k == DIGIT or c == SLASH:
+            if k == DIGIT or c == _SLASH:
                 volatile = True
-            elif (k == OTHER and c != DASH and c != DOT and c != COLON) or k >= SPACE:
+            elif (k == _OTHER and c != DASH and c != DOT and c != COLON) or k >= _SPACE:
                 break
             out[n] = c
             n += 1
@@ -469,7 +444,7 @@ def template_mask(buf: Bytes, start: Word, end: Word, out: Bytes) -> Word:
         while n > first + 1 and (out[n - 1] == COLON or out[n - 1] == DOT):
             n -= 1
             i -= 1
-        if volatile and not (n == first + 1 and out[first] == SLASH):
+        if volatile and not (n == first + 1 and out[first] == _SLASH):
             if marked:
                 n = kept
             else:

@@ -32,22 +32,20 @@ from triage.parsers.logs.report_sections import under_their_headings
 from triage.parsers.logs.rows import merged, rows_of_line, through
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["DEFAULT_BOUNDS", "LineReader", "LogBounds"]
-
 # Of a group's last line only the time is read.
-LAST_BYTES: Final = 1024
+_LAST_BYTES: Final = 1024
 # The last lines of a log, of which one should have a time.
-TAIL_BYTES: Final = 4096
-LAST_LINES: Final = 8
-SHOWN_CHARACTERS: Final = 200
+_TAIL_BYTES: Final = 4096
+_LAST_LINES: Final = 8
+_SHOWN_CHARACTERS: Final = 200
 # How loggers and people name what went wrong, in whatever words it is told.
-ERROR_WORDS: Final = re.compile(
+_ERROR_WORDS: Final = re.compile(
     r"\b(?:ERROR|FATAL|CRITICAL|PANIC)\b|\b(?i:fatal|exception|crash(?:ed)?|abort(?:ed|ing)"
     r"|(?<!\b0 )(?<!\bno )(?:failed|died)|killed|cannot continue|giving up)\b"
     r"(?!\W{0,3}(?:0|none)\b)"
 )
 # A ring of dmesg; what prints times since the line before is never larger than a few of it.
-MAX_RELATIVE: Final = 64 << 20
+_MAX_RELATIVE: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ DEFAULT_BOUNDS: Final = LogBounds()
 
 
 @dataclass(slots=True)
-class Group:
+class _Group:
     """Lines that look alike: what the first one says, and the text of the last one."""
 
     rows: list[Evidence]
@@ -134,9 +132,9 @@ class LogReader:
         self.scanner = scan.Scanner(self.catalogue.automaton, tables, max_line=self.bounds.line)
         self.layout: Layout = layout_of(stream.head)
         self.progress = Collector(tables.steps, label=self.layout.label)
-        self.groups: dict[int, Group | None] = {}
+        self.groups: dict[int, _Group | None] = {}
         # Noise of a kernel, by its key whatever the hour: an hour more of it is no news.
-        self.chatter: dict[int, Group] = {}
+        self.chatter: dict[int, _Group] = {}
         self.harmless: set[int] = set()
         self.left: dict[int, int] = {}
         self.told: dict[int, bool] = {}
@@ -166,7 +164,7 @@ class LogReader:
             asked = len(view) - self.filled
             got = self.stream.fill(view[self.filled :])
             ended = got < asked
-            if self.layout.relative and len(self.whole) < MAX_RELATIVE:
+            if self.layout.relative and len(self.whole) < _MAX_RELATIVE:
                 self.whole += view[self.filled : self.filled + got]
             self.checksum = zlib.crc32(view[self.filled : self.filled + got], self.checksum)
             self.filled += got
@@ -188,6 +186,7 @@ class LogReader:
         return self.outcome()
 
     def scan_chunk(self, cut: int) -> None:
+        """Scan the buffer up to ``cut`` and take over what was found."""
         wrap = self.layout.wrap
         status = scan.FULL
         while status == scan.FULL:
@@ -237,10 +236,10 @@ class LogReader:
             later = last_line > known.last_line
             if later or (lines > 1 and last_line == known.last_line):
                 known.last_line = last_line
-                known.last_raw = bytes(self.buffer[start : min(end, start + LAST_BYTES)])
+                known.last_raw = bytes(self.buffer[start : min(end, start + _LAST_BYTES)])
         self.tables.clear_groups()
 
-    def is_noise(self, group: Group) -> bool:
+    def is_noise(self, group: _Group) -> bool:
         """Whether a group's lines are of no weight at any hour."""
         each = self.catalogue.each
         return all(
@@ -257,7 +256,7 @@ class LogReader:
             self.not_kept += lines
         return False
 
-    def learn(self, shape: int, group: Group | None) -> None:
+    def learn(self, shape: int, group: _Group | None) -> None:
         """What the first groups of a shape say bounds how many are read after them."""
         if group is None:
             if not self.told.get(shape):
@@ -272,7 +271,8 @@ class LogReader:
                 self.left[shape] = self.bounds.ranked_noise if ranked else self.bounds.noise
         self.left[shape] -= 1
 
-    def group(self, start: int, end: int, line: int) -> Group | None:
+    def group(self, start: int, end: int, line: int) -> _Group | None:
+        """Read the first line of a group; None for one that says nothing."""
         text = clean(bytes(self.buffer[start:end]))
 
         def after() -> Iterator[Envelope]:
@@ -301,7 +301,7 @@ class LogReader:
         key = int(collapse_key(np.frombuffer(bytearray(payload), np.uint8), 0, len(payload)))
         if not envelope.kernel and not self.layout.kernel:
             rows = [self.echo(row) for row in rows]
-        return Group(rows, key, 1, line, line, envelope.node)
+        return _Group(rows, key, 1, line, line, envelope.node)
 
     def echo(self, row: Evidence) -> Evidence:
         """What only a kernel may say, said by something else."""
@@ -312,15 +312,15 @@ class LogReader:
     def lines_behind(self, end: int) -> Iterator[Envelope]:
         """The lines behind the one that ends at ``end``, without empty ones."""
         stop = min(self.filled, end + self.bounds.context)
-        for found in LINE.finditer(self.buffer, end, stop):
+        for found in _LINE.finditer(self.buffer, end, stop):
             if not found[0].isspace():
                 yield read_envelope(clean(found[0]), label=self.layout.label)
 
     def look_at_tail(self) -> None:
         """The time of the last lines. So much of them is in the buffer wherever it was cut."""
-        behind = min(TAIL_BYTES, self.bounds.context)
+        behind = min(_TAIL_BYTES, self.bounds.context)
         tail = bytes(self.buffer[max(0, self.filled - behind) : self.filled])
-        for raw in reversed(LINE_ENDS.split(tail)[-8:]):
+        for raw in reversed(_LINE_ENDS.split(tail)[-8:]):
             stamp = read_envelope(clean(raw), label=self.layout.label).stamp
             if stamp != NO_STAMP:
                 self.last_stamp = stamp
@@ -328,16 +328,17 @@ class LogReader:
 
     def error_at_end(self, lines: int) -> tuple[int, str] | None:
         """An error among the last lines, of ``lines`` in all, which no signature knows."""
-        behind = min(TAIL_BYTES, self.bounds.context)
+        behind = min(_TAIL_BYTES, self.bounds.context)
         tail = bytes(self.buffer[max(0, self.filled - behind) : self.filled])
-        texts = tail.removesuffix(b"\n").split(b"\n")[-LAST_LINES:]
+        texts = tail.removesuffix(b"\n").split(b"\n")[-_LAST_LINES:]
         for line, raw in enumerate(texts, start=lines - len(texts) + 1):
             text = read_envelope(clean(raw), label=self.layout.label).text
-            if ERROR_WORDS.search(text) and self.catalogue.match(text, ()) is None:
-                return line, text[:SHOWN_CHARACTERS]
+            if _ERROR_WORDS.search(text) and self.catalogue.match(text, ()) is None:
+                return line, text[:_SHOWN_CHARACTERS]
         return None
 
     def outcome(self) -> Outcome:
+        """What the file came down to."""
         state = self.tables.state
         lines = int(state[scan.LINE])
         if self.filled and self.buffer[self.filled - 1] != 10:
@@ -372,6 +373,7 @@ class LogReader:
         return outcome
 
     def kind(self) -> LogKind:
+        """Whether kernels or processes wrote most of the lines."""
         if self.layout.own_words:
             return LogKind.KERNEL
         kernel = self.kernel_lines + self.layout.kernel_lines
@@ -420,5 +422,5 @@ class LogReader:
         ]
 
 
-LINE_ENDS: Final = re.compile(rb"[\r\n]+")
-LINE: Final = re.compile(rb"[^\r\n]+")
+_LINE_ENDS: Final = re.compile(rb"[\r\n]+")
+_LINE: Final = re.compile(rb"[^\r\n]+")

@@ -11,11 +11,9 @@ from typing import Final, TypeVar
 from triage.domain.evidence import Evidence, Trait
 from triage.signatures.gpu.gpu_names import NAMES
 
-__all__ = ["under_their_headings"]
-
 T = TypeVar("T")
 # A GPU's part of ``nvidia-smi -q`` has some 250 lines.
-MOST_LINES: Final = 400
+_MOST_LINES: Final = 400
 
 
 def under_their_headings(rows: Iterable[tuple[Evidence, T]]) -> list[tuple[Evidence, T]]:
@@ -28,20 +26,20 @@ def under_their_headings(rows: Iterable[tuple[Evidence, T]]) -> list[tuple[Evide
     for place, (row, key) in enumerate(found):
         if Trait.HEADING in row.traits:
             heading = row
-        elif heading is not None and is_below(row, heading):
+        elif heading is not None and _is_below(row, heading):
             names = {name: heading.fields[name] for name in NAMES if name in heading.fields}
             placed = replace(row, gpu=heading.gpu, fields={**names, **row.fields})
             found[place] = (placed, key)
     return found
 
 
-def is_below(row: Evidence, heading: Evidence) -> bool:
+def _is_below(row: Evidence, heading: Evidence) -> bool:
     """Whether a row that names no GPU stands in the report of a heading, printed with it."""
     return (
         Trait.OF_A_REPORT in row.traits
         and row.gpu is None
         and row.cuda_device is None
         and not any(name in row.fields for name in NAMES)
-        and 0 <= (row.line or 0) - (heading.line or 0) <= MOST_LINES
+        and 0 <= (row.line or 0) - (heading.line or 0) <= _MOST_LINES
         and row.stamp.wall_ns == heading.stamp.wall_ns
     )

@@ -27,20 +27,18 @@ from triage.signatures.registry import Match
 from triage.signatures.scheduler.node_names import of_an_event
 from triage.signatures.signature import Scope
 
-__all__ = ["MAX_TEXT", "merged", "rows_of_line", "through"]
-
 MAX_TEXT: Final = 300
 # Lines of one message that were packed into one line, and rows that they may give.
-MAX_PARTS: Final = 400
-MAX_FOLLOWING: Final = 64
-HOUR_NS: Final = 3_600_000_000_000
-LINE_ENDS: Final = re.compile(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
-OWN_FIELDS: Final = frozenset(
+_MAX_PARTS: Final = 400
+_MAX_FOLLOWING: Final = 64
+_HOUR_NS: Final = 3_600_000_000_000
+_LINE_ENDS: Final = re.compile(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
+_OWN_FIELDS: Final = frozenset(
     {"gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer"}
 )
-NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 # snapd[1336]: what it says
-PROGRAM: Final = re.compile(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
+_PROGRAM: Final = re.compile(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
 
 
 def rows_of_line(
@@ -61,15 +59,15 @@ def rows_of_line(
     envelope = read_envelope(text, label=label)
     payload = envelope.text
     if envelope.partial:
-        payload += continued(after())
+        payload += _continued(after())
     rows: list[Evidence] = []
     if "\n" in payload or "\\n" in payload:
-        parts = [part for part in LINE_ENDS.split(payload, MAX_PARTS) if part.strip()]
+        parts = [part for part in _LINE_ENDS.split(payload, _MAX_PARTS) if part.strip()]
         for index, part in enumerate(parts):
-            inner = envelope if index == 0 else within(envelope, part)
+            inner = envelope if index == 0 else _within(envelope, part)
             match = catalogue.match(inner.text if index else part, parts[index + 1 :])
             if match is not None:
-                rows.append(row_of(match, inner, artifact, line))
+                rows.append(_row_of(match, inner, artifact, line))
         if rows:
             return envelope, rows
     # A progress bar has no line end of its own: what it says stands before what follows it.
@@ -77,16 +75,18 @@ def rows_of_line(
     following = Following(after()) if catalogue.context else ()
     match = catalogue.match(payload, following)
     if match is not None:
-        match = beside_bar(match, bar, following) if "%|" in bar else match
+        match = _beside_bar(match, bar, following) if "%|" in bar else match
         rows.append(
-            of_its_program(row_of(match, envelope, artifact, line), match, envelope, system=system)
+            _of_its_program(
+                _row_of(match, envelope, artifact, line), match, envelope, system=system
+            )
         )
     if "%|" in bar and (behind := catalogue.match(bar, ())) is not None:
-        rows.append(row_of(behind, envelope, artifact, line))
+        rows.append(_row_of(behind, envelope, artifact, line))
     return envelope, rows
 
 
-def beside_bar(match: Match, bar: str, following: Sequence[str]) -> Match:
+def _beside_bar(match: Match, bar: str, following: Sequence[str]) -> Match:
     """The same match with the bar before it in sight, where its signature can use that."""
     signature = match.signature
     found = signature.pattern.search(bar + match.found.string, len(bar))
@@ -96,7 +96,7 @@ def beside_bar(match: Match, bar: str, following: Sequence[str]) -> Match:
     return match if reading is None else Match(signature, found, reading)
 
 
-def continued(after: Iterable[Envelope]) -> str:
+def _continued(after: Iterable[Envelope]) -> str:
     """The rest of a line that a container runtime cut into parts."""
     parts = []
     for one in after:
@@ -106,7 +106,7 @@ def continued(after: Iterable[Envelope]) -> str:
     return "".join(parts)
 
 
-def within(outer: Envelope, part: str) -> Envelope:
+def _within(outer: Envelope, part: str) -> Envelope:
     """A line inside a message: its own prefixes, and the rest from the message's."""
     inner = read_envelope(part)
     return replace(
@@ -134,18 +134,18 @@ class Following(Sequence[str]):
         return self.known[:count]
 
     def __len__(self) -> int:
-        return len(self.upto(MAX_FOLLOWING))
+        return len(self.upto(_MAX_FOLLOWING))
 
     def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
         if isinstance(index, slice) and index.start is None and index.stop is not None:
-            return FirstOf(self, index.stop)
-        return self.upto(MAX_FOLLOWING)[index]
+            return _FirstOf(self, index.stop)
+        return self.upto(_MAX_FOLLOWING)[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.upto(MAX_FOLLOWING))
+        return iter(self.upto(_MAX_FOLLOWING))
 
 
-class FirstOf(Sequence[str]):
+class _FirstOf(Sequence[str]):
     """The first ``most`` of the lines behind a line, which most signatures never look at."""
 
     def __init__(self, following: Following, most: int) -> None:
@@ -162,21 +162,21 @@ class FirstOf(Sequence[str]):
         return iter(self.following.upto(self.most))
 
 
-def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
+def _row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
     """The row that a match in a line is; ``node`` is set where the line itself blames one."""
     signature, reading = match.signature, match.reading
     named = {name: value for name, value in match.found.groupdict().items() if value is not None}
     named.update(reading.fields)
     if envelope.node is None and "node" not in named:
         named.update(of_an_event(match.found.string[:MAX_TEXT]))
-    fields = {name: value for name, value in named.items() if name not in OWN_FIELDS}
+    fields = {name: value for name, value in named.items() if name not in _OWN_FIELDS}
     if envelope.address is not None:
         fields.setdefault("address", envelope.address)
     gpu = reading.gpu or named.get("gpu")
-    rank = number(named.get("rank"))
+    rank = _number(named.get("rank"))
     if envelope.rank is not None and (rank is None or envelope.rank != envelope.task):
         rank = envelope.rank  # only a task's label knows less than the line itself
-    told = number(reading.fields.get("of_rank"))
+    told = _number(reading.fields.get("of_rank"))
     if told is not None:
         rank = told  # the line speaks of that rank, whoever prints it
         if told == envelope.rank:
@@ -187,7 +187,7 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
         fields.setdefault("printed_by", envelope.printed_by)
     if envelope.task is not None:
         fields["task"] = str(envelope.task)
-        if envelope.rank_in_text or number(named.get("rank")) == rank == envelope.task:
+        if envelope.rank_in_text or _number(named.get("rank")) == rank == envelope.task:
             fields[OWN_RANK] = str(rank)
     stamp = envelope.stamp
     if stamp == NO_STAMP and "time" in fields:
@@ -198,20 +198,22 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
         signature=reading.signature or signature.id,
         kind=signature.kind,
         role=signature.role if reading.role is None else reading.role,
-        text=envelope.text[:MAX_TEXT] if len(envelope.text) <= MAX_TEXT else excerpt(match),
+        text=envelope.text[:MAX_TEXT] if len(envelope.text) <= MAX_TEXT else _excerpt(match),
         category=signature.category if reading.category is None else reading.category,
         also=signature.also if reading.also is None else reading.also,
-        code=number(named.get("code")) if reading.code is None else reading.code,
+        code=_number(named.get("code")) if reading.code is None else reading.code,
         parent_code=(
-            number(named.get("parent_code")) if reading.parent_code is None else reading.parent_code
+            _number(named.get("parent_code"))
+            if reading.parent_code is None
+            else reading.parent_code
         ),
         blame=signature.blame if reading.blame is None else reading.blame,
         weak=signature.weak if reading.weak is None else reading.weak,
         node=named.get("node"),
         rank=rank,
-        local_rank=first(number(named.get("local_rank")), envelope.local_rank),
-        cuda_device=first(number(named.get("cuda_device")), envelope.cuda_device),
-        pid=first(number(named.get("pid")), envelope.pid),
+        local_rank=_first(_number(named.get("local_rank")), envelope.local_rank),
+        cuda_device=_first(_number(named.get("cuda_device")), envelope.cuda_device),
+        pid=_first(_number(named.get("pid")), envelope.pid),
         gpu=None if gpu is None else bus_id(gpu),
         peer=reading.peer or named.get("peer"),
         stamp=stamp,
@@ -221,7 +223,7 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
     )
 
 
-def of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
+def _of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
     """A job's words in the system log of a node count by the program that wrote them.
 
     A desktop's library that is not there, an update that finds no server and a mail
@@ -232,7 +234,7 @@ def of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: b
         return row
     if envelope.node is None and not envelope.kernel:
         return row
-    tag = PROGRAM.match(envelope.text)
+    tag = _PROGRAM.match(envelope.text)
     if envelope.program is not None:
         program, process = envelope.program, True
     elif tag is not None and match.found.start() >= tag.end() - 2:
@@ -258,19 +260,19 @@ def of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: b
     return row
 
 
-def excerpt(match: Match) -> str:
+def _excerpt(match: Match) -> str:
     """What the pattern found, with a little before it."""
     text = match.found.string
     begin = max(0, min(match.found.start() - 40, len(text) - MAX_TEXT))
     return text[begin : begin + MAX_TEXT]
 
 
-def first(one: int | None, other: int | None) -> int | None:
+def _first(one: int | None, other: int | None) -> int | None:
     return other if one is None else one
 
 
-def number(text: str | None) -> int | None:
-    return int(text) if text is not None and NUMBER.fullmatch(text) else None
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
 def merged(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> list[Evidence]:
@@ -285,14 +287,14 @@ def merged(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> li
         if row.signature in apart:
             kept.append(row)
         else:
-            alike.setdefault((row.signature, *identity(row), key), []).append(row)
+            alike.setdefault((row.signature, *_identity(row), key), []).append(row)
     for group in alike.values():
-        kept += bursts(group) if len(group) > 1 else group
+        kept += _bursts(group) if len(group) > 1 else group
     kept.sort(key=lambda row: (row.line or 0, row.signature, row.text))
     return kept
 
 
-def identity(row: Evidence) -> tuple[object, ...]:
+def _identity(row: Evidence) -> tuple[object, ...]:
     return (
         row.node,
         row.rank,
@@ -312,37 +314,37 @@ def identity(row: Evidence) -> tuple[object, ...]:
     )
 
 
-def instant(stamp: Stamp) -> int | None:
+def _instant(stamp: Stamp) -> int | None:
     return stamp.uptime_ns if stamp.wall_ns is None else stamp.wall_ns
 
 
-def order(row: Evidence) -> tuple[bool, int, int]:
-    at = instant(row.stamp)
+def _order(row: Evidence) -> tuple[bool, int, int]:
+    at = _instant(row.stamp)
     return row.stamp.wall_ns is None, at or 0, row.line or 0
 
 
-def bursts(group: list[Evidence]) -> list[Evidence]:
+def _bursts(group: list[Evidence]) -> list[Evidence]:
     """One row for each time that this was said again and again."""
     found: list[Evidence] = []
-    for row in sorted(group, key=order):
+    for row in sorted(group, key=_order):
         last = found[-1] if found else None
-        if last is None or quiet_between(last.last_stamp, row.stamp):
+        if last is None or _quiet_between(last.last_stamp, row.stamp):
             found.append(row)
         else:
-            found[-1] = joined(last, row)
+            found[-1] = _joined(last, row)
     return found
 
 
-def quiet_between(before: Stamp, after: Stamp) -> bool:
+def _quiet_between(before: Stamp, after: Stamp) -> bool:
     """Whether more than an hour lies between two times of one clock."""
     if (before.wall_ns is None) != (after.wall_ns is None):
         return False
-    one, other = instant(before), instant(after)
-    return one is not None and other is not None and other - one > HOUR_NS
+    one, other = _instant(before), _instant(after)
+    return one is not None and other is not None and other - one > _HOUR_NS
 
 
-def joined(row: Evidence, more: Evidence) -> Evidence:
-    later = max((row.last_stamp, more.last_stamp), key=lambda stamp: instant(stamp) or 0)
+def _joined(row: Evidence, more: Evidence) -> Evidence:
+    later = max((row.last_stamp, more.last_stamp), key=lambda stamp: _instant(stamp) or 0)
     last_line = max(row.last_line or 0, more.last_line or 0)
     if (more.line or 0) < (row.line or 0):
         row = replace(row, line=more.line, text=more.text)

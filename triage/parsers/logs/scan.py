@@ -44,49 +44,47 @@ from triage.parsers.logs.mask import (
 )
 from triage.parsers.logs.progress.forms import SAMPLES, FormTables, take_line
 
-__all__ = ["DONE", "Scanner", "Tables"]
-
 # Slots of ``state``.
 POS: Final = 0
 LINE: Final = 1  # line feeds before POS
-SKIPPING: Final = 2  # inside the rest of a line that is too long
+_SKIPPING: Final = 2  # inside the rest of a line that is too long
 GROUPS: Final = 3
-EACH_LEFT: Final = 4  # lines that may still be kept one by one
+_EACH_LEFT: Final = 4  # lines that may still be kept one by one
 TOO_LONG: Final = 5
 TEMPLATES: Final = 6
-ARENA: Final = 7
+_ARENA: Final = 7
 OTHER_LINES: Final = 8  # lines whose mask found no room
 HITS: Final = 9
-QUIET_LEFT: Final = 10  # quiet lines that are still told apart by more than their words
-STATE_SLOTS: Final = 11
+_QUIET_LEFT: Final = 10  # quiet lines that are still told apart by more than their words
+_STATE_SLOTS: Final = 11
 
 # Columns of ``groups``.
-KEY: Final = 0
+_KEY: Final = 0
 COUNT: Final = 1
 FIRST_START: Final = 2
 FIRST_END: Final = 3
 FIRST_LINE: Final = 4
-LAST_START: Final = 5
-LAST_END: Final = 6
+_LAST_START: Final = 5
+_LAST_END: Final = 6
 LAST_LINE: Final = 7
-SHAPE: Final = 8  # the hash of the first line's template mask
-TIMELESS: Final = 9  # the first line's key whatever its hour, 0 for none
-GROUP_COLUMNS: Final = 10
+_SHAPE: Final = 8  # the hash of the first line's template mask
+_TIMELESS: Final = 9  # the first line's key whatever its hour, 0 for none
+_GROUP_COLUMNS: Final = 10
 
 # Columns of ``masks``; the text of a mask is ``arena[begin:end]``.
-MASK_HASH: Final = 0
-MASK_COUNT: Final = 1
-MASK_FIRST: Final = 2
-MASK_LAST: Final = 3
-MASK_BEGIN: Final = 4
-MASK_END: Final = 5
-MASK_COLUMNS: Final = 6
+_MASK_HASH: Final = 0
+_MASK_COUNT: Final = 1
+_MASK_FIRST: Final = 2
+_MASK_LAST: Final = 3
+_MASK_BEGIN: Final = 4
+_MASK_END: Final = 5
+_MASK_COLUMNS: Final = 6
 
 DONE: Final = 0
 FULL: Final = 1
 
-LF: Final = 10
-CR: Final = 13
+_LF: Final = 10
+_CR: Final = 13
 
 
 @dataclass(slots=True)
@@ -108,11 +106,11 @@ class Tables:
     steps: FormTables = field(default_factory=FormTables)
 
     def __post_init__(self) -> None:
-        self.state = np.zeros(STATE_SLOTS, np.int64)
+        self.state = np.zeros(_STATE_SLOTS, np.int64)
         self.group_slots = np.zeros(self.group_capacity * 2, np.int32)
-        self.groups = np.zeros((self.group_capacity, GROUP_COLUMNS), np.int64)
+        self.groups = np.zeros((self.group_capacity, _GROUP_COLUMNS), np.int64)
         self.mask_slots = np.zeros(2, np.int32)
-        self.masks = np.zeros((1, MASK_COLUMNS), np.int64)
+        self.masks = np.zeros((1, _MASK_COLUMNS), np.int64)
         self.arena = np.zeros(1, np.uint8)
         self.line = np.zeros(self.mask_bytes + 2, np.uint8)
 
@@ -120,7 +118,7 @@ class Tables:
         """Ready for a new file, which may keep ``each`` lines one by one, and ``quiet`` apart."""
         if templates and len(self.masks) < self.mask_capacity:
             self.mask_slots = np.zeros(self.mask_capacity * 2, np.int32)
-            self.masks = np.zeros((self.mask_capacity, MASK_COLUMNS), np.int64)
+            self.masks = np.zeros((self.mask_capacity, _MASK_COLUMNS), np.int64)
             self.arena = np.zeros(self.arena_bytes, np.uint8)
         if self.state[TEMPLATES]:
             self.mask_slots[:] = 0
@@ -128,8 +126,8 @@ class Tables:
         self.floods.start()
         self.steps.start()
         self.state[:] = 0
-        self.state[EACH_LEFT] = each
-        self.state[QUIET_LEFT] = quiet
+        self.state[_EACH_LEFT] = each
+        self.state[_QUIET_LEFT] = quiet
 
     def clear_groups(self) -> None:
         """Forget the groups: they were taken over."""
@@ -158,7 +156,7 @@ class Scanner:
         grams = one.grams
         # Rows of a broken line are one line: the automaton reads on over their ends.
         whole = len(buf) & ~7 if grams.usable and not wrap else 0
-        status = scan(
+        status = _scan(
             buf, buf[:whole].view(np.uint64), filled, cut, self.max_line, wrap, templates,
             grams.bits, grams.slots, grams.entries, grams.texts,
             one.classes, one.delta, one.flags, one.shift, one.first_hit,
@@ -170,32 +168,33 @@ class Scanner:
         return int(status)
 
 
-Array = Any
+_Array = Any
 
 
 @reads_most
 @compiled
-def scan(
-    buf: Array, words: Array, filled: Word, cut: Word, max_line: Word, wrap: Word, templates: Word,
-    bits: Array, gram_slots: Array, entries: Array, texts: Array,
-    classes: Array, delta: Array, flags: Array, shift: Word, first_hit: Word,
-    state: Array, group_slots: Array, groups: Array,
-    mask_slots: Array, masks: Array, arena: Array, line: Array,
-    floods: Array, num_floods: Array,
-    form_slots: Array, forms: Array, samples: Array, steps: Array,
+def _scan(
+    buf: _Array, words: _Array, filled: Word, cut: Word, max_line: Word, wrap: Word,
+    templates: Word,
+    bits: _Array, gram_slots: _Array, entries: _Array, texts: _Array,
+    classes: _Array, delta: _Array, flags: _Array, shift: Word, first_hit: Word,
+    state: _Array, group_slots: _Array, groups: _Array,
+    mask_slots: _Array, masks: _Array, arena: _Array, line: _Array,
+    floods: _Array, num_floods: _Array,
+    form_slots: _Array, forms: _Array, samples: _Array, steps: _Array,
 ) -> Word:  # fmt: skip
     """DONE, or FULL with everything before ``state[POS]`` counted."""
     pos = state[POS]
     number = state[LINE]
-    skipping = state[SKIPPING]
+    skipping = state[_SKIPPING]
     while pos < cut:
         if skipping:
-            while pos < filled and buf[pos] != LF and buf[pos] != CR:
+            while pos < filled and buf[pos] != _LF and buf[pos] != _CR:
                 pos += 1
             if pos >= filled:
                 break
             skipping = 0
-            number += buf[pos] == LF
+            number += buf[pos] == _LF
             pos += 1
             continue
         start = pos
@@ -221,12 +220,12 @@ def scan(
                 i += 1
                 continue
             b = buf[i]
-            if b == LF or b == CR:
+            if b == _LF or b == _CR:
                 if wrap > 0 and i - row == wrap:
-                    if b == CR and i + 1 < filled and buf[i + 1] == LF:
+                    if b == _CR and i + 1 < filled and buf[i + 1] == _LF:
                         i += 1
-                        b = LF
-                    if b == LF:
+                        b = _LF
+                    if b == _LF:
                         i += 1
                         row = i
                         rows += 1
@@ -241,7 +240,7 @@ def scan(
                 if state[GROUPS] >= len(groups) or steps[SAMPLES] >= len(samples):
                     state[POS] = start
                     state[LINE] = number
-                    state[SKIPPING] = 0
+                    state[_SKIPPING] = 0
                     return FULL
                 words_of_line: Word = 0
                 if hit & HIT_STEP:
@@ -250,70 +249,70 @@ def scan(
                     hit &= ~HIT_STEP
             if hit:
                 state[HITS] += 1
-                if hit & HIT_EACH and state[EACH_LEFT] > 0:
-                    state[EACH_LEFT] -= 1
+                if hit & HIT_EACH and state[_EACH_LEFT] > 0:
+                    state[_EACH_LEFT] -= 1
                     key = finish(mix(mix_run(at, buf, start, i), start - row))
-                elif hit == HIT_SAME or (hit == HIT_QUIET and state[QUIET_LEFT] <= 0):
+                elif hit == HIT_SAME or (hit == HIT_QUIET and state[_QUIET_LEFT] <= 0):
                     key = words_of_line if words_of_line else words_key(buf, start, i)
                 elif hit & HIT_FLOOD:
                     key = flood_key(buf, start, i, floods, num_floods)
                 else:
-                    state[QUIET_LEFT] -= hit == HIT_QUIET
+                    state[_QUIET_LEFT] -= hit == HIT_QUIET
                     key = collapse_key(buf, start, i)
-                enter(buf, group_slots, groups, state, line, key, start, i, at)
+                _enter(buf, group_slots, groups, state, line, key, start, i, at)
             if templates:
-                count_mask(buf, start, i, at, state, mask_slots, masks, arena, line)
+                _count_mask(buf, start, i, at, state, mask_slots, masks, arena, line)
         number += rows
         pos = i
-        if i >= stop and i - start >= max_line and (i >= filled or not_end(buf[i])):
+        if i >= stop and i - start >= max_line and (i >= filled or _not_end(buf[i])):
             state[TOO_LONG] += 1
             skipping = 1
         elif i < filled:
-            number += buf[i] == LF
+            number += buf[i] == _LF
             pos = i + 1
     state[POS] = pos
     state[LINE] = number
-    state[SKIPPING] = skipping
+    state[_SKIPPING] = skipping
     return DONE
 
 
 @inlined
-def not_end(c: Word) -> Word:
-    return c != LF and c != CR
+def _not_end(c: Word) -> Word:
+    return c != _LF and c != _CR
 
 
 @compiled
-def enter(
-    buf: Array, slots: Array, groups: Array, state: Array, line: Array,
+def _enter(
+    buf: _Array, slots: _Array, groups: _Array, state: _Array, line: _Array,
     key: Word, start: Word, stop: Word, at: Word,
 ) -> None:  # fmt: skip
     """One more line of the group ``key``."""
     last = len(slots) - 1
     slot = key & last
-    while slots[slot] and groups[slots[slot] - 1, KEY] != key:
+    while slots[slot] and groups[slots[slot] - 1, _KEY] != key:
         slot = (slot + 1) & last
     index = slots[slot] - 1
     if index < 0:
         index = state[GROUPS]
         state[GROUPS] += 1
         slots[slot] = index + 1
-        groups[index, KEY] = key
+        groups[index, _KEY] = key
         groups[index, COUNT] = 0
         groups[index, FIRST_START] = start
         groups[index, FIRST_END] = stop
         groups[index, FIRST_LINE] = at
-        groups[index, SHAPE] = template_mask(buf, start, stop, line)[0]
-        groups[index, TIMELESS] = timeless_key(buf, start, stop)
+        groups[index, _SHAPE] = template_mask(buf, start, stop, line)[0]
+        groups[index, _TIMELESS] = timeless_key(buf, start, stop)
     groups[index, COUNT] += 1
-    groups[index, LAST_START] = start
-    groups[index, LAST_END] = stop
+    groups[index, _LAST_START] = start
+    groups[index, _LAST_END] = stop
     groups[index, LAST_LINE] = at
 
 
 @compiled
-def count_mask(
-    buf: Array, start: Word, stop: Word, at: Word, state: Array,
-    slots: Array, masks: Array, arena: Array, line: Array,
+def _count_mask(
+    buf: _Array, start: Word, stop: Word, at: Word, state: _Array,
+    slots: _Array, masks: _Array, arena: _Array, line: _Array,
 ) -> None:  # fmt: skip
     """One more line of its template mask."""
     key, length = template_mask(buf, start, stop, line)
@@ -321,24 +320,24 @@ def count_mask(
         return
     last = len(slots) - 1
     slot = key & last
-    while slots[slot] and masks[slots[slot] - 1, MASK_HASH] != key:
+    while slots[slot] and masks[slots[slot] - 1, _MASK_HASH] != key:
         slot = (slot + 1) & last
     index = np.int64(slots[slot]) - 1
     if index < 0:
         index = state[TEMPLATES]
-        used = state[ARENA]
+        used = state[_ARENA]
         if index >= len(masks) or used + length > len(arena):
             state[OTHER_LINES] += 1
             return
         state[TEMPLATES] += 1
-        state[ARENA] = used + length
+        state[_ARENA] = used + length
         slots[slot] = index + 1
         for i in range(length):
             arena[used + i] = line[i]
-        masks[index, MASK_HASH] = key
-        masks[index, MASK_COUNT] = 0
-        masks[index, MASK_FIRST] = at
-        masks[index, MASK_BEGIN] = used
-        masks[index, MASK_END] = used + length
-    masks[index, MASK_COUNT] += 1
-    masks[index, MASK_LAST] = at
+        masks[index, _MASK_HASH] = key
+        masks[index, _MASK_COUNT] = 0
+        masks[index, _MASK_FIRST] = at
+        masks[index, _MASK_BEGIN] = used
+        masks[index, _MASK_END] = used + length
+    masks[index, _MASK_COUNT] += 1
+    masks[index, _MASK_LAST] = at

@@ -19,18 +19,16 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.text import encoding_of, why_no_text
 
-__all__ = ["HEAD_BYTES", "LogStream", "ReadAhead", "log_streams", "stream_of"]
-
 # Looked at to tell whether a file is text, and how it is laid out.
 HEAD_BYTES: Final = 64 << 10
 # As much of it stays as it came, to tell a dump by.
-RAW_BYTES: Final = 4096
-TAR_HEAD: Final = 512
-PIECE: Final = 1 << 20
+_RAW_BYTES: Final = 4096
+_TAR_HEAD: Final = 512
+_PIECE: Final = 1 << 20
 # After decompression: the largest log that is read to its end.
-MAX_BYTES: Final = 4 << 30
+_MAX_BYTES: Final = 4 << 30
 # A flood of one line packs a thousand to one.
-MAX_RATIO: Final = 5000
+_MAX_RATIO: Final = 5000
 
 
 @dataclass(slots=True)
@@ -57,7 +55,7 @@ class LogStream:
         """Fill ``view`` as far as the log goes; fewer bytes mean that it has ended."""
         filled = 0
         while filled < len(view):
-            part = self.ahead or self.some(min(len(view) - filled, PIECE))
+            part = self.ahead or self.some(min(len(view) - filled, _PIECE))
             if not part:
                 break
             took = min(len(part), len(view) - filled)
@@ -68,9 +66,9 @@ class LogStream:
 
     def some(self, size: int) -> bytes:
         """Up to ``size`` bytes more; none at the end, and where it breaks off."""
-        if self.total >= MAX_BYTES:
+        if self.total >= _MAX_BYTES:
             if not self.notes:
-                self.notes.append(f"more than {MAX_BYTES >> 30} GiB: the rest is not read")
+                self.notes.append(f"more than {_MAX_BYTES >> 30} GiB: the rest is not read")
             return b""
         try:
             part = self.read(size)
@@ -109,8 +107,8 @@ def log_streams(
             head = source.read(HEAD_BYTES)
             compression = compression_of(head)
             first = peek(head, compression) if compression else head
-            if is_tar(first[:TAR_HEAD]):
-                yield from of_archive(file, compression, wanted)
+            if is_tar(first[:_TAR_HEAD]):
+                yield from _of_archive(file, compression, wanted)
                 return
             if wanted is None or file.artifact in wanted:
                 source.seek(0)
@@ -121,10 +119,10 @@ def log_streams(
         yield Refused(file.artifact, f"cannot be read: {error.strerror}")
 
 
-def of_archive(
+def _of_archive(
     file: InputFile, compression: str | None, wanted: Container[str] | None
 ) -> Iterator[LogStream | Refused]:
-    for entry in tar_entries(file.path, compression, MAX_RATIO):
+    for entry in tar_entries(file.path, compression, _MAX_RATIO):
         artifact = f"{file.artifact}/{entry.name}" if entry.name else file.artifact
         if entry.source is None:
             # Where dumps were looked for, the archive's faults are known.
@@ -144,11 +142,11 @@ def stream_of(source: IO[bytes], artifact: str) -> LogStream | None:
     compression = compression_of(head)
     read: Callable[[int], bytes] = source.read
     if compression:
-        read = unpacked(Rewound(head, source), compression, UNBOUNDED).read
-        head = first_of(read)
+        read = unpacked(_Rewound(head, source), compression, UNBOUNDED).read
+        head = _first_of(read)
     if not head:
         return None
-    raw = head[:RAW_BYTES]
+    raw = head[:_RAW_BYTES]
     encoding = encoding_of(head)
     not_text = None
     if encoding is None:
@@ -156,12 +154,12 @@ def stream_of(source: IO[bytes], artifact: str) -> LogStream | None:
     else:
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         head = decoder.decode(head).encode("utf-8")
-        read = Decoded(read, decoder).read
+        read = _Decoded(read, decoder).read
     head = head.removeprefix(codecs.BOM_UTF8)
     return LogStream(artifact, head, read, raw=raw, not_text=not_text)
 
 
-def first_of(read: Callable[[int], bytes]) -> bytes:
+def _first_of(read: Callable[[int], bytes]) -> bytes:
     """The first bytes behind a compression; what a damaged stream still gives."""
     head = b""
     try:
@@ -172,7 +170,7 @@ def first_of(read: Callable[[int], bytes]) -> bytes:
     return head
 
 
-class Rewound:
+class _Rewound:
     """A stream with the bytes that were read from it put back."""
 
     def __init__(self, head: bytes, source: IO[bytes]) -> None:
@@ -186,7 +184,7 @@ class Rewound:
         return part
 
 
-class Decoded:
+class _Decoded:
     """Another encoding read as UTF-8."""
 
     def __init__(

@@ -10,33 +10,19 @@ from typing import Final
 
 from triage.domain.evidence import Stamp
 
-__all__ = [
-    "DATED",
-    "MINUTE_NS",
-    "MONTHS",
-    "SECOND_NS",
-    "better",
-    "dated",
-    "epoch",
-    "read_time",
-    "uptime",
-    "wall",
-    "zone_seconds",
-]
-
 SECOND_NS: Final = 1_000_000_000
 MINUTE_NS: Final = 60 * SECOND_NS
 # The year in which times without a year are reckoned: a leap year, so that 29 February exists.
-NO_YEAR: Final = 2000
-FIRST_YEAR: Final = 1970
-LAST_YEAR: Final = 2200
+_NO_YEAR: Final = 2000
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 2200
 # Nothing stays up for thirty years; a larger number in brackets is an epoch, or nothing.
-LONGEST_UPTIME_S: Final = 1_000_000_000
-LAST_EPOCH_S: Final = 4_102_444_800
+_LONGEST_UPTIME_S: Final = 1_000_000_000
+_LAST_EPOCH_S: Final = 4_102_444_800
 
 # Abbreviated months as locales print them, January first; "|" parts the languages.
 # A spelling that means two different months is left out where it is met the second time.
-MONTH_NAMES: Final = (
+_MONTH_NAMES: Final = (
     "jan|january|januar|janv|janvier|ene|enero|gen|gennaio|sty|led|янв|января|1月|1월|oca|tammi|ιαν",
     "feb|february|februar|fév|févr|février|febrero|fev|lut|úno|фев|февраля|2月|2월|şub|helmi|φεβ",
     "mar|march|mär|märz|mrz|mars|marzo|mrt|maart|bře|мар|марта|3月|3월|maalis|μαρ",
@@ -52,10 +38,10 @@ MONTH_NAMES: Final = (
 )
 
 
-def month_table() -> dict[str, int]:
+def _month_table() -> dict[str, int]:
     """Name without case and full stop -> month; letters lost in decoding are tolerated."""
     table: dict[str, int] = {}
-    for number, names in enumerate(MONTH_NAMES, start=1):
+    for number, names in enumerate(_MONTH_NAMES, start=1):
         for name in names.split("|"):
             table.setdefault(name, number)
     lost: dict[str, set[int]] = {}
@@ -70,13 +56,13 @@ def month_table() -> dict[str, int]:
     return table
 
 
-MONTHS: Final = month_table()
+MONTHS: Final = _month_table()
 
 
 @lru_cache(maxsize=4096)
-def day_number(year: int, month: int, day: int) -> int | None:
+def _day_number(year: int, month: int, day: int) -> int | None:
     """Days since the epoch; None for a day that is in no calendar."""
-    if not FIRST_YEAR <= year <= LAST_YEAR:
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
         return None
     try:
         return date(year, month, day).toordinal() - 719_163
@@ -86,7 +72,7 @@ def day_number(year: int, month: int, day: int) -> int | None:
 
 # Abbreviations of zones that mean one place's hour wherever clocks print them. Those that
 # several do (CST: Chicago, Shanghai; IST: Delhi, Dublin, Jerusalem) say nothing.
-ZONES: Final = {
+_ZONES: Final = {
     "Z": 0,
     "z": 0,
     "UTC": 0,
@@ -120,7 +106,7 @@ ZONES: Final = {
     "AKDT": -8,
     "HST": -10,
 }
-NUMERIC_ZONE: Final = re.compile(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
+_NUMERIC_ZONE: Final = re.compile(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
 
 
 @lru_cache(maxsize=512)
@@ -131,9 +117,9 @@ def zone_seconds(text: str | None) -> int | None:
     if text is None:
         return None
     text = text.strip()
-    if text in ZONES:
-        return ZONES[text] * 3600
-    if NUMERIC_ZONE.fullmatch(text) is None:
+    if text in _ZONES:
+        return _ZONES[text] * 3600
+    if _NUMERIC_ZONE.fullmatch(text) is None:
         return None
     hours, minutes = int(text[1:3]), int(text[-2:] if len(text) > 3 else 0)
     if hours > 14 or minutes % 15 or minutes > 45:
@@ -151,7 +137,7 @@ def wall(
     error_ns: int = 0,
 ) -> Stamp | None:
     """A printed date and ``clock`` ("04:27:08" or "04:27") as a stamp."""
-    days = day_number(NO_YEAR if year is None else year, month, day)
+    days = _day_number(_NO_YEAR if year is None else year, month, day)
     if days is None:
         return None
     parts = clock.split(":")
@@ -181,15 +167,15 @@ def uptime(seconds: str, fraction: str | None) -> Stamp | None:
     digits = (fraction or "")[:9]
     resolution = 10 ** (9 - len(digits))
     ns = whole * SECOND_NS + (int(digits) * resolution if digits else 0)
-    if whole < LONGEST_UPTIME_S:
+    if whole < _LONGEST_UPTIME_S:
         return Stamp(uptime_ns=ns, error_ns=resolution)
-    return Stamp(wall_ns=ns, zone_s=0, error_ns=resolution) if whole < LAST_EPOCH_S else None
+    return Stamp(wall_ns=ns, zone_s=0, error_ns=resolution) if whole < _LAST_EPOCH_S else None
 
 
 def epoch(value: float) -> Stamp | None:
     """An epoch in s, ms, us or ns, by its size."""
     for unit in (SECOND_NS, 1_000_000, 1_000, 1):
-        if LONGEST_UPTIME_S * SECOND_NS <= value * unit < LAST_EPOCH_S * SECOND_NS:
+        if _LONGEST_UPTIME_S * SECOND_NS <= value * unit < _LAST_EPOCH_S * SECOND_NS:
             error = max(unit if isinstance(value, int) else unit // 1_000_000, 1)
             return Stamp(wall_ns=round(value * unit), zone_s=0, error_ns=error)
     return None
@@ -201,9 +187,9 @@ DATED: Final = (
     r"(Z| ?[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT|(?:[ECMP]|AK|AE|NZ)[SD]T|(?:CES?|WES?|EES?)T"
     r"|[BHIJK]ST|MSK|HKT|SGT|SAST)(?![\w-]))?"
 )
-TIME: Final = re.compile(r"\s*\[?" + DATED)
-EPOCH: Final = re.compile(r"\d{10,19}(?:\.\d{1,9})?", re.ASCII)
-CTIME: Final = re.compile(
+_TIME: Final = re.compile(r"\s*\[?" + DATED)
+_EPOCH: Final = re.compile(r"\d{10,19}(?:\.\d{1,9})?", re.ASCII)
+_CTIME: Final = re.compile(
     r"\s*\[?(?:[^\W\d]{1,12}\.?,? )?([^\W\d]{3,12})\.? {1,2}(\d{1,2})(?: (\d{4}))?,? "
     r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:(?: ([AP]M))?(?: ([A-Z]{3,5}))? (\d{4}))?"
 )
@@ -220,12 +206,12 @@ def read_time(text: str) -> Stamp | None:
 
     "2026-01-09_11:39:43", "Aug 10 15:36:05 2026", an epoch of ten digits and more.
     """
-    if EPOCH.fullmatch(text) is not None:
+    if _EPOCH.fullmatch(text) is not None:
         return epoch(float(text) if "." in text else int(text))
-    found = TIME.match(text)
+    found = _TIME.match(text)
     if found is not None:
         return dated(found)
-    found = CTIME.match(text)
+    found = _CTIME.match(text)
     if found is None:
         return None
     month = MONTHS.get(found[1].casefold())
@@ -245,13 +231,13 @@ def better(old: Stamp, new: Stamp) -> Stamp:
         return new
     up = old.uptime_ns if old.uptime_ns is not None else new.uptime_ns
     keep = old
-    if new.wall_ns is not None and (old.wall_ns is None or fullness(new) > fullness(old)):
+    if new.wall_ns is not None and (old.wall_ns is None or _fullness(new) > _fullness(old)):
         keep = new
     if keep.uptime_ns == up:
         return keep
     return Stamp(keep.wall_ns, up, keep.has_year, keep.zone_s, keep.error_ns)
 
 
-def fullness(stamp: Stamp) -> int:
+def _fullness(stamp: Stamp) -> int:
     """How much of a wall time is printed."""
     return 2 * stamp.has_year + (stamp.zone_s is not None)

@@ -3,8 +3,6 @@
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.parsers.logs.stamps import better
 
-__all__ = ["Strip"]
-
 
 class Strip:
     """A line that is being unwrapped; ``pos`` is where its payload begins as far as known."""

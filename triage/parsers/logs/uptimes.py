@@ -16,14 +16,12 @@ from triage.parsers.logs.first_minutes import BANNERS
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.years import DAY_NS
 
-__all__ = ["TAKEN_NS", "BootSpan", "boot_of", "boots_apart", "by_node", "spans_of"]
-
 # Lines that several programs print are out of order by less than this; parts of one log that were
 # put together, by less than that.
-OUT_OF_ORDER_NS: Final = MINUTE_NS
-MOST_OUT_OF_ORDER_NS: Final = 60 * MINUTE_NS
+_OUT_OF_ORDER_NS: Final = MINUTE_NS
+_MOST_OUT_OF_ORDER_NS: Final = 60 * MINUTE_NS
 # No node boots twice within this: times of its boots that are nearer are of one.
-APART_NS: Final = 2 * MINUTE_NS
+_APART_NS: Final = 2 * MINUTE_NS
 # Logs of one incident are taken within so long of its stop: what says otherwise is wrong.
 TAKEN_NS: Final = DAY_NS
 
@@ -84,7 +82,7 @@ def spans_of(
             continue
         node, line = node_of(row), row.line or 0
         span = current.get(node)
-        if span is None or is_of_a_new_boot(row, uptime, reached[node]):
+        if span is None or _is_of_a_new_boot(row, uptime, reached[node]):
             span = current[node] = BootSpan(node, line, uptime)
             spans.append(span)
             reached[node] = uptime
@@ -97,19 +95,19 @@ def spans_of(
     return spans
 
 
-def is_of_a_new_boot(row: Evidence, uptime: int, last: int) -> bool:
+def _is_of_a_new_boot(row: Evidence, uptime: int, last: int) -> bool:
     """Whether a line counts from another boot than those above it, which came up to ``last``."""
     if row.signature in BANNERS:
         return uptime < last
     back = last - uptime
-    return back > MOST_OUT_OF_ORDER_NS or (back > OUT_OF_ORDER_NS and uptime < last // 2)
+    return back > _MOST_OUT_OF_ORDER_NS or (back > _OUT_OF_ORDER_NS and uptime < last // 2)
 
 
 def boots_apart(times: Iterable[int]) -> list[int]:
     """The boots of a node, ascending; times that tell of one boot are one, the latest of them."""
     boots: list[int] = []
     for ns in sorted(times):
-        if boots and ns - boots[-1] <= APART_NS:
+        if boots and ns - boots[-1] <= _APART_NS:
             boots[-1] = ns
         else:
             boots.append(ns)
@@ -133,11 +131,11 @@ def boot_of(
     for k, boot in enumerate(boots):
         behind = boots[k + 1] if k + 1 < len(boots) else None
         ends = boot + span.last_ns
-        if (behind is not None and ends > behind + APART_NS) or (
-            later is not None and (boot >= later or ends > later + APART_NS)
+        if (behind is not None and ends > behind + _APART_NS) or (
+            later is not None and (boot >= later or ends > later + _APART_NS)
         ):
             continue
-        if earlier is not None and boot < earlier - APART_NS:
+        if earlier is not None and boot < earlier - _APART_NS:
             continue
         if earlier is None and stop_ns is not None and boot > stop_ns and ends > stop_ns + TAKEN_NS:
             continue

@@ -13,86 +13,84 @@ from triage.parsers.logs.stamps import epoch, read_time
 from triage.parsers.logs.state import Strip
 from triage.signatures.program.process_names import Whose, whose
 
-__all__ = ["RULES", "as_text", "ungluable"]
-
-DECODER: Final = json.JSONDecoder(strict=False)
-MESSAGES: Final = (
+_DECODER: Final = json.JSONDecoder(strict=False)
+_MESSAGES: Final = (
     "MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line",
     "SyslogMessage", "Message", "_raw", "body",
     # What stands around the record that a store of logs gives back.
     "_source", "result", "attributes",
 )  # fmt: skip
-TIMES: Final = (
+_TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
     "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
     "created_at", "occurredAt", "startTime",
 )  # fmt: skip
-HOSTS: Final = (
+_HOSTS: Final = (
     "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
     "Computer", "host_name", "nodeName", "machine", "machineName",
     "compute.googleapis.com/resource_name",
 )  # fmt: skip
 # Objects beside a message that say where it was written.
-PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent")
+_PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent")
 # What names the program that wrote it, or the facility.
-PROGRAMS: Final = (
+_PROGRAMS: Final = (
     "_TRANSPORT", "SYSLOG_IDENTIFIER", "syslog_identifier", "identifier", "ident", "transport",
     "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program",
 )  # fmt: skip
-HAS_MESSAGE: Final = re.compile(
+_HAS_MESSAGE: Final = re.compile(
     r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body)"\s{0,8}:'
 )
-CUT_MESSAGE: Final = re.compile(
+_CUT_MESSAGE: Final = re.compile(
     r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
 )
-CUT_TIME: Final = re.compile(r'"(?:time|timestamp|@timestamp|ts)"\s{0,8}:\s{0,8}"([^"]{10,40})"')
-CUT_HOST: Final = re.compile(r'"(?:_HOSTNAME|hostname|host|node)"\s{0,8}:\s{0,8}"([^"]{1,253})"')
+_CUT_TIME: Final = re.compile(r'"(?:time|timestamp|@timestamp|ts)"\s{0,8}:\s{0,8}"([^"]{10,40})"')
+_CUT_HOST: Final = re.compile(r'"(?:_HOSTNAME|hostname|host|node)"\s{0,8}:\s{0,8}"([^"]{1,253})"')
 
-CRI: Final = re.compile(r"std(?:out|err) ([FP]) ?")
-EXPORT: Final = re.compile(r"MESSAGE=")
-INSTANCE: Final = re.compile(r"Xid errors on instance: ([^,\s]{1,253}), Error: ")
-EVENT: Final = re.compile(
+_CRI: Final = re.compile(r"std(?:out|err) ([FP]) ?")
+_EXPORT: Final = re.compile(r"MESSAGE=")
+_INSTANCE: Final = re.compile(r"Xid errors on instance: ([^,\s]{1,253}), Error: ")
+_EVENT: Final = re.compile(
     r"(?:Warning|Normal)[ \t]+([A-Z]\w{2,60})[ \t]+(?:\d{1,4}[smhd]){1,4}"
     r"(?:[ \t]\(x\d{1,9} over (?:\d{1,4}[smhd]){1,4}\))?[ \t]+([a-z][\w.-]{1,80})[ \t]+"
 )
-LISTED_EVENT: Final = re.compile(
+_LISTED_EVENT: Final = re.compile(
     r"(?:\d{1,4}[smhd]){1,4}(?:[ \t]\(x\d{1,9} over (?:\d{1,4}[smhd]){1,4}\))?[ \t]+"
     r"(?:Warning|Normal)[ \t]+([A-Z]\w{2,60})[ \t]+node/([\w.-]{1,253})[ \t]+"
 )
 # An event of a stream of them, as journalctl -o json-sse prints it.
-SENT: Final = re.compile(r"data: (?=\{)")
-LOGFMT: Final = re.compile(
+_SENT: Final = re.compile(r"data: (?=\{)")
+_LOGFMT: Final = re.compile(
     r'(?:time|ts)="?([^"\s]{10,40})"? (?:[a-z_]{1,20}=[^"\s]{1,80} ){0,4}(?:msg|message)="?'
 )
-POD: Final = re.compile(r"\[pod/([\w.-]{1,253})/[\w.-]{1,253}\] ?")
-TEE: Final = re.compile(r"([\w./-]{1,300}) (?=\[std(?:err|out)\] )")
+_POD: Final = re.compile(r"\[pod/([\w.-]{1,253})/[\w.-]{1,253}\] ?")
+_TEE: Final = re.compile(r"([\w./-]{1,300}) (?=\[std(?:err|out)\] )")
 
 # How the lines that other tools prefix begin: what must follow a file or host name.
-BEGINNING: Final = (
+_BEGINNING: Final = (
     r"(?=[ \t]*(?:\[ *\d{1,12}\.\d{6}\]|\[ *\+\d|\[rank\d|\[[EWIF]\d{3,4} |\[[EWIF] \w|\[default\d"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[[^\W\d]{1,6}\.? {1,2}\S{2,6} {1,3}\d{1,2} \d\d:"
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|kern +:|kern:|\d{1,3},\d{1,19},\d{1,19},"
     r"|[EWIF]\d{3,4} \d\d:\d\d:|kernel: ?|NVRM: |\{\"|<\d{1,3}>\["
     r"|[\w.-]{1,253}:\d{1,8}:\d{1,8} \[))"
 )
-FILE: Final = re.compile(
-    r"((?:\.{0,2}/)?[\w.+@=-]{1,200}(?:/[\w.+@=-]{1,200}){0,16})(?::(\d{1,10}))?:" + BEGINNING
+_FILE: Final = re.compile(
+    r"((?:\.{0,2}/)?[\w.+@=-]{1,200}(?:/[\w.+@=-]{1,200}){0,16})(?::(\d{1,10}))?:" + _BEGINNING
 )
-LOG_FILE: Final = re.compile(
+_LOG_FILE: Final = re.compile(
     r"((?:\.{0,2}/)?(?:[\w.+@=-]{1,200}/){0,16}[\w.+@=-]{1,200}\.(?:log|out|err|txt|gz)):(?:\d{1,10}:)?"
 )
-CONTEXT: Final = re.compile(
+_CONTEXT: Final = re.compile(
     r"((?:\.{0,2}/)?(?:[\w.+@=-]{1,200}/){0,16}[\w.+@=-]{1,200}\.(?:log|out|err|txt))-\d{1,10}-"
 )
-FOLDER: Final = re.compile(r"(?:^|/)nodes/([\w.-]{1,253})/")
-NO_NODE: Final = re.compile(
+_FOLDER: Final = re.compile(r"(?:^|/)nodes/([\w.-]{1,253})/")
+_NO_NODE: Final = re.compile(
     r"(?i:kernel|kern|stderr|stdout|error|warning|warn|info|debug|fatal|critical|messages|syslog|dmesg|torch"
     r"|time|date|log|output|traceback|note|nvrm|srun|slurmstepd|mpirun|task|run|master|line)$"
 )
-QUOTED: Final = re.compile(r'"(?:MESSAGE|message|msg|log)"\s{0,8}:\s{0,8}"')
+_QUOTED: Final = re.compile(r'"(?:MESSAGE|message|msg|log)"\s{0,8}:\s{0,8}"')
 
 # The end of a bar: its elapsed and remaining time, or its empty picture.
-BAR: Final = re.compile(
+_BAR: Final = re.compile(
     r"\[(?:\d{1,3}:)?\d{1,2}:\d\d(?:<|, )[^\[\]]{0,300}\]|\d{1,3}%\|[^|\[\]]{0,300}\|(?=\[)"
 )
 
@@ -103,7 +101,7 @@ def ungluable(strip: Strip) -> bool:
     if "%" not in line and "it" not in line and "/s" not in line:
         return False
     end = -1
-    for found in BAR.finditer(line, pos):
+    for found in _BAR.finditer(line, pos):
         end = found.end()
     if end < 0 or not line[end:].strip(" \t|\x00"):
         return False
@@ -120,14 +118,14 @@ def as_text(value: Any) -> str | None:
     return None
 
 
-def number(value: Any) -> int | None:
+def _number(value: Any) -> int | None:
     """A small whole number, printed as one or as text."""
     if isinstance(value, str) and 0 < len(value) <= 8 and value.isdecimal():
         return int(value)
     return value if type(value) is int and 0 <= value < 10_000_000 else None
 
 
-def json_time(value: Any) -> Stamp | None:
+def _json_time(value: Any) -> Stamp | None:
     if isinstance(value, str):
         if value.isdecimal() and value.isascii() and 10 <= len(value) <= 19:
             return epoch(int(value))
@@ -135,52 +133,52 @@ def json_time(value: Any) -> Stamp | None:
     return epoch(value) if isinstance(value, int | float) and value is not True else None
 
 
-def json_line(strip: Strip, _match: "re.Match[str]") -> bool:
+def _json_line(strip: Strip, _match: "re.Match[str]") -> bool:
     """Take the message out of an object, and beside it whatever says when and where."""
     line = strip.line
-    if HAS_MESSAGE.search(line, strip.pos) is None:
+    if _HAS_MESSAGE.search(line, strip.pos) is None:
         return False
     try:
-        value, end = DECODER.raw_decode(line, strip.pos)
+        value, end = _DECODER.raw_decode(line, strip.pos)
     except (ValueError, RecursionError):
-        return cut_json(strip)
+        return _cut_json(strip)
     if not isinstance(value, dict) or line[end:].strip(" \t\r\n,]"):
         return False
     text = None
     for _ in range(3):
-        text = next((value[key] for key in MESSAGES if value.get(key) is not None), None)
-        object_fields(strip, value)
+        text = next((value[key] for key in _MESSAGES if value.get(key) is not None), None)
+        _object_fields(strip, value)
         if not isinstance(text, dict):
             break
         value = text
     plain = as_text(text)
     if plain is None:
         return False
-    gpu = gpu_beside(line[strip.pos : end], plain)
-    replace(strip, "" if value.get("isHealthy") is True else about_object(value) + plain + gpu)
+    gpu = _gpu_beside(line[strip.pos : end], plain)
+    _replace(strip, "" if value.get("isHealthy") is True else _about_object(value) + plain + gpu)
     return True
 
 
 # "PCI:0018:01:00.0", "GPU-d25ffa9f-3b3d-169f-3ddc-e8ce927d15cf"
-GPU_NAME: Final = re.compile(
+_GPU_NAME: Final = re.compile(
     r"\b(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{8}):[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.0)?\b"
     r"|\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
 
 
-def gpu_beside(whole: str, said: str) -> str:
+def _gpu_beside(whole: str, said: str) -> str:
     """`` (GPU 0018:01:00.0)``: the one GPU that an object names beside words that name none."""
-    if GPU_WORDS.search(said) is None or GPU_NAME.search(said) is not None:
+    if _GPU_WORDS.search(said) is None or _GPU_NAME.search(said) is not None:
         return ""
-    found = {one for one in GPU_NAME.findall(whole) if not one.startswith("GPU-")}
-    found = found or set(GPU_NAME.findall(whole))
+    found = {one for one in _GPU_NAME.findall(whole) if not one.startswith("GPU-")}
+    found = found or set(_GPU_NAME.findall(whole))
     return f" (GPU {found.pop()})" if len(found) == 1 else ""
 
 
-GPU_WORDS: Final = re.compile(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNORECASE)
+_GPU_WORDS: Final = re.compile(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNORECASE)
 
 
-def about_object(value: dict[str, Any]) -> str:
+def _about_object(value: dict[str, Any]) -> str:
     """``NodeNotReady node/gpu-17 `` of an event whose exporter puts the object beside the words."""
     kind, name, reason = (value.get(key) for key in ("kind", "name", "reason"))
     if not (isinstance(kind, str) and isinstance(name, str) and isinstance(reason, str)):
@@ -189,24 +187,24 @@ def about_object(value: dict[str, Any]) -> str:
     return f"{reason} {kind.lower()}/{name} " if known else ""
 
 
-def object_fields(strip: Strip, value: dict[str, Any]) -> None:
-    realtime = number_text(value.get("__REALTIME_TIMESTAMP"))
+def _object_fields(strip: Strip, value: dict[str, Any]) -> None:
+    realtime = _number_text(value.get("__REALTIME_TIMESTAMP"))
     if realtime is not None:
         strip.clock(epoch(realtime))
-        up = number_text(
+        up = _number_text(
             value.get("_SOURCE_MONOTONIC_TIMESTAMP", value.get("__MONOTONIC_TIMESTAMP"))
         )
         if up is not None:
             strip.clock(Stamp(uptime_ns=up * 1000, error_ns=1000))
-    for key in TIMES:
+    for key in _TIMES:
         if key in value:
-            strip.clock(json_time(value[key]))
+            strip.clock(_json_time(value[key]))
             break
-    written_at(strip, value)
-    for key in PLACES:
+    _written_at(strip, value)
+    for key in _PLACES:
         inner = value.get(key)
         if isinstance(inner, dict):
-            written_at(strip, {**inner, **told(inner.get("labels")), "node": named(inner, key)})
+            _written_at(strip, {**inner, **_told(inner.get("labels")), "node": _named(inner, key)})
     if not strip.kernel and isinstance(value.get("SYSLOG_IDENTIFIER"), str):
         strip.program = strip.program or value["SYSLOG_IDENTIFIER"][:80]
     for name, keys in (
@@ -214,47 +212,47 @@ def object_fields(strip: Strip, value: dict[str, Any]) -> None:
         ("local_rank", ("local_rank",)),
         ("pid", ("pid", "_PID")),
     ):
-        found = next((n for n in (number(value.get(key)) for key in keys) if n is not None), None)
+        found = next((n for n in (_number(value.get(key)) for key in keys) if n is not None), None)
         if found is not None and getattr(strip, name) is None:
             setattr(strip, name, found)
 
 
-def written_at(strip: Strip, value: dict[str, Any]) -> None:
+def _written_at(strip: Strip, value: dict[str, Any]) -> None:
     """The host that an object names, and whether a kernel wrote."""
-    for key in HOSTS:
+    for key in _HOSTS:
         name = value.get(key)
         if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
             strip.host(name)
             break
-    if any(value.get(key) in ("kernel", "kern") for key in PROGRAMS):
+    if any(value.get(key) in ("kernel", "kern") for key in _PROGRAMS):
         strip.kernel = True
     unit = value.get("unit")
     if isinstance(unit, str) and not strip.kernel and whose(unit) is Whose.SERVICE:
         strip.program = strip.program or unit.removesuffix(".service")[:80]
 
 
-def told(value: Any) -> dict[str, Any]:
+def _told(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def named(inner: dict[str, Any], key: str) -> Any:
+def _named(inner: dict[str, Any], key: str) -> Any:
     """The name in an object: a host's own is the host's name."""
     name = inner.get("node")
     return inner.get("name") if name is None and key == "host" else name
 
 
-def number_text(value: Any) -> int | None:
+def _number_text(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 19:
         return int(value)
     return value if type(value) is int and 0 <= value < 1 << 63 else None
 
 
-def replace(strip: Strip, text: str) -> None:
+def _replace(strip: Strip, text: str) -> None:
     strip.line = text.rstrip("\r\n")
     strip.pos = 0
 
 
-def unescape(text: str) -> str:
+def _unescape(text: str) -> str:
     try:
         plain = json.loads(f'"{text}"', strict=False)
     except ValueError:
@@ -262,53 +260,53 @@ def unescape(text: str) -> str:
     return str(plain)
 
 
-def cut_json(strip: Strip) -> bool:
+def _cut_json(strip: Strip) -> bool:
     """The message of an object that is cut, or that is no proper JSON."""
     line, pos = strip.line, strip.pos
-    found = CUT_MESSAGE.search(line, pos)
+    found = _CUT_MESSAGE.search(line, pos)
     if found is None:
         return False
-    time = CUT_TIME.search(line, pos)
+    time = _CUT_TIME.search(line, pos)
     if time is not None:
-        strip.clock(json_time(time[1]))
-    name = CUT_HOST.search(line, pos)
+        strip.clock(_json_time(time[1]))
+    name = _CUT_HOST.search(line, pos)
     if name is not None:
         strip.host(name[1])
-    replace(strip, unescape(found[1]))
+    _replace(strip, _unescape(found[1]))
     return True
 
 
-def quoted(strip: Strip, _match: "re.Match[str]") -> bool:
+def _quoted(strip: Strip, _match: "re.Match[str]") -> bool:
     """One row of an object that is printed over several lines."""
-    found = CUT_MESSAGE.match(strip.line, strip.pos)
+    found = _CUT_MESSAGE.match(strip.line, strip.pos)
     if found is None:
         return False
-    replace(strip, unescape(found[1]))
+    _replace(strip, _unescape(found[1]))
     return True
 
 
-def cri(strip: Strip, match: "re.Match[str]") -> bool:
+def _cri(strip: Strip, match: "re.Match[str]") -> bool:
     strip.partial |= match[1] == "P"
     return True
 
 
-def nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
+def _nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
-def of_pod(strip: Strip, match: "re.Match[str]") -> bool:
+def _of_pod(strip: Strip, match: "re.Match[str]") -> bool:
     """``[pod/llm-worker-1/pytorch] ``, as `kubectl logs --prefix` writes it."""
     if strip.printed_by is None:
         strip.printed_by = match[1]
     return True
 
 
-def instance(strip: Strip, match: "re.Match[str]") -> bool:
+def _instance(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[1])
     return True
 
 
-def event(strip: Strip, match: "re.Match[str]") -> bool:
+def _event(strip: Strip, match: "re.Match[str]") -> bool:
     """What the node problem detector read in a kernel log; of all others the reason says more
     than the text, so that they stay whole.
     """
@@ -318,27 +316,27 @@ def event(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def listed_event(strip: Strip, match: "re.Match[str]") -> bool:
+def _listed_event(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[2])
     strip.pos = match.start(1)
     return True
 
 
-def logfmt(strip: Strip, match: "re.Match[str]") -> bool:
-    strip.clock(json_time(match[1]))
+def _logfmt(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.clock(_json_time(match[1]))
     return True
 
 
-def file(strip: Strip, match: "re.Match[str]") -> bool:
+def _file(strip: Strip, match: "re.Match[str]") -> bool:
     """A file name of grep, or a host name of pdsh."""
     name = match[1]
-    if NO_NODE.match(name) is None and "/" not in name and strip.line[match.end() :][:1] == " ":
+    if _NO_NODE.match(name) is None and "/" not in name and strip.line[match.end() :][:1] == " ":
         strip.host(name)
-    return log_file(strip, match)
+    return _log_file(strip, match)
 
 
-def log_file(strip: Strip, match: "re.Match[str]") -> bool:
-    folder = FOLDER.search(match[1])
+def _log_file(strip: Strip, match: "re.Match[str]") -> bool:
+    folder = _FOLDER.search(match[1])
     if folder is not None:
         strip.host(folder[1])
     return True
@@ -346,7 +344,7 @@ def log_file(strip: Strip, match: "re.Match[str]") -> bool:
 
 # pdsh and the launchers that use it: "n30039: RuntimeError: ..." A name without a digit is a
 # program's, and a rank or a step is no host.
-PDSH: Final = re.compile(
+_PDSH: Final = re.compile(
     r"(?!(?i:rank|step|iter\w*|epoch|worker|gpu|cuda|task|proc\w*|pid|line|python|stage|layer|trial|err\w*"
     r"|exit|job|run|attempt|shard|batch|bucket|device|dev|replica|group|pg|pp|tp|dp|core|thread)"
     r"[\d_.-]|(?i:v|h|a|b|gb|mi|py|x)\d{1,3}\w?:)"
@@ -357,47 +355,47 @@ PDSH: Final = re.compile(
 )
 
 
-def pdsh(strip: Strip, match: "re.Match[str]") -> bool:
+def _pdsh(strip: Strip, match: "re.Match[str]") -> bool:
     strip.printed_by = strip.printed_by or match[1]
     strip.host(match[1])
     return True
 
 
 # The daemon of a step says on which node it runs; its name stays, signatures look for it.
-STEP_DAEMON: Final = re.compile(
+_STEP_DAEMON: Final = re.compile(
     r"slurmstepd-([A-Za-z0-9][\w.-]{0,250}): (?=error|fatal|info|debug)"
 )
 
 
-def step_daemon(strip: Strip, match: "re.Match[str]") -> bool:
+def _step_daemon(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[1])
     return False
 
 
-WORD: Final = (
-    (CRI, cri),
-    (EXPORT, nothing),
-    (SENT, nothing),
-    (INSTANCE, instance),
-    (EVENT, event),
-    (LOGFMT, logfmt),
-    (TEE, log_file),
-    (STEP_DAEMON, step_daemon),
-    (PDSH, pdsh),
-    (FILE, file),
-    (LOG_FILE, log_file),
-    (CONTEXT, log_file),
+_WORD: Final = (
+    (_CRI, _cri),
+    (_EXPORT, _nothing),
+    (_SENT, _nothing),
+    (_INSTANCE, _instance),
+    (_EVENT, _event),
+    (_LOGFMT, _logfmt),
+    (_TEE, _log_file),
+    (_STEP_DAEMON, _step_daemon),
+    (_PDSH, _pdsh),
+    (_FILE, _file),
+    (_LOG_FILE, _log_file),
+    (_CONTEXT, _log_file),
 )
-PATH: Final = ((FILE, file), (LOG_FILE, log_file), (CONTEXT, log_file))
-OBJECT: Final = re.compile(r"\{")
+_PATH: Final = ((_FILE, _file), (_LOG_FILE, _log_file), (_CONTEXT, _log_file))
+_OBJECT: Final = re.compile(r"\{")
 # First character -> rules in the order in which they are tried.
 RULES: Final = {
-    "{": ((OBJECT, json_line),),
-    '"': ((QUOTED, quoted),),
-    "0": ((LISTED_EVENT, listed_event), *PATH),
-    "A": WORD,
-    "a": WORD,
-    ".": PATH,
-    "/": PATH,
-    "[": ((POD, of_pod),),
+    "{": ((_OBJECT, _json_line),),
+    '"': ((_QUOTED, _quoted),),
+    "0": ((_LISTED_EVENT, _listed_event), *_PATH),
+    "A": _WORD,
+    "a": _WORD,
+    ".": _PATH,
+    "/": _PATH,
+    "[": ((_POD, _of_pod),),
 }

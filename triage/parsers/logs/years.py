@@ -4,30 +4,28 @@ from datetime import date
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["DAY_NS", "in_year_of"]
-
 DAY_NS: Final = 86_400_000_000_000
-EPOCH: Final = 719_163
+_EPOCH: Final = 719_163
 # A log is collected some time after the stop; what lies further ahead is of the year before.
-AHEAD_DAYS: Final = 30
+_AHEAD_DAYS: Final = 30
 
 
 @lru_cache(maxsize=8192)
-def shift_days(day: int, anchor_day: int) -> int:
+def _shift_days(day: int, anchor_day: int) -> int:
     """Days to add to ``day`` (reckoned in a leap year) so that it lies about ``anchor_day``."""
-    printed = date.fromordinal(day + EPOCH)
-    year = date.fromordinal(anchor_day + EPOCH).year
+    printed = date.fromordinal(day + _EPOCH)
+    year = date.fromordinal(anchor_day + _EPOCH).year
     # 29 February is in every fourth year, but for turns of a century.
     for candidate in range(year + 1, year - 9, -1):
         try:
-            placed = date(candidate, printed.month, printed.day).toordinal() - EPOCH
+            placed = date(candidate, printed.month, printed.day).toordinal() - _EPOCH
         except ValueError:
             continue
-        if placed <= anchor_day + AHEAD_DAYS:
+        if placed <= anchor_day + _AHEAD_DAYS:
             return placed - day
     return 0
 
 
 def in_year_of(wall_ns: int, anchor_ns: int) -> int:
     """``wall_ns``, reckoned without a year, in the year that puts it nearest before the anchor."""
-    return wall_ns + shift_days(wall_ns // DAY_NS, anchor_ns // DAY_NS) * DAY_NS
+    return wall_ns + _shift_days(wall_ns // DAY_NS, anchor_ns // DAY_NS) * DAY_NS

@@ -10,22 +10,20 @@ from typing import Final
 
 from triage.parsers.logs.stamps import MINUTE_NS
 
-__all__ = ["QUARTER_NS", "agreed", "quarter"]
-
 QUARTER_NS: Final = 15 * MINUTE_NS
 # Nearer to a quarter of an hour than this is taken for one.
-SLACK_NS: Final = 3 * MINUTE_NS
+_SLACK_NS: Final = 3 * MINUTE_NS
 # The offsets that somewhere on earth are law, in quarters of an hour.
-BROKEN: Final = (-38, -14, 14, 18, 22, 23, 26, 35, 38, 42, 51)
-OFFSETS: Final = frozenset((*range(-48, 57, 4), *BROKEN))
+_BROKEN: Final = (-38, -14, 14, 18, 22, 23, 26, 35, 38, 42, 51)
+_OFFSETS: Final = frozenset((*range(-48, 57, 4), *_BROKEN))
 # So many of the files that can tell must tell the same.
-SHARE: Final = 0.6
+_SHARE: Final = 0.6
 
 
 def quarter(difference_ns: int) -> int | None:
     """A difference as a possible zone in ns; None where it is none."""
     steps = (difference_ns + QUARTER_NS // 2) // QUARTER_NS
-    if steps not in OFFSETS or abs(difference_ns - steps * QUARTER_NS) > SLACK_NS:
+    if steps not in _OFFSETS or abs(difference_ns - steps * QUARTER_NS) > _SLACK_NS:
         return None
     return steps * QUARTER_NS
 
@@ -37,4 +35,4 @@ def agreed(votes: Iterable[int | None]) -> int | None:
     if not counts:
         return None
     zone, count = min(counts.items(), key=lambda one: (-one[1], abs(one[0]), one[0]))
-    return zone if count >= SHARE * len(cast) else None
+    return zone if count >= _SHARE * len(cast) else None

@@ -11,39 +11,37 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["NON_WORD", "SEPARATOR", "Gate"]
-
-FOLD: Final = 0x20202020
-MIX: Final = 0x9E3779B1
-SECOND_MIX: Final = 0x85EBCA6B
-HASH_BITS: Final = 17
-GRAM: Final = 4
-Words = np.ndarray[tuple[int], np.dtype[np.uint32]]
+_FOLD: Final = 0x20202020
+_MIX: Final = 0x9E3779B1
+_SECOND_MIX: Final = 0x85EBCA6B
+_HASH_BITS: Final = 17
+_GRAM: Final = 4
+_Words = np.ndarray[tuple[int], np.dtype[np.uint32]]
 # In a gate's four characters: any byte that is no letter or digit, and what may stand
 # between a name and its value.
 NON_WORD: Final = "^"
 # What mostly stands before a word of a log: few values, for gates of three bytes.
-BEFORE: Final = "~"
+_BEFORE: Final = "~"
 SEPARATOR: Final = "%"
-WORD: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-CLASSES: Final = {
-    NON_WORD: bytes(byte for byte in range(256) if byte not in WORD),
-    BEFORE: b" \t\n\"'=:,([/`",
+_WORD: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_CLASSES: Final = {
+    NON_WORD: bytes(byte for byte in range(256) if byte not in _WORD),
+    _BEFORE: b" \t\n\"'=:,([/`",
     SEPARATOR: b"=:\"'\\ \t>%&`",
 }
 
 
-def values_of(gate: str) -> set[int]:
+def _values_of(gate: str) -> set[int]:
     """The folded four-byte words that ``gate`` stands for."""
-    choices = [CLASSES.get(char, char.encode()) for char in gate]
-    if len(choices) != GRAM:
+    choices = [_CLASSES.get(char, char.encode()) for char in gate]
+    if len(choices) != _GRAM:
         raise ValueError(f"a gate has four characters: {gate!r}")
-    return {int.from_bytes(bytes(word), "little") | FOLD for word in product(*choices)}
+    return {int.from_bytes(bytes(word), "little") | _FOLD for word in product(*choices)}
 
 
-def hashes(folded: Words, mix: int) -> Words:
+def _hashes(folded: _Words, mix: int) -> _Words:
     """As many bits of each as the tables have room for."""
-    return (folded * np.uint32(mix)) >> np.uint32(32 - HASH_BITS)
+    return (folded * np.uint32(mix)) >> np.uint32(32 - _HASH_BITS)
 
 
 class Gate:
@@ -53,14 +51,14 @@ class Gate:
         self.at_bits = at_bits
         self.bits: dict[int, int] = {}
         for gate, bits in gates.items():
-            for value in values_of(gate):
+            for value in _values_of(gate):
                 self.bits[value] = self.bits.get(value, 0) | bits
         values = np.array(list(self.bits), dtype=np.uint32)
-        self.table = np.zeros(1 << HASH_BITS, dtype=np.bool_)
-        self.table[hashes(values, MIX)] = True
+        self.table = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
+        self.table[_hashes(values, _MIX)] = True
         # One place in two hundred passes the first by chance; what passes both is counted.
-        self.second = np.zeros(1 << HASH_BITS, dtype=np.bool_)
-        self.second[hashes(values, SECOND_MIX)] = True
+        self.second = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
+        self.second[_hashes(values, _SECOND_MIX)] = True
 
     def whole(self, text: bytes) -> int:
         """Bits of all of ``text``, as one line."""
@@ -85,17 +83,17 @@ class Gate:
         """(place in the text behind its first byte, bits)."""
         found: list[tuple[int, int]] = []
         known = self.bits.get
-        for shift in range(GRAM):
-            count = (len(text) - shift) // GRAM
+        for shift in range(_GRAM):
+            count = (len(text) - shift) // _GRAM
             if count < 1:
                 break
-            folded = np.frombuffer(text, dtype="<u4", count=count, offset=shift) | np.uint32(FOLD)
-            places = np.flatnonzero(self.table.take(hashes(folded, MIX)))
-            places = places[self.second.take(hashes(folded[places], SECOND_MIX))]
+            folded = np.frombuffer(text, dtype="<u4", count=count, offset=shift) | np.uint32(_FOLD)
+            places = np.flatnonzero(self.table.take(_hashes(folded, _MIX)))
+            places = places[self.second.take(_hashes(folded[places], _SECOND_MIX))]
             for place, value in zip(places.tolist(), folded[places].tolist(), strict=True):
                 if bits := known(value):
                     # The first byte may be the line feed; the second is the line's.
-                    found.append((place * GRAM + shift, bits))
+                    found.append((place * _GRAM + shift, bits))
         if b"@" in text:
             places = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == 64)
             found.extend((place - 1, self.at_bits) for place in places.tolist())

@@ -13,8 +13,6 @@ from triage.parsers.redact.named import BARE, NAMED, NOT_A_VALUE, SIGN, is_plain
 from triage.parsers.redact.prefixes import PREFIXED
 from triage.parsers.redact.secret import WORD_END, WORD_START, Secret, any_word, is_random, secret
 
-__all__ = ["LONGEST", "PEM_BEGIN", "PEM_KIND", "SECRETS"]
-
 # No match is longer: what overlaps at the cuts of a line without end.
 LONGEST: Final = 1 << 15
 PEM_KIND: Final = "private_key"
@@ -25,7 +23,7 @@ PEM_BEGIN: Final = re.compile(
     rb"(?:[^-\n]|-(?!----)){0,16384}(?P<end>-----END [A-Z0-9 ]{0,80}-----)?"
     rb"|Private-Lines: [0-9]{1,4}"
 )
-KNOWN: Final = (
+_KNOWN: Final = (
     Secret(PEM_KIND, PEM_BEGIN, ("priv",)),
     secret(PEM_KIND, rb"Private-(?:MAC|Hash): (?P<s>[0-9a-f]{40,64})", "-mac", "-has"),
     secret(PEM_KIND, rb"(?P<s>LS0tLS1CRUdJTi[A-Za-z0-9+/=]{40,16384})", "ls0t"),
@@ -61,20 +59,20 @@ KNOWN: Final = (
 
 
 # Options between a program and the one that counts.
-OPTIONS: Final = rb"(?:[ \t]+[^\s|;&]{1,256}){0,24}?"
-QUOTE: Final = rb"[\"']?"
-WORD: Final = rb"[^\s\"'|;&<>]"
+_OPTIONS: Final = rb"(?:[ \t]+[^\s|;&]{1,256}){0,24}?"
+_QUOTE: Final = rb"[\"']?"
+_WORD: Final = rb"[^\s\"'|;&<>]"
 # The search jumps to the dash that begins a pattern, and then looks at what stands before it.
-FLAG: Final = rb"-(?<![A-Za-z0-9_-]-)-?[A-Za-z0-9_.-]{0,40}(?P<name>(?i:%s))" + (
+_FLAG: Final = rb"-(?<![A-Za-z0-9_-]-)-?[A-Za-z0-9_.-]{0,40}(?P<name>(?i:%s))" + (
     rb"[\"']?(?:[ \t]{1,4}|=|[\"'],[ \t]?)\\?[\"']?" + NOT_A_VALUE
     + rb"(?P<s>(?!-)[^\s\"'\\]{3,1024})"
 )  # fmt: skip
-PASSWORD_FLAGS: Final = rb"password|passwd|passphrase|pass|pwd"
-TOKEN_FLAGS: Final = (
+_PASSWORD_FLAGS: Final = rb"password|passwd|passphrase|pass|pwd"
+_TOKEN_FLAGS: Final = (
     rb"token|api[_-]?key|access[_-]?key|secret[_-]?key|key-secret|account-key|secret|auth|"
     rb"credentials?"
 )
-ASKS: Final = any_word(
+_ASKS: Final = any_word(
     rb"paste", rb"enter", rb"type", rb"retype", rb"re-enter", rb"input", rb"provide", rb"new",
     rb"old", rb"current", rb"sudo\]?", rb"ssh", rb"vault", rb"bmc", rb"root", rb"admin",
     after=rb"(?<![A-Za-z]{2})",
@@ -83,34 +81,34 @@ ASKS: Final = any_word(
     rb"passphrase|pass phrase|secret|credential|access key|otp|pin)(?![A-Za-z])[^:\n]{0,120}"
     rb"(?::/?/?[^:\s]{1,80}){0,2}['\"]?):[ \t]{0,4}(?P<s>[^\s\"']{4,1024})(?=[ \t]*(?:$|[\r\n\"']))"
 )  # fmt: skip
-PASSWORD_FOR: Final = any_word(rb"password", rb"passphrase", rb"token", rb"username") + (
+_PASSWORD_FOR: Final = any_word(rb"password", rb"passphrase", rb"token", rb"username") + (
     rb"(?i: for ['\"]?[^\s'\"]{1,200}['\"]?(?:[ \t]+at[ \t]+\S{1,80})?):[ \t]{1,4}"
     rb"(?P<s>[^\s\"']{4,1024})"
 )
-TOOLS: Final = rb"(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|mycli)"
+_TOOLS: Final = rb"(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|mycli)"
 # Programs, and the option by which each takes a password as the next word.
-NEXT_WORD: Final = (
-    rb"sshpass[ \t]+-p|redis-cli" + OPTIONS + rb"[ \t]+(?:-a|--pass)|mongo(?:sh|dump|restore)?"
-    + OPTIONS + rb"[ \t]+-p|ipmitool" + OPTIONS + rb"[ \t]+-P|i?dracadm" + OPTIONS
-    + rb"[ \t]+-p|racadm" + OPTIONS + rb"[ \t]+-p|redfishtool" + OPTIONS
-    + rb"[ \t]+-p|ldap(?:search|add|modify|whoami|delete)" + OPTIONS
+_NEXT_WORD: Final = (
+    rb"sshpass[ \t]+-p|redis-cli" + _OPTIONS + rb"[ \t]+(?:-a|--pass)|mongo(?:sh|dump|restore)?"
+    + _OPTIONS + rb"[ \t]+-p|ipmitool" + _OPTIONS + rb"[ \t]+-P|i?dracadm" + _OPTIONS
+    + rb"[ \t]+-p|racadm" + _OPTIONS + rb"[ \t]+-p|redfishtool" + _OPTIONS
+    + rb"[ \t]+-p|ldap(?:search|add|modify|whoami|delete)" + _OPTIONS
     + rb"[ \t]+-w|(?:docker|podman|nerdctl|helm|oras|skopeo|buildah)[ \t]+(?:registry[ \t]+)?login"
-    + OPTIONS + rb"[ \t]+-p|mosquitto_(?:pub|sub)" + OPTIONS + rb"[ \t]+-P|sqlcmd" + OPTIONS
-    + rb"[ \t]+-P|cqlsh" + OPTIONS + rb"[ \t]+-p|htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+\S{1,200}[ \t]+"  # noqa: E501
-    + rb"\S{1,64}|(?:zip|unzip)" + OPTIONS + rb"[ \t]+-P|rabbitmqctl[ \t]+(?:add_user|change_password|"  # noqa: E501
+    + _OPTIONS + rb"[ \t]+-p|mosquitto_(?:pub|sub)" + _OPTIONS + rb"[ \t]+-P|sqlcmd" + _OPTIONS
+    + rb"[ \t]+-P|cqlsh" + _OPTIONS + rb"[ \t]+-p|htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+\S{1,200}[ \t]+"  # noqa: E501
+    + rb"\S{1,64}|(?:zip|unzip)" + _OPTIONS + rb"[ \t]+-P|rabbitmqctl[ \t]+(?:add_user|change_password|"  # noqa: E501
     + rb"authenticate_user)[ \t]+\S{1,64}|vault[ \t]+login(?:[ \t]+-[^\s]{1,80}){0,4}|az[ \t]+login"
-    + OPTIONS + rb"[ \t]+-p|snmp[a-z]{2,12}" + OPTIONS + rb"[ \t]+-[cAX]|psql" + OPTIONS
-    + rb"[ \t]+-W|influx" + OPTIONS + rb"[ \t]+(?:-t|-p)|requirepass|masterauth|ngc" + OPTIONS
+    + _OPTIONS + rb"[ \t]+-p|snmp[a-z]{2,12}" + _OPTIONS + rb"[ \t]+-[cAX]|psql" + _OPTIONS
+    + rb"[ \t]+-W|influx" + _OPTIONS + rb"[ \t]+(?:-t|-p)|requirepass|masterauth|ngc" + _OPTIONS
     + rb"[ \t]+--api-key|aws[ \t]+configure[ \t]+set[ \t]+(?:[\w.-]+\.)?aws_(?:secret_access_key|session_token)|"  # noqa: E501
     + rb"(?:huggingface-cli|hf|wandb|gh|glab|kaggle|ngrok|comet|neptune|clearml)[ \t]+(?:auth[ \t]+)?"  # noqa: E501
     + rb"(?:login|authtoken|config[ \t]+add-authtoken)(?:[ \t]+--?[a-z-]{1,24}){0,3}"
 )  # fmt: skip
-USER_AND_PASSWORD: Final = (
-    rb"(?:curl|wget|http|https|xh|etcdctl|influx|consul|nats|elasticdump|aria2c|lftp)" + OPTIONS
-    + rb"[ \t]+(?:-u|-a|--user|--proxy-user|-U|--auth|--userpwd)(?:[ \t]+|=)?" + QUOTE
+_USER_AND_PASSWORD: Final = (
+    rb"(?:curl|wget|http|https|xh|etcdctl|influx|consul|nats|elasticdump|aria2c|lftp)" + _OPTIONS
+    + rb"[ \t]+(?:-u|-a|--user|--proxy-user|-U|--auth|--userpwd)(?:[ \t]+|=)?" + _QUOTE
     + rb"[^\s:\"'$-][^\s:\"']{0,255}:(?!\$|//)(?P<s>[^\s\"']{1,512})"
 )  # fmt: skip
-PIPED: Final = (
+_PIPED: Final = (
     rb"(?:echo|printf)[ \t]+(?:-[en]{1,2}[ \t]+)?[\"']?(?:%s\\?n?[\"']?[ \t]+[\"']?)?(?:[A-Za-z0-9_.-]{1,64}:)?"  # noqa: E501
     rb"(?P<s>[^\s\"'$|][^\s\"'|]{2,1024})[\"']?[ \t]*\|[ \t]*[^|\n]{0,120}?"
     rb"(?:--password-stdin|--stdin|chpasswd|sudo[ \t]+-S|--with-token|wandb[ \t]+login|cryptsetup|"
@@ -118,7 +116,7 @@ PIPED: Final = (
 )
 
 
-def is_option(found: re.Match[bytes]) -> bool:
+def _is_option(found: re.Match[bytes]) -> bool:
     """Not the help of a command (`--password PASSWORD`), nor a sentence about it."""
     value = found["s"].rstrip(b"]),.;:")
     name = found["name"].lower()
@@ -134,34 +132,34 @@ def is_option(found: re.Match[bytes]) -> bool:
     return len(value) >= 6 and (bool(has_sign) or is_random(value) or b"-" in value)
 
 
-def is_typed(found: re.Match[bytes]) -> bool:
+def _is_typed(found: re.Match[bytes]) -> bool:
     word = found["s"].rstrip(b".,!")
     if is_plain_word(word) or word.startswith((b"(", b"[", b"<", b"$", b"http")):
         return False
     return not re.fullmatch(rb"[A-Za-z]{1,3}|[*.]+", word)
 
 
-def is_next_word(found: re.Match[bytes]) -> bool:
+def _is_next_word(found: re.Match[bytes]) -> bool:
     word = found["s"]
     return not is_plain_word(word) and not word.startswith((b"$", b"-", b"<", b"%"))
 
 
-COMMANDS: Final = (
-    secret("password", FLAG.replace(b"%s", PASSWORD_FLAGS), "ord%", "swd%", "ssph", "ass=", "ass ",
-           'ass"', "pwd%", check=is_option),
-    secret("token", FLAG.replace(b"%s", TOKEN_FLAGS), "ken%", "key%", "ret%", "uth=", "uth ",
-           "ial%", "als%", check=is_option),
-    secret("password", rb"(?<![A-Za-z0-9_])" + USER_AND_PASSWORD, "curl", "wget", "ttp ", "tps ", "~xh ",  # noqa: E501
+_COMMANDS: Final = (
+    secret("password", _FLAG.replace(b"%s", _PASSWORD_FLAGS), "ord%", "swd%", "ssph",
+           "ass=", "ass ", 'ass"', "pwd%", check=_is_option),
+    secret("token", _FLAG.replace(b"%s", _TOKEN_FLAGS), "ken%", "key%", "ret%", "uth=", "uth ",
+           "ial%", "als%", check=_is_option),
+    secret("password", rb"(?<![A-Za-z0-9_])" + _USER_AND_PASSWORD, "curl", "wget", "ttp ", "tps ", "~xh ",  # noqa: E501
            "tcdc", "infl", "nsul", "nats", "ia2c", "lftp"),
-    secret("password", rb"(?<![A-Za-z0-9_])" + TOOLS + OPTIONS + rb"[ \t]+-p" + QUOTE
-           + rb"(?P<s>[^\s\"'|;&<>-]" + WORD + rb"{0,255})", "mysq", "iadb", "mycl"),
-    secret("password", rb"(?<![A-Za-z0-9_])(?:" + NEXT_WORD + rb")(?:[ \t]+|=)" + QUOTE
+    secret("password", rb"(?<![A-Za-z0-9_])" + _TOOLS + _OPTIONS + rb"[ \t]+-p" + _QUOTE
+           + rb"(?P<s>[^\s\"'|;&<>-]" + _WORD + rb"{0,255})", "mysq", "iadb", "mycl"),
+    secret("password", rb"(?<![A-Za-z0-9_])(?:" + _NEXT_WORD + rb")(?:[ \t]+|=)" + _QUOTE
            + rb"(?P<s>[^\s\"'|;&<>]{3,512})", "sshp", "edis", "mong", "ipmi", "adm%", "shto",
            "ldap", "ogin", "mosq", "sqlc", "cqls", "htpa", "zip%", "rabb", "vaul", "snmp", "psql",
-           "infl", "irep", "erau", "~ngc", "figu", "htok", check=is_next_word),
-    secret("password", rb"(?<![A-Za-z0-9_])(?:smbclient|net|rpcclient|mount\.cifs)" + OPTIONS
-           + rb"[ \t]+-U[ \t]?" + QUOTE + rb"[^\s%\"']{1,64}%(?P<s>[^\s\"']{1,256})", "smbc", "rpcc"),  # noqa: E501
-    secret("password", rb"(?<![A-Za-z0-9_])7z[az]?" + OPTIONS + rb"[ \t]+-p(?P<s>" + WORD
+           "infl", "irep", "erau", "~ngc", "figu", "htok", check=_is_next_word),
+    secret("password", rb"(?<![A-Za-z0-9_])(?:smbclient|net|rpcclient|mount\.cifs)" + _OPTIONS
+           + rb"[ \t]+-U[ \t]?" + _QUOTE + rb"[^\s%\"']{1,64}%(?P<s>[^\s\"']{1,256})", "smbc", "rpcc"),  # noqa: E501
+    secret("password", rb"(?<![A-Za-z0-9_])7z[az]?" + _OPTIONS + rb"[ \t]+-p(?P<s>" + _WORD
            + rb"{1,255})", "~7z ", "~7za"),
     secret("password", rb"[-,](?i:(?<=-)pass(?:in|out)?[ \t]+pass:|"
            rb"(?<=,)(?:username=[^,\s]{0,64},)?password=)"
@@ -171,85 +169,86 @@ COMMANDS: Final = (
     secret("password", rb"(?i:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by[ \t]+|"
            rb"with[ \t]+(?:encrypted[ \t]+)?password[ \t]+)['\"](?P<s>[^'\"\n]{1,256})", "tifi",
            "ssw%", "ord "),
-    secret("password", ASKS, "key:", "ken:", "ord:", "ase:", "ret:", "ter:", "ial:", "ey):",
-           "en):", "rd):", "ble)", "pin:", "otp:", "oot:", "ere:", "past", "udo]", check=is_typed),
-    secret("password", PASSWORD_FOR, "ord%", "ssph", "ken%", check=is_typed),
-    secret("password", PIPED, "tdin", "chpa", "o -s", "th-t", "rypt", "kini", "se64", "b lo"),
+    secret("password", _ASKS, "key:", "ken:", "ord:", "ase:", "ret:", "ter:", "ial:", "ey):",
+           "en):", "rd):", "ble)", "pin:", "otp:", "oot:", "ere:", "past", "udo]", check=_is_typed),
+    secret("password", _PASSWORD_FOR, "ord%", "ssph", "ken%", check=_is_typed),
+    secret("password", _PIPED, "tdin", "chpa", "o -s", "th-t", "rypt", "kini", "se64", "b lo"),
 )  # fmt: skip
 
 
-DIGIT_WITHIN: Final = rb"(?=[^\s\"'\\,;&]{0,255}[0-9])"
-LETTER_WITHIN: Final = rb"(?=[^\s\"'\\,;&]{0,255}[A-Za-z])"
-OPEN: Final = rb"[\"'\\]{0,3}+"
+_DIGIT_WITHIN: Final = rb"(?=[^\s\"'\\,;&]{0,255}[0-9])"
+_LETTER_WITHIN: Final = rb"(?=[^\s\"'\\,;&]{0,255}[A-Za-z])"
+_OPEN: Final = rb"[\"'\\]{0,3}+"
 # Of a header, to its end: the quote around it, or the line's.
-REST: Final = rb"[^\"'\\\n\r]"
-SCHEME: Final = (
+_REST: Final = rb"[^\"'\\\n\r]"
+_SCHEME: Final = (
     rb"(?i:bearer|basic|token|digest|negotiate|apikey|api-key|key|hmac|ntlm|sharedkey(?:lite)?|"
     rb"splunk|snowflake|oauth|aws4-hmac-sha256|aws|dpop|jwt|goog4-rsa-sha256)"
 )
-HEADER_NAME: Final = (
+_HEADER_NAME: Final = (
     rb"(?i:(?:x|dd|ocp-apim|cf|private|job|deploy|api|auth|access|app|application|circle|sec|"
     rb"x-[a-z0-9]{1,20})(?:-[a-z0-9]{1,20}){0,4}-(?:key|token|secret|signature|auth|password|"
     rb"credential|session|jwt|assertion))"
 )
-USER: Final = rb"[^\s/@:\"'<>\\\[?#,;]{0,256}"
-AFTER_USER: Final = rb"(?=@[A-Za-z0-9\[._-])"
-SIGNED: Final = (
+_USER: Final = rb"[^\s/@:\"'<>\\\[?#,;]{0,256}"
+_AFTER_USER: Final = rb"(?=@[A-Za-z0-9\[._-])"
+_SIGNED: Final = (
     rb"(?i:[&?;,\s\"'](?:[a-z]{1,6}-)?(?:[a-z]{1,4}-)?(?:signature|security-token|sign|hmac))"
     rb"[\"']?(?:=|:[ \t]?|%3[AaDd])[\"']?(?P<s>[A-Za-z0-9%+/=_-]{16,4096})"
 )
 # The search jumps to the sign that begins a pattern.
-QUERY: Final = (
+_QUERY: Final = (
     rb"[?&;%](?i:(?<=[?&;])(?:[a-z0-9]{1,12}[_-]){0,3}(?:key|token|secret|password|passwd|pass|"
     rb"pwd|auth|sid|session|jwt|code|assertion|ticket)|(?<=%)(?:3f|26)token)="
     rb"(?P<s>[^\s&\"'<>#\\;,)]{4,4096})"
 )
 
 
-def is_signature(found: re.Match[bytes]) -> bool:
+def _is_signature(found: re.Match[bytes]) -> bool:
     return is_random(found["s"])
 
 
-def is_query(found: re.Match[bytes]) -> bool:
+def _is_query(found: re.Match[bytes]) -> bool:
     name = found[0][: found.start("s") - found.start()].lower()
     if b"pass" in name or b"pwd" in name or b"secret" in name:
         return True
     return len(found["s"]) >= 12 and is_random(found["s"])
 
 
-def is_password_of_url(found: re.Match[bytes]) -> bool:
+def _is_password_of_url(found: re.Match[bytes]) -> bool:
     """A port and a path are no password: `http://host:8080/a@b`, `docker://registry:5000/x@sha256:`."""
     return not re.match(rb"[0-9]{1,5}(?:/|$)", found["s"])
 
 
-def is_header(found: re.Match[bytes]) -> bool:
+def _is_header(found: re.Match[bytes]) -> bool:
     value = found["s"]
     return len(value) >= 16 or bool(re.search(rb"[0-9]", value)) or b":" not in found["sign"]
 
 
-REQUESTS: Final = (
-    secret("authorization", rb"(?i:authorization)" + SIGN + OPEN + NOT_A_VALUE + SCHEME
+_REQUESTS: Final = (
+    secret("authorization", rb"(?i:authorization)" + SIGN + _OPEN + NOT_A_VALUE + _SCHEME
            + rb"[ \t]{1,4}" + NOT_A_VALUE
            + rb"(?P<s>[^\s\"'\\,;]{4,4096}(?:,?[ \t]{0,2}[A-Za-z_-]{1,30}=(?:\\?\"[^\"\\\n]{0,4096}\\?\"|"  # noqa: E501
            + rb"[^\s\"'\\]{1,4096})){0,20})", "auth"),
-    secret("authorization", rb"(?i:authorization)" + SIGN + OPEN + NOT_A_VALUE
-           + DIGIT_WITHIN + rb"(?P<s>[^\s\"'\\,;]{8,4096})", "auth"),
+    secret("authorization", rb"(?i:authorization)" + SIGN + _OPEN + NOT_A_VALUE
+           + _DIGIT_WITHIN + rb"(?P<s>[^\s\"'\\,;]{8,4096})", "auth"),
     secret("authorization", WORD_START + rb"(?i:bearer)(?:[ \t]{1,4}|%20)" + NOT_A_VALUE
-           + DIGIT_WITHIN + LETTER_WITHIN + rb"(?P<s>[A-Za-z0-9._~+/=-]{16,4096})", "bear"),
+           + _DIGIT_WITHIN + _LETTER_WITHIN + rb"(?P<s>[A-Za-z0-9._~+/=-]{16,4096})", "bear"),
     secret("cookie", rb"(?i:(?<![A-Za-z0-9_])(?:set-)?cookie2?)[\"']{0,2}[ \t]{0,2}[:=][ \t]{0,4}"
-           + OPEN + NOT_A_VALUE + rb"(?P<s>[A-Za-z0-9_.!#$%&*^`|~+-]{1,128}=" + REST
+           + _OPEN + NOT_A_VALUE + rb"(?P<s>[A-Za-z0-9_.!#$%&*^`|~+-]{1,128}=" + _REST
            + rb"{1,8192})", "ooki"),
-    secret("header", WORD_START + HEADER_NAME + SIGN + OPEN + NOT_A_VALUE + rb"(?P<s>" + BARE
+    secret("header", WORD_START + _HEADER_NAME + SIGN + _OPEN + NOT_A_VALUE + rb"(?P<s>" + BARE
            + rb"{6,4096})", "-key", "-tok", "-sec", "-aut", "-sig", "-pas", "-cre", "-ses",
-           "-jwt", "-ass", check=is_header),
-    secret("signature", SIGNED, "natu", "y-to", "hmac", "ign=", check=is_signature),
+           "-jwt", "-ass", check=_is_header),
+    secret("signature", _SIGNED, "natu", "y-to", "hmac", "ign=", check=_is_signature),
     secret("azure_key", rb"[?&;]sig=(?P<s>[A-Za-z0-9%+/=_-]{16,255})", "sig="),
-    secret("query_secret", QUERY, "key=", "ken=", "ret=", "ord=", "swd=", "ass=", "pwd=", "uth=",
-           "sid=", "?ses", "&ses", "jwt=", "?cod", "&cod", "ket=", check=is_query),
+    secret("query_secret", _QUERY, "key=", "ken=", "ret=", "ord=", "swd=", "ass=", "pwd=", "uth=",
+           "sid=", "?ses", "&ses", "jwt=", "?cod", "&cod", "ket=", check=_is_query),
     # https://user:password@node/, redis://:password@node, https://token@node/
-    secret("url_password", rb"://" + USER + rb":(?!\[redacted)(?P<s>[^\s\"'<>\\]{1,256})"
-           + AFTER_USER, check=is_password_of_url),
-    secret("url_password", rb"(?:://|%3[aA]%2[fF]%2[fF])(?P<s>[A-Za-z0-9_-]{20,256})" + AFTER_USER),
+    secret("url_password", rb"://" + _USER + rb":(?!\[redacted)(?P<s>[^\s\"'<>\\]{1,256})"
+           + _AFTER_USER, check=_is_password_of_url),
+    secret("url_password", rb"(?:://|%3[aA]%2[fF]%2[fF])(?P<s>[A-Za-z0-9_-]{20,256})"
+           + _AFTER_USER),
     secret("url_password", rb"%3[aA]%2[fF]%2[fF][^\s%]{0,64}%3[aA](?P<s>[^\s@]{1,256}?)(?:%40)",
            "%3a%", "%40?"),
     # user:password@tcp(node:3306)/db, scott/tiger@//node, user%password as smbclient takes it.
@@ -258,7 +257,7 @@ REQUESTS: Final = (
     secret("url_password", rb"(?:sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+){0,3}|:thin:|oci8?:)[A-Za-z0-9_]"
            rb"{1,64}/(?P<s>[^\s\"'@]{1,128})@"),
     secret("url_password", rb"(?i:proxy)[\"']?[ \t]{0,2}[=:][ \t]{0,2}[\"']?(?!https?:)"
-           rb"[A-Za-z0-9_.-]{1,64}:(?P<s>[^\s\"'/@]{1,256})" + AFTER_USER),
+           rb"[A-Za-z0-9_.-]{1,64}:(?P<s>[^\s\"'/@]{1,256})" + _AFTER_USER),
     # node:5432:database:user:password, as .pgpass has it.
     secret("password", rb"(?<![A-Za-z0-9.])[A-Za-z0-9.*-]{1,255}:(?:54|64)3[0-9]:[^\s:]{1,64}:"
            rb"[^\s:]{1,64}:(?P<s>[^\s]{1,256})", ":543", ":643"),
@@ -271,4 +270,4 @@ REQUESTS: Final = (
 )  # fmt: skip
 
 
-SECRETS: Final = (*KNOWN, *PREFIXED, *REQUESTS, *COMMANDS, *NAMED)
+SECRETS: Final = (*_KNOWN, *PREFIXED, *_REQUESTS, *_COMMANDS, *NAMED)

@@ -9,12 +9,10 @@ from typing import Final
 
 from triage.parsers.redact.secret import any_word, is_mixed, is_random, secret
 
-__all__ = ["BARE", "NAMED", "NOT_A_VALUE", "NOT_WORDS", "SIGN", "is_plain_word"]
-
 # Between a name and its value: `=`, `: `, `": "`, `' => '`, `\": \"`, `%3D`, `\u003d`, `&quot;:`.
-QUOTES: Final = rb"(?:[\"'\\`]|&quot;|&#3[49];|%2[27]){0,3}+"
+_QUOTES: Final = rb"(?:[\"'\\`]|&quot;|&#3[49];|%2[27]){0,3}+"
 SIGN: Final = (
-    QUOTES + rb"[ \t]{0,4}+(?P<sign>=>|:=|[=:>]|->|%3[AaDd]|\\u003[AaDd])[ \t]{0,4}+(?:%20)?"
+    _QUOTES + rb"[ \t]{0,4}+(?P<sign>=>|:=|[=:>]|->|%3[AaDd]|\\u003[AaDd])[ \t]{0,4}+(?:%20)?"
 )
 # What stands for a secret, and is none.
 NOT_A_VALUE: Final = (
@@ -24,35 +22,35 @@ NOT_A_VALUE: Final = (
 )
 # Commas and brackets belong to a value unless something else begins behind them.
 BARE: Final = rb"(?:[^\s\"'\\,;&)}\]<`]|[,;&)}\]](?![\s\"'\\,;&)}\]]|$|[A-Za-z_.-]{1,40}[=:]))"
-QUOTED: Final = (
+_QUOTED: Final = (
     rb"(?:\"" + NOT_A_VALUE + rb"(?P<s>(?:[^\"\\\n]|\\[^\n]){1,1024})(?=\")|'" + NOT_A_VALUE
     + rb"(?P<q>(?:[^'\\\n]|\\[^\n]){1,1024})(?=')|(?:\\[\"']|&quot;|&#3[49];|%2[27]|`)"
     + NOT_A_VALUE + rb"(?P<e>[^\"'\\\n&%`]{1,1024}))"
 )  # fmt: skip
-VALUE: Final = rb"(?:" + QUOTED + rb"|" + NOT_A_VALUE + rb"(?P<b>" + BARE + rb"{3,1024}))"
-WORDS_OF_KEYS: Final = (
+_VALUE: Final = rb"(?:" + _QUOTED + rb"|" + NOT_A_VALUE + rb"(?P<b>" + BARE + rb"{3,1024}))"
+_WORDS_OF_KEYS: Final = (
     b"api", b"access", b"private", b"secret", b"account", b"encryption", b"signing", b"auth",
     b"master", b"storage", b"subscription", b"license", b"integration", b"routing", b"service",
     b"deploy", b"app", b"application", b"consumer", b"shared", b"session", b"write", b"admin",
     b"webhook", b"ssh", b"hmac", b"jwt", b"munge", b"client", b"ingest", b"functions", b"server",
     b"instrumentation", b"connection", b"host", b"user", b"data", b"rest", b"wireguard", b"psk",
 )  # fmt: skip
-STRONG_KEYS: Final = tuple(word + b"key" for word in WORDS_OF_KEYS) + (  # noqa: RUF005
+_STRONG_KEYS: Final = tuple(word + b"key" for word in _WORDS_OF_KEYS) + (  # noqa: RUF005
     b"keydata", b"keybase64", b"presharedkey", b"routingkey",
 )  # fmt: skip
-PUBLIC_KEYS: Final = (
+_PUBLIC_KEYS: Final = (
     b"publickey", b"primarykey", b"foreignkey", b"partitionkey", b"sortkey", b"cachekey",
     b"hashkey", b"lookupkey", b"groupkey", b"rowkey", b"statekey", b"objectkey", b"indexkey",
     b"storekey", b"s3key", b"dictkey", b"metrickey", b"configkey", b"jobkey", b"dedupkey",
     b"monkey", b"turkey", b"hotkey", b"searchkey", b"compilekey", b"graphkey", b"kernelkey",
     b"fileskey", b"filekey", b"userdata", b"sessiondata",
 )  # fmt: skip
-PASSWORDS: Final = (
+_PASSWORDS: Final = (
     b"password", b"passwd", b"passphrase", b"passwort", b"pwd", b"pass", b"bindpw", b"rootpw",
     b"requirepass", b"masterauth", b"userpw",
 )  # fmt: skip
 # `_pass` and `StoragePass`, but not `bypass`, `compass`, `forward pass`.
-SHORT_PASS: Final = re.compile(
+_SHORT_PASS: Final = re.compile(
     rb"(?:[_.-]|[a-z](?=P)|^(?:db|ssh|user|admin|root|sql|ldap|bmc|ipmi|mysql|redis|smtp)_?)"
     rb"(?i:pass|pw|pwd)$|^(?i:uid|user)?;?PWD$"
 )
@@ -70,22 +68,22 @@ NOT_WORDS: Final = frozenset(
     username valid value values verified was when will with wrong you your args config cfg kwargs
     pw pwd passwd param params password_hash environ env getpass typing union""".split()
 )
-CODE: Final = re.compile(
+_CODE: Final = re.compile(
     rb"[A-Za-z_][A-Za-z0-9_.]{0,80}[(\[]|(?:self|args|cfg|config|os|opts?|options|env|environ|"
     rb"request|settings|kwargs|params?|hparams|flags|FLAGS|conf)\.[A-Za-z_]"
 )
-PLAIN_WORD: Final = re.compile(rb"[A-Za-z][A-Za-z_.]{0,254}")
-PATH: Final = re.compile(
+_PLAIN_WORD: Final = re.compile(rb"[A-Za-z][A-Za-z_.]{0,254}")
+_PATH: Final = re.compile(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][A-Za-z0-9._/\\-]{1,255}|[a-z]{2,10}://.{0,255}"
 )
-NEXT_NAME: Final = re.compile(rb"[ \t]*(?:$|[,;&}]?[ \t]*[\"']?[A-Za-z_.-]{1,40}[\"']?[=:]|[}])")
-IDENTIFIER: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+_NEXT_NAME: Final = re.compile(rb"[ \t]*(?:$|[,;&}]?[ \t]*[\"']?[A-Za-z_.-]{1,40}[\"']?[=:]|[}])")
+_IDENTIFIER: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 # A key may have a name of two words: `API key: ...`.
-WORD_BEFORE_KEY: Final = re.compile(
+_WORD_BEFORE_KEY: Final = re.compile(
     rb"(?i:api|access|secret|private|account|storage|license|signing|encryption) $"
 )
-NUMBER: Final = re.compile(rb"[0-9.,:_-]{1,40}[a-z%/]{0,4}")
-ODD: Final = re.compile(rb"[0-9!@#$%^&*+/=~-]")
+_NUMBER: Final = re.compile(rb"[0-9.,:_-]{1,40}[a-z%/]{0,4}")
+_ODD: Final = re.compile(rb"[0-9!@#$%^&*+/=~-]")
 
 
 def is_plain_word(word: bytes) -> bool:
@@ -96,13 +94,13 @@ def is_plain_word(word: bytes) -> bool:
     )
 
 
-def name_of(found: re.Match[bytes], start: int) -> bytes:
+def _name_of(found: re.Match[bytes], start: int) -> bytes:
     """The whole name of which the pattern matched the end, and which goes on before ``start``."""
     before = found.string[max(0, start - 64) : start]
-    return before[len(before.rstrip(IDENTIFIER)) :] + found.string[start : found.end("name")]
+    return before[len(before.rstrip(_IDENTIFIER)) :] + found.string[start : found.end("name")]
 
 
-def value_of(found: re.Match[bytes]) -> tuple[bytes, bool]:
+def _value_of(found: re.Match[bytes]) -> tuple[bytes, bool]:
     """The value, and whether it stands in quotes."""
     for group in "sqe":
         if found[group] is not None:
@@ -110,87 +108,87 @@ def value_of(found: re.Match[bytes]) -> tuple[bytes, bool]:
     return found["b"], False
 
 
-def is_assigned(found: re.Match[bytes]) -> bool:
+def _is_assigned(found: re.Match[bytes]) -> bool:
     """Whether what stands behind this name is a secret."""
     start = found.start("name")
-    word = WORD_BEFORE_KEY.search(found.string, max(0, start - 11), start)
-    if word and found["name"][:1] in b"Kk" and is_assigned_to(found, word.start()):
+    word = _WORD_BEFORE_KEY.search(found.string, max(0, start - 11), start)
+    if word and found["name"][:1] in b"Kk" and _is_assigned_to(found, word.start()):
         return True
-    return is_assigned_to(found, start)
+    return _is_assigned_to(found, start)
 
 
-def is_assigned_to(found: re.Match[bytes], start: int) -> bool:
+def _is_assigned_to(found: re.Match[bytes], start: int) -> bool:
     """The same of the name of which the last word begins at ``start``."""
-    name = name_of(found, start)
-    value, quoted = value_of(found)
+    name = _name_of(found, start)
+    value, quoted = _value_of(found)
     if found["sign"] in (b">", b"->"):
         # <password>hunter</password>; an arrow of a program has no tag before its name.
         before = found.string[:start].rpartition(b"<")
         if found["sign"] == b"->" or not before[1] or len(before[2]) > 40 or b">" in before[2]:
             return False
-        return not NUMBER.fullmatch(value)
+        return not _NUMBER.fullmatch(value)
     flat = re.sub(rb"[_. -]", b"", name.lower())
     upper = name.isupper() and found["sign"] == b"="
     if flat.endswith((b"password", b"passwd", b"passphrase", b"passwort")):
-        return is_password(found, value, quoted, upper)
-    if flat.endswith(PASSWORDS):
-        return bool(SHORT_PASS.search(name)) and not NUMBER.fullmatch(value) and is_password(
+        return _is_password(found, value, quoted, upper)
+    if flat.endswith(_PASSWORDS):
+        return bool(_SHORT_PASS.search(name)) and not _NUMBER.fullmatch(value) and _is_password(
             found, value, quoted, upper
         )  # fmt: skip
     if flat.endswith((b"key", b"keydata", b"keybase64")):
-        if flat.endswith(PUBLIC_KEYS):
+        if flat.endswith(_PUBLIC_KEYS):
             return False
-        return is_key(flat, value, quoted, upper)
-    if PATH.fullmatch(value) and not is_random(value):
+        return _is_key(flat, value, quoted, upper)
+    if _PATH.fullmatch(value) and not is_random(value):
         return False
     if upper:
-        return not CODE.match(value)
-    return len(value) >= 4 and (quoted or is_odd(value))
+        return not _CODE.match(value)
+    return len(value) >= 4 and (quoted or _is_odd(value))
 
 
-def is_password(found: re.Match[bytes], value: bytes, quoted: bool, upper: bool) -> bool:
+def _is_password(found: re.Match[bytes], value: bytes, quoted: bool, upper: bool) -> bool:
     if quoted or upper:
-        return quoted or not CODE.match(value)
-    if CODE.match(value):
+        return quoted or not _CODE.match(value)
+    if _CODE.match(value):
         return False
-    if not PLAIN_WORD.fullmatch(value):
-        return len(value) >= 4 and is_odd(value)
+    if not _PLAIN_WORD.fullmatch(value):
+        return len(value) >= 4 and _is_odd(value)
     if is_plain_word(value) or len(value) < 5:
         return False
     after = found.string[found.end("b") : found.end("b") + 60].partition(b"\n")[0]
     if found["sign"] == b":":
-        return bool(NEXT_NAME.match(after))
+        return bool(_NEXT_NAME.match(after))
     return after[:1] in (b"", b" ", b"\t", b";", b"&", b"<")
 
 
-def is_key(flat: bytes, value: bytes, quoted: bool, upper: bool) -> bool:
-    if flat.endswith(STRONG_KEYS):
-        if PATH.fullmatch(value) and not is_random(value):
+def _is_key(flat: bytes, value: bytes, quoted: bool, upper: bool) -> bool:
+    if flat.endswith(_STRONG_KEYS):
+        if _PATH.fullmatch(value) and not is_random(value):
             return False
-        return quoted or upper or (len(value) >= 4 and is_odd(value) and not CODE.match(value))
-    if len(value) >= 16 and is_mixed(value) and not PATH.fullmatch(value):
-        return not CODE.match(value)
+        return quoted or upper or (len(value) >= 4 and _is_odd(value) and not _CODE.match(value))
+    if len(value) >= 16 and is_mixed(value) and not _PATH.fullmatch(value):
+        return not _CODE.match(value)
     return upper and len(value) >= 20 and b"/" not in value and is_random(value)
 
 
-def is_odd(value: bytes) -> bool:
+def _is_odd(value: bytes) -> bool:
     """Whether it holds a digit or a sign, and is more than a word, a number, a call of code."""
     return (
-        bool(ODD.search(value))
-        and not CODE.match(value)
+        bool(_ODD.search(value))
+        and not _CODE.match(value)
         and not re.match(rb"[A-Za-z_.]{1,255}(?:[^!-~]|[(),;\[\]]|$)", value)
     )
 
 
-def is_token(found: re.Match[bytes]) -> bool:
+def _is_token(found: re.Match[bytes]) -> bool:
     """Whether a name's token is one of people, not one of a vocabulary."""
-    value, quoted = value_of(found)
-    name = name_of(found, found.start("name"))
-    if value.startswith((b"[", b"0x", b"<")) or NUMBER.fullmatch(value) or CODE.match(value):
+    value, quoted = _value_of(found)
+    name = _name_of(found, found.start("name"))
+    if value.startswith((b"[", b"0x", b"<")) or _NUMBER.fullmatch(value) or _CODE.match(value):
         return False
     if found["sign"] in (b">", b"->"):
         return is_random(value)
-    if PATH.fullmatch(value) and not is_random(value):
+    if _PATH.fullmatch(value) and not is_random(value):
         return False
     if name.isupper() and found["sign"] in (b"=", b":"):
         return found["sign"] == b"=" or quoted
@@ -199,39 +197,39 @@ def is_token(found: re.Match[bytes]) -> bool:
     return bool(fits) and bool(has_both or (len(value) >= 16 and is_random(value)))
 
 
-KEY_NAME: Final = b"(?P<name>%b)" % any_word(
+_KEY_NAME: Final = b"(?P<name>%b)" % any_word(
     rb"passw(?:or)?d", rb"passphrase", rb"passwort", rb"pass", rb"pwd", rb"pw", rb"secrets?",
     rb"credentials?", rb"key(?:[_-]?data|[_-]?base64)?",
 )  # fmt: skip
-TOKEN_NAME: Final = b"(?P<name>%b)" % any_word(
+_TOKEN_NAME: Final = b"(?P<name>%b)" % any_word(
     rb"token", rb"bearer", rb"jwt", rb"personal access token"
 )
-PAIR: Final = (
+_PAIR: Final = (
     rb"(?i:\"name\"[ \t]{0,4}:[ \t]{0,4}\"[A-Za-z0-9_.-]{0,60}(?:passw(?:or)?d|secret|token|key|pass|"  # noqa: E501
     rb"credentials?)\"[ \t]{0,4},[ \t]{0,4}\"value\"[ \t]{0,4}:[ \t]{0,4}\")" + NOT_A_VALUE
     + rb"(?P<s>(?:[^\"\\\n]|\\[^\n]){1,1024})(?=\")"
 )  # fmt: skip
 # The password is hunter2: with a digit, or it is a sentence.
-SENTENCE: Final = (
+_SENTENCE: Final = (
     any_word(rb"password", rb"passphrase", rb"passwd", rb"api key", rb"secret", rb"token")
     + rb"(?: for [^\s:]{1,80})?(?: is| was| set to| changed to|,? namely)[ \t:]{1,4}[\"'`]?"
     rb"(?P<b>[^\s\"'`,;]{6,256})"
 )
 
 
-def is_said(found: re.Match[bytes]) -> bool:
+def _is_said(found: re.Match[bytes]) -> bool:
     word = found["b"].rstrip(b".")
-    return bool(re.search(rb"[0-9]", word) and re.search(rb"[A-Za-z]", word)) and not CODE.match(
+    return bool(re.search(rb"[0-9]", word) and re.search(rb"[A-Za-z]", word)) and not _CODE.match(
         word
     )  # fmt: skip
 
 
 NAMED: Final = (
-    secret("password", KEY_NAME + SIGN + VALUE, "ord%", "swd%", "ssph", "swor", "ass=", "ass:",
+    secret("password", _KEY_NAME + SIGN + _VALUE, "ord%", "swd%", "ssph", "swor", "ass=", "ass:",
            'ass"', "ass'", "ass>", "ass\\", "ass ", "ssw%", "pwd=", "pwd:", 'pwd"', "pwd'", "dpw=",
            "tpw=", "_pw=", "_pw:", "ret%", "ets%", "cred", "key%", "y-da", "y_da", "se64",
-           check=is_assigned),
-    secret("token", TOKEN_NAME + SIGN + VALUE, "ken%", "rer=", "rer:", "jwt%", check=is_token),
-    secret("password", PAIR, 'ord"', 'swd"', 'ret"', 'ken"', 'key"', 'ass"', 'als"', 'ial"'),
-    secret("password", SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=is_said),
+           check=_is_assigned),
+    secret("token", _TOKEN_NAME + SIGN + _VALUE, "ken%", "rer=", "rer:", "jwt%", check=_is_token),
+    secret("password", _PAIR, 'ord"', 'swd"', 'ret"', 'ken"', 'key"', 'ass"', 'als"', 'ial"'),
+    secret("password", _SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=_is_said),
 )  # fmt: skip

@@ -13,13 +13,11 @@ from typing import Any, Final
 
 from triage.errors import UsageError
 
-__all__ = ["NO_PATTERNS", "OwnPatterns", "own_patterns"]
-
-NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
-MOST: Final = 200
-LONGEST: Final = 1000
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_MOST: Final = 200
+_LONGEST: Final = 1000
 # The part of a match that is the secret, where it is not all of it.
-SECRET: Final = b"secret"
+_SECRET: Final = b"secret"
 
 
 class OwnPatterns:
@@ -31,7 +29,7 @@ class OwnPatterns:
     def replace(self, text: bytes, counts: dict[str, int]) -> bytes:
         """The text without what they match; how many of each is added to ``counts``."""
         for name, pattern in self.patterns.items():
-            group = dict(pattern.groupindex).get(SECRET, 0)
+            group = dict(pattern.groupindex).get(_SECRET, 0)
             parts, done = [], 0
             for found in pattern.finditer(text):
                 first, last = found.span(group)
@@ -50,7 +48,7 @@ NO_PATTERNS: Final = OwnPatterns({})
 
 @cache
 def own_patterns(file: str) -> OwnPatterns:
-    """Those of a TOML file, ``NAME = 'REGEX'`` each; none without a file.
+    """Those of a TOML file, ``_NAME = 'REGEX'`` each; none without a file.
 
     Read once in a process. Raises :class:`UsageError`, which names the file and the pattern.
     """
@@ -60,19 +58,19 @@ def own_patterns(file: str) -> OwnPatterns:
         patterns = tomllib.loads(Path(file).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"TRIAGE_REDACT_PATTERNS={file} cannot be read: {error}") from error
-    if len(patterns) > MOST:
-        raise UsageError(f"TRIAGE_REDACT_PATTERNS={file}: more than {MOST} patterns")
-    return OwnPatterns({name: compiled(file, name, one) for name, one in patterns.items()})
+    if len(patterns) > _MOST:
+        raise UsageError(f"TRIAGE_REDACT_PATTERNS={file}: more than {_MOST} patterns")
+    return OwnPatterns({name: _compiled(file, name, one) for name, one in patterns.items()})
 
 
-def compiled(file: str, name: str, pattern: object) -> Any:
+def _compiled(file: str, name: str, pattern: object) -> Any:
     import re2  # type: ignore[import-untyped]  # the service brings it, the command needs none
 
     where = f"TRIAGE_REDACT_PATTERNS={file}: {name!r}"
-    if not NAME.fullmatch(name):
+    if not _NAME.fullmatch(name):
         raise UsageError(f"{where} is no name: lower case letters, digits, - and _, at most 40")
-    if not isinstance(pattern, str) or not 1 <= len(pattern) <= LONGEST:
-        raise UsageError(f"{where} must be a text of 1 to {LONGEST} characters")
+    if not isinstance(pattern, str) or not 1 <= len(pattern) <= _LONGEST:
+        raise UsageError(f"{where} must be a text of 1 to {_LONGEST} characters")
     options = re2.Options()
     options.never_nl = True
     options.one_line = False

@@ -16,25 +16,23 @@ from triage.parsers.redact.gate import Gate
 from triage.parsers.redact.kinds import LONGEST, PEM_BEGIN, SECRETS
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 
-__all__ = ["Redactor"]
-
 # Looked through at once.
 BLOCK: Final = 1 << 18
 # A line is looked through as a whole up to this, and beyond it in windows that overlap.
 WINDOW: Final = 1 << 17
-CONTEXT: Final = 64
-ESCAPE: Final = b"\x1b"
-ANSI: Final = re.compile(
+_CONTEXT: Final = 64
+_ESCAPE: Final = b"\x1b"
+_ANSI: Final = re.compile(
     rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
 # What of a match is replaced, else all of it.
-GROUPS: Final = frozenset("sqbe")
-REDACTED: Final = b"[redacted:"
+_GROUPS: Final = frozenset("sqbe")
+_REDACTED: Final = b"[redacted:"
 # (start, end, number of the secret, where its match begins): what names a secret stands before it.
-Span = tuple[int, int, int, int]
+_Span = tuple[int, int, int, int]
 
 
-def gate_of_all() -> Gate:
+def _gate_of_all() -> Gate:
     gates: dict[str, int] = {}
     at_bits = 0
     for number, one in enumerate(SECRETS):
@@ -45,7 +43,7 @@ def gate_of_all() -> Gate:
     return Gate(gates, at_bits)
 
 
-GATE: Final = gate_of_all()
+GATE: Final = _gate_of_all()
 
 
 class Redactor:
@@ -60,7 +58,7 @@ class Redactor:
         self.counts: dict[str, int] = {}
         self.pending: list[bytes] = []
         self.pending_bytes = 0
-        self.pem: PemBlock | None = None
+        self.pem: _PemBlock | None = None
         # The end of what was let out of a line that is too long to wait for; else nothing.
         self.left = b""
 
@@ -101,8 +99,8 @@ class Redactor:
         """Whole lines."""
         bits: dict[int, int] = {}
         GATE.lines(text, bits)
-        if ESCAPE in text:
-            GATE.lines(ANSI.sub(b"", text), bits)
+        if _ESCAPE in text:
+            GATE.lines(_ANSI.sub(b"", text), bits)
         if not bits and self.pem is None:
             return text
         feeds = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == 10)
@@ -135,26 +133,26 @@ class Redactor:
         if end - start > WINDOW:
             return self.long(text, start, end)
         line = text[start:end]
-        spans = spans_in(line, 0, bits)
+        spans = _spans_in(line, 0, bits)
         if self.pem is None:
             self.begin_key(line)
         else:
             spans.extend(self.key_span(line))
-        return self.replaced(line, merged(spans), 0, len(line))
+        return self.replaced(line, _merged(spans), 0, len(line))
 
     def begin_key(self, line: bytes) -> None:
         """Notes where a key begins that the line does not end."""
-        plain = ANSI.sub(b"", line)
+        plain = _ANSI.sub(b"", line)
         for found in PEM_BEGIN.finditer(plain):
             if found["end"] is None and not plain[found.end() :].strip():
-                self.pem = PemBlock(found.start())
+                self.pem = _PemBlock(found.start())
 
-    def key_span(self, line: bytes) -> list[Span]:
+    def key_span(self, line: bytes) -> list[_Span]:
         """What of a line belongs to the key that began above it."""
         pem = self.pem
         if pem is None:
             return []
-        plain = Plain(line)
+        plain = _Plain(line)
         span = pem.span(plain.text)
         if not pem.open:
             self.pem = None
@@ -182,17 +180,17 @@ class Redactor:
         last = end - start <= WINDOW
         cut = len(view) if last else behind + WINDOW - LONGEST
         done = cut
-        spans: list[Span] = []
-        for one in sorted(spans_in(view, behind, GATE.whole(view)), key=lambda span: span[3]):
+        spans: list[_Span] = []
+        for one in sorted(_spans_in(view, behind, GATE.whole(view)), key=lambda span: span[3]):
             # What begins behind that is found again in the next window.
             if one[3] < done:
                 spans.append(one)
                 done = max(done, one[1])
-        out = self.replaced(view, merged(spans), behind, done)
-        self.left = view[max(0, done - CONTEXT) : done]
+        out = self.replaced(view, _merged(spans), behind, done)
+        self.left = view[max(0, done - _CONTEXT) : done]
         return out, start + done - behind
 
-    def replaced(self, line: bytes, spans: list[Span], start: int, end: int) -> bytes:
+    def replaced(self, line: bytes, spans: list[_Span], start: int, end: int) -> bytes:
         """The line's bytes from ``start`` to ``end``, counted and replaced."""
         if not spans:
             return line[start:end]
@@ -207,22 +205,22 @@ class Redactor:
         return b"".join(out)
 
 
-def spans_in(line: bytes, start: int, bits: int) -> list[Span]:
+def _spans_in(line: bytes, start: int, bits: int) -> list[_Span]:
     """Those of which the match begins at ``start`` or behind it."""
     if not bits:
         return []
-    spans = matches(line, start, bits)
-    if ESCAPE in line:
-        plain = Plain(line)
+    spans = _matches(line, start, bits)
+    if _ESCAPE in line:
+        plain = _Plain(line)
         spans.extend(
             (*plain.back(first, last), number, plain.place(begin))
-            for first, last, number, begin in matches(plain.text, plain.forward(start), bits)
+            for first, last, number, begin in _matches(plain.text, plain.forward(start), bits)
         )
     return spans
 
 
-def matches(line: bytes, start: int, bits: int) -> list[Span]:
-    spans: list[Span] = []
+def _matches(line: bytes, start: int, bits: int) -> list[_Span]:
+    spans: list[_Span] = []
     while bits:
         number = (bits & -bits).bit_length() - 1
         bits &= bits - 1
@@ -234,14 +232,14 @@ def matches(line: bytes, start: int, bits: int) -> list[Span]:
                 at = found.start() + 1
                 continue
             group = found.lastgroup
-            first, last = found.span(group) if group in GROUPS else found.span()
-            if not line.startswith(REDACTED, first):
+            first, last = found.span(group) if group in _GROUPS else found.span()
+            if not line.startswith(_REDACTED, first):
                 spans.append((first, last, number, found.start()))
             at = max(found.end(), found.start() + 1)
     return spans
 
 
-def merged(spans: list[Span]) -> list[Span]:
+def _merged(spans: list[_Span]) -> list[_Span]:
     """In their order, those that overlap as one, of the kind that is listed first."""
     if len(spans) < 2:
         return spans
@@ -256,7 +254,7 @@ def merged(spans: list[Span]) -> list[Span]:
     return whole
 
 
-class Plain:
+class _Plain:
     """A line without its escape sequences, and the way back."""
 
     def __init__(self, line: bytes) -> None:
@@ -265,7 +263,7 @@ class Plain:
         self.raw = [0]
         parts: list[bytes] = []
         done = length = 0
-        for found in ANSI.finditer(line):
+        for found in _ANSI.finditer(line):
             if found.start() > done:
                 parts.append(line[done : found.start()])
                 length += found.start() - done
@@ -294,20 +292,20 @@ class Plain:
 # each is replaced on its own: line numbers stay true.
 
 # The last word of a line, in base64.
-BODY: Final = re.compile(
+_BODY: Final = re.compile(
     rb"(?<![A-Za-z0-9+/=])(?P<s>[A-Za-z0-9+/]{4,4096}={0,2})(?:\\n|[\s\"',])*$"
 )
 # Proc-Type: 4,ENCRYPTED and DEK-Info: AES-256-CBC,0123...
-HEADER: Final = re.compile(rb"(?P<s>DEK-Info: [A-Z0-9-]{1,40},[0-9A-F]{1,64})")
-END: Final = re.compile(rb"-----END [A-Z0-9 ]{0,80}-----|Private-(?:MAC|Hash):")
+_HEADER: Final = re.compile(rb"(?P<s>DEK-Info: [A-Z0-9-]{1,40},[0-9A-F]{1,64})")
+_END: Final = re.compile(rb"-----END [A-Z0-9 ]{0,80}-----|Private-(?:MAC|Hash):")
 # As long as this, a word at a line's end is taken for a key's line wherever it stands.
-LONG_WORD: Final = 24
+_LONG_WORD: Final = 24
 # Of an RSA key of 16,384 bits, with room for what other ranks write.
-MOST_LINES: Final = 2000
-MOST_OTHERS: Final = 50
+_MOST_LINES: Final = 2000
+_MOST_OTHERS: Final = 50
 
 
-class PemBlock:
+class _PemBlock:
     """Between the begin of a key, with ``prefix`` bytes before it, and its end."""
 
     def __init__(self, prefix: int) -> None:
@@ -319,19 +317,19 @@ class PemBlock:
     def span(self, line: bytes) -> tuple[int, int] | None:
         """What of the next line belongs to the key."""
         self.lines += 1
-        ended = END.search(line)
+        ended = _END.search(line)
         if ended:
             self.open = False
             return ended.start() if ended.start() <= self.prefix else 0, ended.end()
-        found = HEADER.search(line) or BODY.search(line, max(0, len(line) - 4200))
+        found = _HEADER.search(line) or _BODY.search(line, max(0, len(line) - 4200))
         if found and self.belongs(found.start("s"), found.end("s")):
             self.others = 0
             return found.span("s")
         self.others += 1
-        self.open = self.lines < MOST_LINES and self.others < MOST_OTHERS
+        self.open = self.lines < _MOST_LINES and self.others < _MOST_OTHERS
         return None
 
     def belongs(self, start: int, end: int) -> bool:
         """Whether a word in base64, from ``start`` to ``end``, is a line of the key."""
         # The last line may be of any length; it stands where the others do.
-        return end - start >= LONG_WORD or start == self.prefix
+        return end - start >= _LONG_WORD or start == self.prefix

@@ -6,17 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "WORD_END",
-    "WORD_START",
-    "Check",
-    "Secret",
-    "any_word",
-    "is_mixed",
-    "is_random",
-    "secret",
-]
-
 # Also behind an escape or a percent code: `\\nhf_...`, `%3Dhf_...`.
 WORD_START: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 WORD_END: Final = rb"(?![A-Za-z0-9])"
@@ -63,27 +52,33 @@ def any_word(*words: bytes, after: bytes = b"") -> bytes:
 # Words of a language keep to one kind of letter for long; a random word changes between lower
 # case, upper case and digits at every second or third character.
 
-LOWER, UPPER, DIGIT = 1, 2, 3
-KINDS: Final = bytes(
-    LOWER if 97 <= byte <= 122 else UPPER if 65 <= byte <= 90 else DIGIT if 48 <= byte <= 57 else 0
+_LOWER, _UPPER, _DIGIT = 1, 2, 3
+_KINDS: Final = bytes(
+    _LOWER
+    if 97 <= byte <= 122
+    else _UPPER
+    if 65 <= byte <= 90
+    else _DIGIT
+    if 48 <= byte <= 57
+    else 0
     for byte in range(256)
 )
 # A word of fewer changes for each character is a name with a number: `step-12000-of-99999`.
-LEAST_CHANGES: Final = 0.15
-FEWEST: Final = 3
+_LEAST_CHANGES: Final = 0.15
+_FEWEST: Final = 3
 
 
-def changes(word: bytes) -> int:
+def _changes(word: bytes) -> int:
     """How often letters and digits change their kind; separators between them do not count."""
-    kinds = word.translate(KINDS).replace(b"\0", b"")
+    kinds = word.translate(_KINDS).replace(b"\0", b"")
     return sum(a != b for a, b in itertools.pairwise(kinds))
 
 
 def is_random(word: bytes) -> bool:
     """Whether its letters and digits change as those of a random word do."""
-    return changes(word) >= max(FEWEST, LEAST_CHANGES * len(word))
+    return _changes(word) >= max(_FEWEST, _LEAST_CHANGES * len(word))
 
 
 def is_mixed(word: bytes) -> bool:
     """Whether it has lower case, upper case and digits, and changes as a random word does."""
-    return {LOWER, UPPER, DIGIT} <= set(word.translate(KINDS)) and is_random(word)
+    return {_LOWER, _UPPER, _DIGIT} <= set(word.translate(_KINDS)) and is_random(word)

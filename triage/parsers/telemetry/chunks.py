@@ -8,12 +8,10 @@ import numpy as np
 
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["Bytes", "Chunk", "lines_in_chunks"]
-
-CHUNK_BYTES: Final = 4 << 20
+_CHUNK_BYTES: Final = 4 << 20
 # A line of a wide table of all GPUs of a large job; what is longer is not a line.
-MAX_LINE: Final = 1 << 20
-LINE_FEED: Final = 10
+_MAX_LINE: Final = 1 << 20
+_LINE_FEED: Final = 10
 
 
 class Bytes(Protocol):
@@ -38,7 +36,7 @@ def lines_in_chunks(stream: Bytes, tally: Tally) -> Iterator[Chunk]:
 
     A line beyond 1 MiB is passed over and counted. ``tally.lines`` counts the lines.
     """
-    raw = bytearray(CHUNK_BYTES + 1)
+    raw = bytearray(_CHUNK_BYTES + 1)
     view = memoryview(raw)
     buffer = np.frombuffer(raw, np.uint8)
     filled = 0
@@ -46,12 +44,12 @@ def lines_in_chunks(stream: Bytes, tally: Tally) -> Iterator[Chunk]:
     ended = False
     overlong = False
     while not ended:
-        room = CHUNK_BYTES - filled
+        room = _CHUNK_BYTES - filled
         got = stream.fill(view[filled : filled + room])
         ended = got < room
         filled += got
-        if ended and filled and raw[filled - 1] != LINE_FEED:
-            raw[filled] = LINE_FEED
+        if ended and filled and raw[filled - 1] != _LINE_FEED:
+            raw[filled] = _LINE_FEED
             filled += 1
         start = 0
         if overlong:
@@ -70,7 +68,7 @@ def lines_in_chunks(stream: Bytes, tally: Tally) -> Iterator[Chunk]:
             line += raw.count(b"\n", 0, cut)
             start = cut
         rest = filled - start
-        if rest > MAX_LINE:
+        if rest > _MAX_LINE:
             tally.skip("too long", 1, line)
             overlong, rest = True, 0
         raw[:rest] = raw[filled - rest : filled]

@@ -13,8 +13,6 @@ from typing import Final
 from triage.parsers.telemetry.labels import IDENTITY
 from triage.parsers.telemetry.metrics import Source, metric_named
 
-__all__ = ["KEY", "MAX_COLUMNS", "PASSED", "TIME", "VALUE", "Columns", "columns_of", "header_of"]
-
 # What a column is.
 PASSED: Final = 0
 KEY: Final = 1
@@ -22,15 +20,15 @@ TIME: Final = 2
 VALUE: Final = 3
 
 MAX_COLUMNS: Final = 512
-DELIMITERS: Final = (",", "\t", ";", "|")
-TIMES: Final = (
+_DELIMITERS: Final = (",", "\t", ";", "|")
+_TIMES: Final = (
     "timestamp", "at", "time", "datetime", "ts", "date_time", "timestamp_ns", "timestamp_ms",
     "timestamp_s", "at_ns", "time_ns",
 )  # fmt: skip
-METRICS: Final = ("metric", "metric_name", "__name__", "field")
-VALUES: Final = ("value", "metric_value")
+_METRICS: Final = ("metric", "metric_name", "__name__", "field")
+_VALUES: Final = ("value", "metric_value")
 # "power.draw [W]", "utilization.gpu [%]"
-UNIT = re.compile(r"\s*\[[^\]]{0,12}\]$")
+_UNIT = re.compile(r"\s*\[[^\]]{0,12}\]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def header_of(line: bytes) -> Columns | None:
     text = line.decode("utf-8", "replace").strip("\r\n\ufeff ")
     if not text or (not text.isprintable() and "\t" not in text):
         return None
-    delimiter = max(DELIMITERS, key=text.count)
+    delimiter = max(_DELIMITERS, key=text.count)
     if not text.count(delimiter):
         return None
     try:
@@ -70,12 +68,12 @@ def header_of(line: bytes) -> Columns | None:
 
 def columns_of(row: Iterable[str], delimiter: str = ",") -> Columns | None:
     """The columns of those names; None where none of them is of telemetry."""
-    names = tuple(UNIT.sub("", one.strip().strip('"').strip()).lower() for one in row)
+    names = tuple(_UNIT.sub("", one.strip().strip('"').strip()).lower() for one in row)
     if not 2 <= len(names) <= MAX_COLUMNS:
         return None
-    time = next((names.index(one) for one in TIMES if one in names), -1)
-    metric = next((names.index(one) for one in METRICS if one in names), -1)
-    value = next((names.index(one) for one in VALUES if one in names), -1)
+    time = next((names.index(one) for one in _TIMES if one in names), -1)
+    metric = next((names.index(one) for one in _METRICS if one in names), -1)
+    value = next((names.index(one) for one in _VALUES if one in names), -1)
     if metric >= 0 and value >= 0 and time >= 0:
         roles = [KEY if name in IDENTITY else PASSED for name in names]
         roles[metric], roles[value], roles[time] = KEY, VALUE, TIME

@@ -33,111 +33,121 @@ from triage.parsers.telemetry.samples import BATCH, Samples
 from triage.parsers.telemetry.series import SeriesTable, slot_of
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["UNDATED", "read_exposition"]
-
 # Slots of ``state``.
-POS: Final = 0
-OUT: Final = 1
-COUNT: Final = 2  # names with labels that were met
-AT: Final = 3  # the time of the scrape
-LINE: Final = 4
-BAD: Final = 5
-FIRST_BAD: Final = 6
-NO_CLOCK: Final = 7
-FIRST_NO_CLOCK: Final = 8
-ZONELESS: Final = 9
-NEW_START: Final = 10  # the name and labels that are to be learned
-NEW_STOP: Final = 11
-STATE_SLOTS: Final = 12
+_POS: Final = 0
+_OUT: Final = 1
+_COUNT: Final = 2  # names with labels that were met
+_AT: Final = 3  # the time of the scrape
+_LINE: Final = 4
+_BAD: Final = 5
+_FIRST_BAD: Final = 6
+_NO_CLOCK: Final = 7
+_FIRST_NO_CLOCK: Final = 8
+_ZONELESS: Final = 9
+_NEW_START: Final = 10  # the name and labels that are to be learned
+_NEW_STOP: Final = 11
+_STATE_SLOTS: Final = 12
 
-DONE, FULL, LEARN = 0, 1, 2
-LF, CR, SPACE, TAB, HASH, QUOTE, BACKSLASH, OPEN, CLOSE = 10, 13, 32, 9, 35, 34, 92, 123, 125
+_DONE, _FULL, _LEARN = 0, 1, 2
+_LF, _CR, _SPACE, _TAB, _HASH, _QUOTE, _BACKSLASH, _OPEN, _CLOSE = (
+    10,
+    13,
+    32,
+    9,
+    35,
+    34,
+    92,
+    123,
+    125,
+)
 
 UNDATED: Final = "no time: put a line `# at TIME` before each scrape"
 NOT_A_SAMPLE: Final = "no sample of the text exposition format"
-TOO_MANY: Final = "of more series than are read"
-Array = Any
+_TOO_MANY: Final = "of more series than are read"
+_Array = Any
 
 
 @compiled
-def scan(
-    buf: Array,
+def _scan(
+    buf: _Array,
     cut: Word,
-    slots: Array,
-    hashes: Array,
-    of: Array,
-    scale: Array,
-    series: Array,
-    at_ns: Array,
-    values: Array,
-    state: Array,
+    slots: _Array,
+    hashes: _Array,
+    of: _Array,
+    scale: _Array,
+    series: _Array,
+    at_ns: _Array,
+    values: _Array,
+    state: _Array,
 ) -> Word:
     """DONE at ``cut``; FULL when the columns are to be taken over before it goes on; LEARN when
     it met a name with labels for the first time, which it looks at again when it goes on.
     """
-    i = state[POS]
+    i = state[_POS]
     room = len(hashes)
     while i < cut:
-        if state[OUT] >= len(values):
-            state[POS] = i
-            return FULL
-        state[LINE] += 1
-        while buf[i] == SPACE or buf[i] == TAB:
+        if state[_OUT] >= len(values):
+            state[_POS] = i
+            return _FULL
+        state[_LINE] += 1
+        while buf[i] == _SPACE or buf[i] == _TAB:
             i += 1
         start = i
-        if buf[i] == LF or buf[i] == CR or buf[i] == HASH:
+        if buf[i] == _LF or buf[i] == _CR or buf[i] == _HASH:
             end = i
-            while buf[end] != LF:
+            while buf[end] != _LF:
                 end += 1
-            if buf[i] == HASH:
+            if buf[i] == _HASH:
                 k = i + 1
-                while k < end and (buf[k] == SPACE or buf[k] == TAB):
+                while k < end and (buf[k] == _SPACE or buf[k] == _TAB):
                     k += 1
-                if end - k > 11 and buf[k] == 115 and buf[k + 1] == 99 and buf[k + 7] == SPACE:
+                if end - k > 11 and buf[k] == 115 and buf[k + 1] == 99 and buf[k + 7] == _SPACE:
                     k += 8  # scraped
-                if end - k > 11 and buf[k] == 97 and buf[k + 1] == 116 and buf[k + 2] == SPACE:
+                if end - k > 11 and buf[k] == 97 and buf[k + 1] == 116 and buf[k + 2] == _SPACE:
                     ns, k, zoneless = instant_at(buf, k + 3, end)
-                    state[AT] = ns
-                    state[ZONELESS] += zoneless
+                    state[_AT] = ns
+                    state[_ZONELESS] += zoneless
             i = end + 1
             continue
         h: Word = SEED
         quoted = False
         braces = False
         c = np.int64(buf[i])
-        while c != LF:
+        while c != _LF:
             if quoted:
-                if c == BACKSLASH and buf[i + 1] != LF:
+                if c == _BACKSLASH and buf[i + 1] != _LF:
                     h = mix(h, c)
                     i += 1
                     c = np.int64(buf[i])
-                elif c == QUOTE:
+                elif c == _QUOTE:
                     quoted = False
-            elif c == QUOTE:
+            elif c == _QUOTE:
                 quoted = True
-            elif c == OPEN:
+            elif c == _OPEN:
                 braces = True
-            elif c == CLOSE:
+            elif c == _CLOSE:
                 h = mix(h, c)
                 i += 1
                 break
-            elif not braces and (c == SPACE or c == TAB):
+            elif not braces and (c == _SPACE or c == _TAB):
                 k = i
-                while buf[k] == SPACE or buf[k] == TAB:
+                while buf[k] == _SPACE or buf[k] == _TAB:
                     k += 1
-                if buf[k] != OPEN:
+                if buf[k] != _OPEN:
                     break
             h = mix(h, c)
             i += 1
             c = np.int64(buf[i])
         stop = i
         end = i
-        while buf[end] != LF:
+        while buf[end] != _LF:
             end += 1
-        while i < end and (buf[i] == SPACE or buf[i] == TAB):
+        while i < end and (buf[i] == _SPACE or buf[i] == _TAB):
             i += 1
         token = i
-        while buf[token] != LF and buf[token] != SPACE and buf[token] != TAB and buf[token] != CR:
+        while (
+            buf[token] != _LF and buf[token] != _SPACE and buf[token] != _TAB and buf[token] != _CR
+        ):
             token += 1
         value, k = number_at(buf, i, token)
         sign = np.int64(buf[i] == 43 or buf[i] == 45)
@@ -150,63 +160,63 @@ def scan(
         number = np.int64(slots[slot]) - 1
         if number < 0:
             if bad:
-                state[BAD] += 1
-                if state[BAD] == 1:
-                    state[FIRST_BAD] = state[LINE]
+                state[_BAD] += 1
+                if state[_BAD] == 1:
+                    state[_FIRST_BAD] = state[_LINE]
                 i = end + 1
                 continue
-            if state[COUNT] >= room:
+            if state[_COUNT] >= room:
                 i = end + 1
                 continue
-            hashes[state[COUNT]] = h
-            state[COUNT] += 1
-            slots[slot] = state[COUNT]
-            state[NEW_START], state[NEW_STOP] = start, stop
-            state[POS] = start
-            state[LINE] -= 1
-            return LEARN
+            hashes[state[_COUNT]] = h
+            state[_COUNT] += 1
+            slots[slot] = state[_COUNT]
+            state[_NEW_START], state[_NEW_STOP] = start, stop
+            state[_POS] = start
+            state[_LINE] -= 1
+            return _LEARN
         index = of[number, 0]
         if index < 0:
             i = end + 1
             continue
-        while k < end and (buf[k] == SPACE or buf[k] == TAB or buf[k] == CR):
+        while k < end and (buf[k] == _SPACE or buf[k] == _TAB or buf[k] == _CR):
             k += 1
-        ns = state[AT]
-        if k < end and buf[k] != HASH:
+        ns = state[_AT]
+        if k < end and buf[k] != _HASH:
             ns, k, zoneless = instant_at(buf, k + (buf[k] == 45), end)
             bad = bad or ns == NO_TIME
         if bad:
-            state[BAD] += 1
-            if state[BAD] == 1:
-                state[FIRST_BAD] = state[LINE]
+            state[_BAD] += 1
+            if state[_BAD] == 1:
+                state[_FIRST_BAD] = state[_LINE]
         elif value == value and abs(value) < 1e300:
             if ns == NO_TIME:
-                state[NO_CLOCK] += 1
-                if state[NO_CLOCK] == 1:
-                    state[FIRST_NO_CLOCK] = state[LINE]
+                state[_NO_CLOCK] += 1
+                if state[_NO_CLOCK] == 1:
+                    state[_FIRST_NO_CLOCK] = state[_LINE]
             else:
-                out = state[OUT]
+                out = state[_OUT]
                 series[out] = index
                 at_ns[out] = ns
                 values[out] = value * scale[number, 0]
-                state[OUT] += 1
+                state[_OUT] += 1
         i = end + 1
-    state[POS] = i
-    return DONE
+    state[_POS] = i
+    return _DONE
 
 
 def read_exposition(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
     """Batches of samples; ``node`` is whose they are where no label says it."""
     table = SeriesTable(gpus=tally.gpus)
-    state = np.zeros(STATE_SLOTS, np.int64)
-    state[AT] = NO_TIME
-    columns = fresh()
+    state = np.zeros(_STATE_SLOTS, np.int64)
+    state[_AT] = NO_TIME
+    columns = _fresh()
     for chunk in lines_in_chunks(stream, tally):
-        state[POS], state[LINE] = 0, chunk.line - 1
-        status = FULL
-        while status != DONE:
+        state[_POS], state[_LINE] = 0, chunk.line - 1
+        status = _FULL
+        while status != _DONE:
             table.make_room()
-            status = scan(
+            status = _scan(
                 chunk.buffer,
                 chunk.cut,
                 table.slots,
@@ -216,27 +226,27 @@ def read_exposition(stream: Bytes, tally: Tally, node: str | None) -> Iterator[S
                 *columns,
                 state,
             )
-            table.count = int(state[COUNT])
-            if status == LEARN:
-                text = chunk.buffer[state[NEW_START] : state[NEW_STOP]].tobytes()
-                learn(table, table.count - 1, text, node)
-            elif state[OUT] == BATCH:
-                yield batch(table, columns, BATCH, tally)
-                columns, state[OUT] = fresh(), 0
-    if state[OUT]:
-        yield batch(table, columns, int(state[OUT]), tally)
-    tally.zoneless += int(state[ZONELESS])
-    tally.skip(NOT_A_SAMPLE, int(state[BAD]), int(state[FIRST_BAD]))
-    tally.skip(UNDATED, int(state[NO_CLOCK]), int(state[FIRST_NO_CLOCK]))
+            table.count = int(state[_COUNT])
+            if status == _LEARN:
+                text = chunk.buffer[state[_NEW_START] : state[_NEW_STOP]].tobytes()
+                _learn(table, table.count - 1, text, node)
+            elif state[_OUT] == BATCH:
+                yield _batch(table, columns, BATCH, tally)
+                columns, state[_OUT] = _fresh(), 0
+    if state[_OUT]:
+        yield _batch(table, columns, int(state[_OUT]), tally)
+    tally.zoneless += int(state[_ZONELESS])
+    tally.skip(NOT_A_SAMPLE, int(state[_BAD]), int(state[_FIRST_BAD]))
+    tally.skip(UNDATED, int(state[_NO_CLOCK]), int(state[_FIRST_NO_CLOCK]))
     if table.full:
-        tally.notes.append(TOO_MANY)
+        tally.notes.append(_TOO_MANY)
 
 
-def fresh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _fresh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.empty(BATCH, np.int32), np.empty(BATCH, np.int64), np.empty(BATCH)
 
 
-def batch(
+def _batch(
     table: SeriesTable, columns: tuple[np.ndarray, np.ndarray, np.ndarray], count: int, tally: Tally
 ) -> Samples:
     tally.samples += count
@@ -244,7 +254,7 @@ def batch(
     return Samples(table.series, series[:count], at_ns[:count], values[:count])
 
 
-def learn(table: SeriesTable, number: int, raw: bytes, node: str | None) -> None:
+def _learn(table: SeriesTable, number: int, raw: bytes, node: str | None) -> None:
     """Read the name and labels of a line that was not met before."""
     name, _, inside = raw.decode("utf-8", "replace").partition("{")
     labels = labels_of(inside.rstrip().removesuffix("}")) if inside else {}

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # it is compiled, and an upload only looks at forms
     from triage.parsers.telemetry.grid import Grid
 
-__all__ = ["Form", "TelemetryFile"]
-
 
 class Form(StrEnum):
     """How a file of telemetry is written."""

@@ -12,9 +12,7 @@ from typing import Final
 
 from triage.parsers.telemetry.columns import Columns
 
-__all__ = ["is_gpu_table"]
-
-SAYS_WHICH: Final = frozenset({"index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id"})
+_SAYS_WHICH: Final = frozenset({"index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id"})
 
 
 def is_gpu_table(columns: Columns) -> bool:
@@ -22,5 +20,5 @@ def is_gpu_table(columns: Columns) -> bool:
     return (
         columns.time < 0
         and "utilization.gpu" in columns.names
-        and not SAYS_WHICH.isdisjoint(columns.names)
+        and not _SAYS_WHICH.isdisjoint(columns.names)
     )

@@ -17,25 +17,23 @@ from triage.parsers.flight_recorder.jit import Word, compiled
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import Samples, SeriesKey
 
-__all__ = ["BASE_NS", "Grid", "Gridded", "coarser"]
-
-Cells = npt.NDArray[np.float32]
-Counts = npt.NDArray[np.int32]
-Array = Any
+_Cells = npt.NDArray[np.float32]
+_Counts = npt.NDArray[np.int32]
+_Array = Any
 
 BASE_NS: Final = 30_000_000_000
 # 24 h in stretches of 30 s.
 MOST_STRETCHES: Final = 2880
 # Cells of one file: 128 MiB while it is read, half of that afterwards.
-MOST_CELLS: Final = 1 << 24
+_MOST_CELLS: Final = 1 << 24
 # Samples of one batch further from its middle than this carry a wrong time.
-FAR_NS: Final = 84 * 3600 * 1_000_000_000
+_FAR_NS: Final = 84 * 3600 * 1_000_000_000
 # No more than a week before the newest sample is kept.
-MOST_SPAN_NS: Final = 2 * FAR_NS
+_MOST_SPAN_NS: Final = 2 * _FAR_NS
 
-MEAN: Final = 0
-LARGEST: Final = 1
-BITS: Final = 2
+_MEAN: Final = 0
+_LARGEST: Final = 1
+_BITS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Grid:
     series: tuple[SeriesKey, ...]
     start_ns: int
     width_ns: int
-    value: Cells
+    value: _Cells
 
     @property
     def end_ns(self) -> int:
@@ -58,21 +56,21 @@ class Grid:
         return self.start_ns + self.width_ns * int(self.value.shape[1])
 
 
-def way_of(metric: Metric) -> int:
+def _way_of(metric: Metric) -> int:
     if metric is Metric.THROTTLE_REASONS:
-        return BITS
-    return LARGEST if metric in COUNTERS or metric is Metric.LAST_XID else MEAN
+        return _BITS
+    return _LARGEST if metric in COUNTERS or metric is Metric.LAST_XID else _MEAN
 
 
 @compiled
-def gather(
-    value: Array,
-    count: Array,
-    way: Array,
-    series: Array,
-    at_ns: Array,
-    samples: Array,
-    keep: Array,
+def _gather(
+    value: _Array,
+    count: _Array,
+    way: _Array,
+    series: _Array,
+    at_ns: _Array,
+    samples: _Array,
+    keep: _Array,
     start_ns: Word,
     width_ns: Word,
 ) -> None:
@@ -85,9 +83,9 @@ def gather(
         had = count[i, j]
         if had == 0:
             value[i, j] = samples[k]
-        elif way[i] == MEAN:
+        elif way[i] == _MEAN:
             value[i, j] += (samples[k] - value[i, j]) / (had + 1)
-        elif way[i] == LARGEST:
+        elif way[i] == _LARGEST:
             value[i, j] = max(value[i, j], samples[k])
         else:
             value[i, j] = float(np.int64(value[i, j]) | np.int64(samples[k]))
@@ -97,12 +95,12 @@ def gather(
 class Gridded:
     """Makes a :class:`Grid` of batches, in the order of their file."""
 
-    def __init__(self, most_cells: int = MOST_CELLS) -> None:
+    def __init__(self, most_cells: int = _MOST_CELLS) -> None:
         self.most_cells = most_cells
         self.series: Sequence[SeriesKey] = ()
         self.way = np.empty(0, np.int8)
-        self.value: npt.NDArray[np.float64] | Cells = np.empty((0, 0), np.float32)
-        self.count: Counts = np.empty((0, 0), np.int32)
+        self.value: npt.NDArray[np.float64] | _Cells = np.empty((0, 0), np.float32)
+        self.count: _Counts = np.empty((0, 0), np.int32)
         self.start_ns = 0
         self.end_ns = 0
         self.width_ns = BASE_NS
@@ -114,15 +112,15 @@ class Gridded:
         if not len(batch):
             return
         middle = int(np.partition(batch.at_ns, len(batch) // 2)[len(batch) // 2])
-        keep = np.abs(batch.at_ns - middle) <= FAR_NS
+        keep = np.abs(batch.at_ns - middle) <= _FAR_NS
         self.far += int(len(keep) - keep.sum())
         first, last = int(batch.at_ns[keep].min()), int(batch.at_ns[keep].max())
         if len(batch.series) > len(self.way):
-            known = [way_of(key.metric) for key in batch.series[len(self.way) :]]
+            known = [_way_of(key.metric) for key in batch.series[len(self.way) :]]
             self.way = np.concatenate([self.way, np.array(known, np.int8)])
         self.series = batch.series
         self.make_room(first, last)
-        gather(
+        _gather(
             self.value,
             self.count,
             self.way,
@@ -139,10 +137,10 @@ class Gridded:
         if not self.count.size:
             self.start_ns = self.end_ns = first_ns // self.width_ns * self.width_ns
         end = max(self.end_ns, last_ns + 1)
-        start = max(min(self.start_ns, first_ns), end - MOST_SPAN_NS)
+        start = max(min(self.start_ns, first_ns), end - _MOST_SPAN_NS)
         rows = len(self.way)
         width = self.width_ns
-        while stretches(start, end, width) > min(MOST_STRETCHES, max(self.most_cells // rows, 1)):
+        while _stretches(start, end, width) > min(MOST_STRETCHES, max(self.most_cells // rows, 1)):
             width *= 2
         while self.width_ns < width:
             self.halve()
@@ -150,7 +148,7 @@ class Gridded:
         have_rows, have = self.count.shape
         fits = self.start_ns <= start and end <= self.start_ns + have * width
         self.end_ns = end
-        if rows <= have_rows and fits and self.start_ns > end - MOST_SPAN_NS - width:
+        if rows <= have_rows and fits and self.start_ns > end - _MOST_SPAN_NS - width:
             return
         # Files are longer than a batch: room for twice as much, as far as that is allowed.
         wanted = (end - start) // width
@@ -180,7 +178,7 @@ class Gridded:
         padding = ((0, 0), (odd, (have + odd) % 2))
         value = np.pad(self.value, padding, constant_values=np.nan)
         count = np.pad(self.count, padding)
-        self.value = merged(value, count, self.way[:rows])
+        self.value = _merged(value, count, self.way[:rows])
         self.count = count.reshape(rows, -1, 2).sum(axis=2, dtype=np.int32)
 
     def grid(self) -> Grid | None:
@@ -195,11 +193,11 @@ class Gridded:
         return Grid(tuple(self.series[:rows]), start_ns, self.width_ns, value)
 
 
-def stretches(start_ns: int, end_ns: int, width_ns: int) -> int:
+def _stretches(start_ns: int, end_ns: int, width_ns: int) -> int:
     return -(-end_ns // width_ns) - start_ns // width_ns
 
 
-def merged(value: Any, count: Counts | None, way: npt.NDArray[np.int8]) -> Cells:
+def _merged(value: Any, count: _Counts | None, way: npt.NDArray[np.int8]) -> _Cells:
     """Each two neighbours of ``value`` as one; an even number of columns.
 
     A mean counts as often as samples went into it; without ``count``, both the same.
@@ -212,7 +210,7 @@ def merged(value: Any, count: Counts | None, way: npt.NDArray[np.int8]) -> Cells
         pairs = count.reshape(rows, columns // 2, 2)
         share = pairs[:, :, 1] / np.maximum(pairs.sum(axis=2), 1)
     found = left + (right - left) * share
-    largest, bits = way == LARGEST, way == BITS
+    largest, bits = way == _LARGEST, way == _BITS
     found[largest] = np.maximum(left[largest], right[largest])
     words = np.nan_to_num(two[bits]).astype(np.int64)
     found[bits] = words[:, :, 0] | words[:, :, 1]
@@ -222,7 +220,7 @@ def merged(value: Any, count: Counts | None, way: npt.NDArray[np.int8]) -> Cells
 
 def coarser(grid: Grid, width_ns: int) -> Grid:
     """``grid`` in stretches of ``width_ns``, a power of two times its own."""
-    way = np.array([way_of(key.metric) for key in grid.series], np.int8)
+    way = np.array([_way_of(key.metric) for key in grid.series], np.int8)
     while grid.width_ns < width_ns:
         width = 2 * grid.width_ns
         odd = (grid.start_ns // grid.width_ns) % 2
@@ -230,5 +228,5 @@ def coarser(grid: Grid, width_ns: int) -> Grid:
         padding = ((0, 0), (odd, (columns + odd) % 2))
         value = np.pad(grid.value, padding, constant_values=np.nan)
         start_ns = grid.start_ns - odd * grid.width_ns
-        grid = Grid(grid.series, start_ns, width, merged(value, None, way))
+        grid = Grid(grid.series, start_ns, width, _merged(value, None, way))
     return grid

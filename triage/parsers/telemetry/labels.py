@@ -8,29 +8,29 @@ from triage.domain.job import bus_id
 from triage.parsers.telemetry.metrics import Source, metric_named
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = ["IDENTITY", "MAX_NAME", "key_of", "labels_of", "source_of", "uuid_of"]
-
 # A node's name may have 256 characters; nothing that is longer names anything.
 MAX_NAME: Final = 256
 # In the order of trust: an exporter's own word for the machine, then where it was scraped.
-NODE: Final = (
+_NODE: Final = (
     "hostname", "node", "node_name", "nodename", "kubernetes_node", "exported_node", "host",
     "exported_instance", "instance",
 )  # fmt: skip
-BUS: Final = ("pci_bus_id", "pci.bus_id", "gpu_bus_id", "pci_bus", "bus_id")
-INDEX: Final = ("gpu", "gpu_index", "index", "minor_number", "device_index")
-UUID: Final = ("uuid", "gpu_uuid")
-RACK: Final = ("rack", "rack_id", "rack_name")
-PART: Final = ("link", "nvlink", "lane", "port", "part")
-DEVICE: Final = ("device", "hca", "ib_device", "infiniband")
-IDENTITY: Final = frozenset({*NODE, *BUS, *INDEX, *UUID, *RACK, *PART, *DEVICE, "gpu_i_id", "rank"})
+_BUS: Final = ("pci_bus_id", "pci.bus_id", "gpu_bus_id", "pci_bus", "bus_id")
+_INDEX: Final = ("gpu", "gpu_index", "index", "minor_number", "device_index")
+_UUID: Final = ("uuid", "gpu_uuid")
+_RACK: Final = ("rack", "rack_id", "rack_name")
+_PART: Final = ("link", "nvlink", "lane", "port", "part")
+_DEVICE: Final = ("device", "hca", "ib_device", "infiniband")
+IDENTITY: Final = frozenset(
+    {*_NODE, *_BUS, *_INDEX, *_UUID, *_RACK, *_PART, *_DEVICE, "gpu_i_id", "rank"}
+)
 """Columns of a table that tell series apart."""
-PORT_OF_INSTANCE = re.compile(r":[0-9]{1,5}$")
-LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_.]{0,127})\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
-ESCAPED = re.compile(r"\\(.)")
+_PORT_OF_INSTANCE = re.compile(r":[0-9]{1,5}$")
+_LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_.]{0,127})\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_ESCAPED = re.compile(r"\\(.)")
 # "Inlet Temp", "Inlet_Temp", "System Board Inlet", "Ambient"
-INLET = re.compile(r"\b(?:inlet|ambient)\b|inlet", re.IGNORECASE)
-SENSORS: Final = frozenset({"ipmi_temperature_celsius", "node_ipmi_temperature_celsius"})
+_INLET = re.compile(r"\b(?:inlet|ambient)\b|inlet", re.IGNORECASE)
+_SENSORS: Final = frozenset({"ipmi_temperature_celsius", "node_ipmi_temperature_celsius"})
 
 
 def labels_of(text: str) -> dict[str, str] | None:
@@ -38,23 +38,25 @@ def labels_of(text: str) -> dict[str, str] | None:
     found: dict[str, str] = {}
     at = 0
     while at < len(text):
-        match = LABEL.match(text, at)
+        match = _LABEL.match(text, at)
         if match is None:
             return found if not text[at:].strip(" ,") else None
-        found[match[1].lower()] = ESCAPED.sub(unescaped, match[2]) if "\\" in match[2] else match[2]
+        found[match[1].lower()] = (
+            _ESCAPED.sub(_unescaped, match[2]) if "\\" in match[2] else match[2]
+        )
         at = match.end()
     return found
 
 
-def unescaped(match: re.Match[str]) -> str:
+def _unescaped(match: re.Match[str]) -> str:
     return {"n": "\n"}.get(match[1], match[1])
 
 
 def source_of(name: str, labels: Mapping[str, str]) -> Source | None:
     """What the metric ``name`` stands for with these labels; None for what is not read."""
-    if name.lower() in SENSORS:
+    if name.lower() in _SENSORS:
         sensor = labels.get("name", "") or labels.get("sensor", "")
-        return metric_named("inlet_temp_c") if INLET.search(sensor) else None
+        return metric_named("inlet_temp_c") if _INLET.search(sensor) else None
     return metric_named(name)
 
 
@@ -64,14 +66,14 @@ def key_of(source: Source, labels: Mapping[str, str], node: str | None) -> Serie
     """
     return SeriesKey(
         metric=source.metric,
-        node=node_of(labels) or node,
-        gpu=gpu_of(labels),
-        part=part_of(source, labels),
-        rack=first(labels, RACK),
+        node=_node_of(labels) or node,
+        gpu=_gpu_of(labels),
+        part=_part_of(source, labels),
+        rack=_first(labels, _RACK),
     )
 
 
-def first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     for name in names:
         value = labels.get(name, "").strip()
         if value and len(value) <= MAX_NAME and value.isprintable():
@@ -79,40 +81,40 @@ def first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def node_of(labels: Mapping[str, str]) -> str | None:
-    found = first(labels, NODE)
-    return None if found is None else PORT_OF_INSTANCE.sub("", found)
+def _node_of(labels: Mapping[str, str]) -> str | None:
+    found = _first(labels, _NODE)
+    return None if found is None else _PORT_OF_INSTANCE.sub("", found)
 
 
-def gpu_of(labels: Mapping[str, str]) -> str | None:
+def _gpu_of(labels: Mapping[str, str]) -> str | None:
     """The bus id, else the index, else the uuid; None for a quantity of the node."""
-    for name in (*BUS, *INDEX):
+    for name in (*_BUS, *_INDEX):
         bus = bus_id(labels[name]) if name in labels else None
         if bus is not None:
             return bus
-    for name in INDEX:
+    for name in _INDEX:
         index = labels.get(name, "").strip()
         if index.isascii() and index.isdecimal() and len(index) <= 3:
             return str(int(index))
     device = labels.get("device", "").removeprefix("nvidia")
     if device.isascii() and device.isdecimal() and labels["device"] != device:
         return str(int(device[:3]))
-    return first(labels, UUID) or first(labels, INDEX[:1])
+    return _first(labels, _UUID) or _first(labels, _INDEX[:1])
 
 
 def uuid_of(labels: Mapping[str, str]) -> str | None:
     """The UUID of the GPU that a sample is of, or of which it is a slice."""
-    return first(labels, UUID)
+    return _first(labels, _UUID)
 
 
-def part_of(source: Source, labels: Mapping[str, str]) -> str | None:
+def _part_of(source: Source, labels: Mapping[str, str]) -> str | None:
     """The port, the link or the sort of error; and the slice of a GPU that is cut in slices."""
     found = [source.part] if source.part else []
     if source.metric.startswith("ib_"):
-        device, port = first(labels, DEVICE), first(labels, ("port",))
+        device, port = _first(labels, _DEVICE), _first(labels, ("port",))
         found += ["/".join(one for one in (device, port) if one)]
     else:
-        found += [f"{value}" for name in PART if (value := first(labels, (name,)))]
+        found += [f"{value}" for name in _PART if (value := _first(labels, (name,)))]
     if labels.get("gpu_i_id", "").strip():
         found.append(f"mig {labels['gpu_i_id'].strip()[:16]}")
     if labels.get("rank", "").strip().isdecimal():

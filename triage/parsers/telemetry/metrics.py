@@ -8,20 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = [
-    "BRAKE",
-    "COUNTERS",
-    "HW_SLOWDOWN",
-    "IDLE",
-    "POWER_CAP",
-    "REASON_BITS",
-    "SLOWED",
-    "THERMAL",
-    "Metric",
-    "Source",
-    "metric_named",
-]
-
 
 class Metric(StrEnum):
     """One measured quantity; the last word of a name is its unit, or says that it counts."""
@@ -65,16 +51,16 @@ COUNTERS: Final = frozenset(
 IDLE: Final = 0x1
 POWER_CAP: Final = 0x4
 HW_SLOWDOWN: Final = 0x8
-SW_THERMAL: Final = 0x20
-HW_THERMAL: Final = 0x40
+_SW_THERMAL: Final = 0x20
+_HW_THERMAL: Final = 0x40
 BRAKE: Final = 0x80
-THERMAL: Final = SW_THERMAL | HW_THERMAL
+THERMAL: Final = _SW_THERMAL | _HW_THERMAL
 SLOWED: Final = HW_SLOWDOWN | THERMAL | BRAKE
 """Any slowdown that is not the owner's own limit; a power cap alone is how a GPU works."""
 REASON_BITS: Final = {
     "gpu_idle": IDLE, "applications_clocks_setting": 0x2, "sw_power_cap": POWER_CAP,
-    "hw_slowdown": HW_SLOWDOWN, "sync_boost": 0x10, "sw_thermal_slowdown": SW_THERMAL,
-    "hw_thermal_slowdown": HW_THERMAL, "hw_power_brake_slowdown": BRAKE,
+    "hw_slowdown": HW_SLOWDOWN, "sync_boost": 0x10, "sw_thermal_slowdown": _SW_THERMAL,
+    "hw_thermal_slowdown": _HW_THERMAL, "hw_power_brake_slowdown": BRAKE,
     "display_clocks_setting": 0x100,
 }  # fmt: skip
 
@@ -94,7 +80,7 @@ class Source:
     part: str | None = None
 
 
-DCGM: Final = {
+_DCGM: Final = {
     "gpu_temp": Source(Metric.GPU_TEMP_C),
     "memory_temp": Source(Metric.MEMORY_TEMP_C),
     "power_usage": Source(Metric.POWER_W),
@@ -122,7 +108,7 @@ DCGM: Final = {
     "xid_errors": Source(Metric.LAST_XID),
 }
 # `nvidia-smi --help-query-gpu`, without the unit that `--format=csv` adds in brackets.
-NVIDIA_SMI: Final = {
+_NVIDIA_SMI: Final = {
     "temperature.gpu": Source(Metric.GPU_TEMP_C),
     "temperature.memory": Source(Metric.MEMORY_TEMP_C),
     "power.draw": Source(Metric.POWER_W),
@@ -148,7 +134,7 @@ NVIDIA_SMI: Final = {
     "remapped_rows.pending": Source(Metric.REMAPPED_ROWS_PENDING),
     "remapped_rows.failure": Source(Metric.REMAPPED_ROWS_FAILURE),
 }
-OTHERS: Final = {
+_OTHERS: Final = {
     "dcgm_fi_prof_gr_engine_active": Source(Metric.UTILISATION_PERCENT, 100.0, part="engine"),
     "nvidia_smi_temperature_gpu": Source(Metric.GPU_TEMP_C),
     "nvidia_smi_power_draw_watts": Source(Metric.POWER_W),
@@ -174,7 +160,7 @@ OTHERS: Final = {
 }
 
 
-def reasons() -> dict[str, Source]:
+def _reasons() -> dict[str, Source]:
     """One throttle reason a column: of nvidia-smi by both its names, and as exporters write it."""
     found = {}
     for word, bit in REASON_BITS.items():
@@ -184,15 +170,15 @@ def reasons() -> dict[str, Source]:
     return found
 
 
-KNOWN: Final[dict[str, Source]] = {
+_KNOWN: Final[dict[str, Source]] = {
     **{str(one): Source(one) for one in Metric},
-    **{f"dcgm_fi_dev_{name}": source for name, source in DCGM.items()},
-    **NVIDIA_SMI,
-    **OTHERS,
-    **reasons(),
+    **{f"dcgm_fi_dev_{name}": source for name, source in _DCGM.items()},
+    **_NVIDIA_SMI,
+    **_OTHERS,
+    **_reasons(),
 }
 
 
 def metric_named(name: str) -> Source | None:
     """What ``name`` stands for; None for what is not read. Case does not matter."""
-    return KNOWN.get(name.strip().lower())
+    return _KNOWN.get(name.strip().lower())

@@ -12,25 +12,23 @@ import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, inlined
 
-__all__ = ["LAST_S", "NO_TIME", "SEED", "finish", "instant_at", "mix", "number_at", "same_bytes"]
-
-Bytes = Any  # a uint8 array of compiled code
+_Bytes = Any  # a uint8 array of compiled code
 
 NO_TIME: Final = -(1 << 62)
-SECOND: Final = 1_000_000_000
+_SECOND: Final = 1_000_000_000
 # Beyond, in 2262, ns since the epoch do not fit; as far before 1970 neither.
 LAST_S: Final = 9_223_372_035
-MAX_DIGITS: Final = 18
-POWERS: Final = np.array([10.0**k for k in range(23)])
+_MAX_DIGITS: Final = 18
+_POWERS: Final = np.array([10.0**k for k in range(23)])
 SEED: Final = -3750763034362895579
-PRIME: Final = 1099511628211
-SPACE, QUOTE, PLUS, MINUS, DOT, COLON, SLASH = 32, 34, 43, 45, 46, 58, 47
+_PRIME: Final = 1099511628211
+_SPACE, _QUOTE, _PLUS, _MINUS, _DOT, _COLON, _SLASH = 32, 34, 43, 45, 46, 58, 47
 
 
 @inlined
 def mix(h: Word, c: Word) -> Word:
     """The hash ``h`` with one byte more."""
-    return (h ^ np.int64(c)) * PRIME
+    return (h ^ np.int64(c)) * _PRIME
 
 
 @inlined
@@ -43,7 +41,7 @@ def finish(h: Word) -> Word:
 
 
 @inlined
-def same_bytes(buf: Bytes, start: Word, end: Word, text: Bytes) -> Word:
+def same_bytes(buf: _Bytes, start: Word, end: Word, text: _Bytes) -> Word:
     """Whether ``buf[start:end]`` is ``text``."""
     if end - start != len(text):
         return False
@@ -54,7 +52,7 @@ def same_bytes(buf: Bytes, start: Word, end: Word, text: Bytes) -> Word:
 
 
 @inlined
-def digit_at(buf: Bytes, i: Word, end: Word) -> Word:
+def _digit_at(buf: _Bytes, i: Word, end: Word) -> Word:
     """The digit at ``i``; -1 for none."""
     if i >= end:
         return -1
@@ -63,18 +61,18 @@ def digit_at(buf: Bytes, i: Word, end: Word) -> Word:
 
 
 @inlined
-def digits_at(buf: Bytes, i: Word, end: Word, most: Word) -> tuple[Word, Word]:
+def _digits_at(buf: _Bytes, i: Word, end: Word, most: Word) -> tuple[Word, Word]:
     """(value, behind) of at most ``most`` digits; the value is -1 without any."""
     value: Word = 0
     start = i
-    while i - start < most and digit_at(buf, i, end) >= 0:
-        value = value * 10 + digit_at(buf, i, end)
+    while i - start < most and _digit_at(buf, i, end) >= 0:
+        value = value * 10 + _digit_at(buf, i, end)
         i += 1
     return (value if i > start else np.int64(-1)), i
 
 
 @inlined
-def hexadecimal_at(buf: Bytes, i: Word, end: Word) -> tuple[float, Word]:
+def _hexadecimal_at(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
     """(value, behind) of what follows ``0x``."""
     value: Word = 0
     start = i
@@ -94,7 +92,7 @@ def hexadecimal_at(buf: Bytes, i: Word, end: Word) -> tuple[float, Word]:
 
 
 @inlined
-def word_at(buf: Bytes, i: Word, end: Word) -> float:
+def _word_at(buf: _Bytes, i: Word, end: Word) -> float:
     """What a word says of yes or no: Active, Yes, true; Not Active, No, false."""
     c = np.int64(buf[i]) | 32
     if end - i >= 4 and c == 116:  # true
@@ -116,7 +114,7 @@ def word_at(buf: Bytes, i: Word, end: Word) -> float:
 
 
 @inlined
-def number_at(buf: Bytes, i: Word, end: Word) -> tuple[float, Word]:
+def number_at(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
     """(value, behind) of a decimal number, ``0x4`` or a word of yes or no at ``i``.
 
     A unit behind a number is left where it stands. ``NaN``, ``[N/A]`` and infinity are NaN.
@@ -124,11 +122,11 @@ def number_at(buf: Bytes, i: Word, end: Word) -> tuple[float, Word]:
     if i >= end:
         return np.nan, i
     first = np.int64(buf[i])
-    negative = first == MINUS
-    if negative or first == PLUS:
+    negative = first == _MINUS
+    if negative or first == _PLUS:
         i += 1
     if i + 1 < end and buf[i] == 48 and (buf[i + 1] | 32) == 120:
-        return hexadecimal_at(buf, i + 2, end)
+        return _hexadecimal_at(buf, i + 2, end)
     mantissa: Word = 0
     digits: Word = 0
     scale: Word = 0
@@ -137,39 +135,39 @@ def number_at(buf: Bytes, i: Word, end: Word) -> tuple[float, Word]:
     while i < end:
         c = np.int64(buf[i]) - 48
         if 0 <= c <= 9:
-            if digits < MAX_DIGITS:
+            if digits < _MAX_DIGITS:
                 mantissa = mantissa * 10 + c
                 digits += mantissa > 0
                 scale -= point
             else:
                 scale += not point
-        elif c == DOT - 48 and not point:
+        elif c == _DOT - 48 and not point:
             point = True
         else:
             break
         i += 1
     if i - start - point < 1:
-        return (word_at(buf, start, end) if start < end else np.nan), i
+        return (_word_at(buf, start, end) if start < end else np.nan), i
     if i + 1 < end and (buf[i] | 32) == 101:  # e
         sign: Word = 1
         k = i + 1
-        if buf[k] == MINUS or buf[k] == PLUS:
-            sign = -1 if buf[k] == MINUS else 1
+        if buf[k] == _MINUS or buf[k] == _PLUS:
+            sign = -1 if buf[k] == _MINUS else 1
             k += 1
-        exponent, k = digits_at(buf, k, end, 4)
+        exponent, k = _digits_at(buf, k, end, 4)
         if exponent >= 0:
             scale += sign * exponent
             i = k
     value: Any = float(mantissa)
     if scale < 0:
-        value = value / POWERS[-scale] if scale >= -22 else value * 10.0 ** float(scale)
+        value = value / _POWERS[-scale] if scale >= -22 else value * 10.0 ** float(scale)
     elif scale > 0:
-        value = value * POWERS[scale] if scale <= 22 else value * 10.0 ** float(scale)
+        value = value * _POWERS[scale] if scale <= 22 else value * 10.0 ** float(scale)
     return (-value if negative else value), i
 
 
 @inlined
-def days_of(year: Word, month: Word, day: Word) -> Word:
+def _days_of(year: Word, month: Word, day: Word) -> Word:
     """Days since 1970 of a date of the Gregorian calendar."""
     year -= month <= 2
     era = year // 400
@@ -179,80 +177,80 @@ def days_of(year: Word, month: Word, day: Word) -> Word:
 
 
 @inlined
-def fraction_at(buf: Bytes, i: Word, end: Word) -> tuple[Word, Word]:
+def _fraction_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
     """(ns, behind) of a fraction of a second that begins with its point or comma, if any."""
-    if i >= end or (buf[i] != DOT and buf[i] != 44) or digit_at(buf, i + 1, end) < 0:
+    if i >= end or (buf[i] != _DOT and buf[i] != 44) or _digit_at(buf, i + 1, end) < 0:
         return np.int64(0), i
     i += 1
     ns: Word = 0
-    unit: Word = SECOND
-    while digit_at(buf, i, end) >= 0:
+    unit: Word = _SECOND
+    while _digit_at(buf, i, end) >= 0:
         unit //= 10
-        ns += digit_at(buf, i, end) * unit
+        ns += _digit_at(buf, i, end) * unit
         i += 1
     return ns, i
 
 
 @inlined
-def zone_at(buf: Bytes, i: Word, end: Word) -> tuple[Word, Word]:
+def _zone_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
     """(seconds ahead of UTC, behind) of ``Z``, ``+01:00``, ``-0530``; -1 where none is printed."""
     k = i
-    while k < end and buf[k] == SPACE:
+    while k < end and buf[k] == _SPACE:
         k += 1
     if k < end and (buf[k] | 32) == 122:
         return np.int64(0), k + 1
     if k + 2 < end and buf[k] == 85 and buf[k + 1] == 84 and buf[k + 2] == 67:
         return np.int64(0), k + 3
-    if k < end and (buf[k] == PLUS or buf[k] == MINUS):
-        sign = -1 if buf[k] == MINUS else 1
-        hours, j = digits_at(buf, k + 1, end, 2)
+    if k < end and (buf[k] == _PLUS or buf[k] == _MINUS):
+        sign = -1 if buf[k] == _MINUS else 1
+        hours, j = _digits_at(buf, k + 1, end, 2)
         if hours >= 0 and j == k + 3:
-            if j < end and buf[j] == COLON:
+            if j < end and buf[j] == _COLON:
                 j += 1
-            minutes, j = digits_at(buf, j, end, 2)
+            minutes, j = _digits_at(buf, j, end, 2)
             return sign * (hours * 3600 + max(minutes, 0) * 60), j
     return np.int64(-1), i
 
 
 @inlined
-def date_at(buf: Bytes, year: Word, i: Word, end: Word) -> tuple[Word, Word, Word]:
+def _date_at(buf: _Bytes, year: Word, i: Word, end: Word) -> tuple[Word, Word, Word]:
     """(ns, behind, whether no zone is printed) of a date whose year was read, at its separator."""
-    month, i = digits_at(buf, i + 1, end, 2)
-    day, i = digits_at(buf, i + 1, end, 2)
+    month, i = _digits_at(buf, i + 1, end, 2)
+    day, i = _digits_at(buf, i + 1, end, 2)
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return NO_TIME, i, False
-    hour, i = digits_at(buf, i + 1, end, 2)
-    minute, i = digits_at(buf, i + 1, end, 2)
-    second, i = digits_at(buf, i + 1, end, 2)
+    hour, i = _digits_at(buf, i + 1, end, 2)
+    minute, i = _digits_at(buf, i + 1, end, 2)
+    second, i = _digits_at(buf, i + 1, end, 2)
     if not (0 <= hour <= 23 and 0 <= minute <= 59 and second <= 60):
         return NO_TIME, i, False
-    ns, i = fraction_at(buf, i, end)
-    zone, i = zone_at(buf, i, end)
-    seconds = days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + max(second, 0)
+    ns, i = _fraction_at(buf, i, end)
+    zone, i = _zone_at(buf, i, end)
+    seconds = _days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + max(second, 0)
     if not -LAST_S <= seconds <= LAST_S:
         return NO_TIME, i, False
-    return (seconds - (zone if zone != -1 else 0)) * SECOND + ns, i, zone == -1
+    return (seconds - (zone if zone != -1 else 0)) * _SECOND + ns, i, zone == -1
 
 
 @inlined
-def instant_at(buf: Bytes, i: Word, end: Word) -> tuple[Word, Word, Word]:
+def instant_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word, Word]:
     """(ns since the epoch, behind, whether it prints no zone) of a time at ``i``.
 
     A date and time with ``-`` or ``/``, ``T`` or a space, read as UTC where no zone stands; or a
     number since the epoch, of seconds, ms, us or ns by its size.
     """
-    value, k = digits_at(buf, i, end, 19)
+    value, k = _digits_at(buf, i, end, 19)
     if value < 0:
         return NO_TIME, i, False
-    if k - i == 4 and k < end and (buf[k] == MINUS or buf[k] == SLASH):
-        return date_at(buf, value, k, end)
-    ns, k = fraction_at(buf, k, end)
+    if k - i == 4 and k < end and (buf[k] == _MINUS or buf[k] == _SLASH):
+        return _date_at(buf, value, k, end)
+    ns, k = _fraction_at(buf, k, end)
     if k < end and (buf[k] | 32) == 101:  # 1.7e9 loses what it should say
         return NO_TIME, k, False
-    if digit_at(buf, k, end) >= 0:  # more digits than a time has
+    if _digit_at(buf, k, end) >= 0:  # more digits than a time has
         return NO_TIME, k, False
     if value < 100_000_000_000:
-        return (value * SECOND + ns if value <= LAST_S else NO_TIME), k, False
+        return (value * _SECOND + ns if value <= LAST_S else NO_TIME), k, False
     if value < 100_000_000_000_000:
         return (value * 1_000_000 + ns // 1_000 if value <= LAST_S * 1_000 else NO_TIME), k, False
     if value < 100_000_000_000_000_000:

@@ -20,25 +20,23 @@ from triage.parsers.telemetry.series import SeriesTable
 from triage.parsers.telemetry.table import flattened, learn_row
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["MISSING", "read_parquet"]
-
 MISSING: Final = (
     "a Parquet file: reading it needs pyarrow, so install `nccl-triage[telemetry]`, or give the"
     " table as CSV"
 )
-NO_COLUMNS: Final = (
+_NO_COLUMNS: Final = (
     "a Parquet file without columns of telemetry: it needs a time (`at`) and either metrics by"
     " name or `metric` and `value`"
 )
-NO_TIME_NS: Final = -(1 << 62)
+_NO_TIME_NS: Final = -(1 << 62)
 # Columns of seconds hold times that ns since the epoch cannot.
-FIRST: Final = datetime(1678, 1, 1, tzinfo=UTC)
-LAST: Final = datetime(2262, 4, 11, tzinfo=UTC)
+_FIRST: Final = datetime(1678, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(2262, 4, 11, tzinfo=UTC)
 # Its table of contents lies at its end, so the whole file is held.
-MOST_BYTES: Final = 512 << 20
-TOO_LARGE: Final = "a Parquet file of more than 512 MiB: give it in parts"
+_MOST_BYTES: Final = 512 << 20
+_TOO_LARGE: Final = "a Parquet file of more than 512 MiB: give it in parts"
 # Rows of one piece, before cells are spread over samples.
-MOST_ROWS: Final = 1 << 16
+_MOST_ROWS: Final = 1 << 16
 
 
 def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
@@ -53,17 +51,17 @@ def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samp
     except ImportError as error:
         raise Forbidden(MISSING) from error
     try:
-        with ParquetFile(io.BytesIO(whole(stream))) as file:
+        with ParquetFile(io.BytesIO(_whole(stream))) as file:
             columns = columns_of(file.schema_arrow.names)
             if columns is None or columns.time < 0:
-                raise Corrupt(NO_COLUMNS)
+                raise Corrupt(_NO_COLUMNS)
             wanted = [
                 name
                 for name, role in zip(file.schema_arrow.names, columns.roles, strict=True)
                 if role
             ]
-            rows = max(1, min(MOST_ROWS, BATCH // columns.num_values))
-            reader = RowReader(columns, file.schema_arrow.names, node)
+            rows = max(1, min(_MOST_ROWS, BATCH // columns.num_values))
+            reader = _RowReader(columns, file.schema_arrow.names, node)
             for part in file.iter_batches(batch_size=rows, columns=wanted):
                 tally.lines += part.num_rows
                 batch = reader.read(part)
@@ -73,17 +71,17 @@ def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samp
         raise Corrupt(f"a Parquet file that cannot be read: {str(error)[:200]}") from error
 
 
-def whole(stream: Bytes) -> bytes:
+def _whole(stream: Bytes) -> bytes:
     held = bytearray()
     piece = bytearray(1 << 20)
     while got := stream.fill(memoryview(piece)):
         held += piece[:got]
-        if len(held) > MOST_BYTES:
-            raise Forbidden(TOO_LARGE)
+        if len(held) > _MOST_BYTES:
+            raise Forbidden(_TOO_LARGE)
     return bytes(held)
 
 
-class RowReader:
+class _RowReader:
     """Pieces of a Parquet table to samples."""
 
     def __init__(self, columns: Columns, names: list[str], node: str | None) -> None:
@@ -97,12 +95,12 @@ class RowReader:
         """The samples of one piece; rows without a time are left out."""
         roles = self.columns.roles
         keys = [self.words(part, k) for k, role in enumerate(roles) if role == KEY]
-        at_ns = times_ns(part.column(self.names[self.columns.time]))
+        at_ns = _times_ns(part.column(self.names[self.columns.time]))
         values = np.column_stack(
             [self.values(part, k) for k, role in enumerate(roles) if role == VALUE]
         )
         numbers = self.numbered(keys, len(at_ns))
-        good = (at_ns != NO_TIME_NS) & (numbers >= 0)
+        good = (at_ns != _NO_TIME_NS) & (numbers >= 0)
         return flattened(self.table, numbers[good], at_ns[good], values[good])
 
     def words(self, part: Any, column: int) -> list[str]:
@@ -142,7 +140,7 @@ class RowReader:
         return number
 
 
-def times_ns(cells: Any) -> np.ndarray:
+def _times_ns(cells: Any) -> np.ndarray:
     """Times as ns since the epoch: of timestamps, of text, or of numbers by their size."""
     import pandas as pd
 
@@ -152,8 +150,8 @@ def times_ns(cells: Any) -> np.ndarray:
         size = np.abs(numbers)
         unit = np.select([size < 1e11, size < 1e14, size < 1e17], [1e9, 1e6, 1e3], 1.0)
         fits = size <= LAST_S * 1e9 / unit  # no number does not
-        return np.where(fits, np.where(fits, numbers, 0.0) * unit, NO_TIME_NS).astype(np.int64)
+        return np.where(fits, np.where(fits, numbers, 0.0) * unit, _NO_TIME_NS).astype(np.int64)
     stamps = pd.to_datetime(column, utc=True, errors="coerce")
-    fits = stamps.between(FIRST, LAST).to_numpy()
+    fits = stamps.between(_FIRST, _LAST).to_numpy()
     ns = stamps.where(fits).to_numpy("datetime64[ns]").astype(np.int64)
-    return np.where(fits, ns, NO_TIME_NS)
+    return np.where(fits, ns, _NO_TIME_NS)

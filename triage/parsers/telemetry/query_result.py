@@ -26,29 +26,27 @@ from triage.parsers.telemetry.numbers import LAST_S
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["read_query_result"]
-
-PIECE: Final = 1 << 20
+_PIECE: Final = 1 << 20
 # Labels of one series; what is longer is no set of labels.
-MAX_LABELS: Final = 64 << 10
-MAX_SERIES: Final = 1 << 21
+_MAX_LABELS: Final = 64 << 10
+_MAX_SERIES: Final = 1 << 21
 # Of one time and its value, which are some bytes: what is longer is looked through again and
 # again while it comes.
-MAX_PAIR: Final = 2 << 20
-LABELS = re.compile(rb'"metric"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
-OPENS = re.compile(rb'\s*,\s*"(values|value|histograms?)"\s*:\s*\[')
+_MAX_PAIR: Final = 2 << 20
+_LABELS = re.compile(rb'"metric"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
+_OPENS = re.compile(rb'\s*,\s*"(values|value|histograms?)"\s*:\s*\[')
 # Where a list of pairs ends, an empty list, and a single pair.
-LAST = re.compile(rb"\]\s*\]")
-EMPTY = re.compile(rb"\s*\]")
-ONE = re.compile(rb"\]")
+_LAST = re.compile(rb"\]\s*\]")
+_EMPTY = re.compile(rb"\s*\]")
+_ONE = re.compile(rb"\]")
 # Of `1795143855.123,"61.5"` everything is a number once these are gone.
-BARE: Final = bytes.maketrans(b'[]"\n\r\t', b"      ")
-NOT_READ: Final = "values that are no pairs of time and number"
-TOO_LONG: Final = "holds a value that is longer than a number"
-CUT: Final = "breaks off within the values of a series"
+_BARE: Final = bytes.maketrans(b'[]"\n\r\t', b"      ")
+_NOT_READ: Final = "values that are no pairs of time and number"
+_TOO_LONG: Final = "holds a value that is longer than a number"
+_CUT: Final = "breaks off within the values of a series"
 
 
-class Pieces:
+class _Pieces:
     """The bytes that were read; those before ``at`` are used up."""
 
     def __init__(self, stream: Bytes, tally: Tally) -> None:
@@ -65,9 +63,9 @@ class Pieces:
         """Read on, and forget what is used up; False at the end."""
         if self.ended:
             return False
-        piece = bytearray(PIECE)
+        piece = bytearray(_PIECE)
         got = self.stream.fill(memoryview(piece))
-        self.ended = got < PIECE
+        self.ended = got < _PIECE
         self.data = self.data[self.at :] + bytes(piece[:got])
         self.at = 0
         self.tally.lines += piece.count(b"\n", 0, got)
@@ -79,57 +77,57 @@ def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator
 
     Raises :class:`Corrupt` where the bytes end within a series, or a value does not end.
     """
-    pieces = Pieces(stream, tally)
+    pieces = _Pieces(stream, tally)
     table: list[SeriesKey] = []
     known: dict[SeriesKey, int] = {}
-    gather = Gather(table, tally)
+    gather = _Gather(table, tally)
     while True:
-        labels = next_labels(pieces)
+        labels = _next_labels(pieces)
         if labels is None:
             break
-        opens = next_opens(pieces)
+        opens = _next_opens(pieces)
         if opens is None:
             continue
-        source, key = identity(labels, node, tally)
+        source, key = _identity(labels, node, tally)
         index = -1
-        if source is not None and key is not None and len(table) < MAX_SERIES:
+        if source is not None and key is not None and len(table) < _MAX_SERIES:
             index = known.setdefault(key, len(table))
             if index == len(table):
                 table.append(key)
-        for at_ns, value in values_of(pieces, opens == b"value", tally):
+        for at_ns, value in _values_of(pieces, opens == b"value", tally):
             if index >= 0 and source is not None:
                 yield from gather.add(index, at_ns, value * (source.bit or source.scale))
     yield from gather.rest()
 
 
-def next_labels(pieces: Pieces) -> bytes | None:
+def _next_labels(pieces: _Pieces) -> bytes | None:
     """The labels of the next series; None at the end."""
     while True:
-        found = LABELS.search(pieces.data, pieces.at)
+        found = _LABELS.search(pieces.data, pieces.at)
         if found is not None:
             pieces.at = found.end()
             return found[1]
         # Labels that have begun to come are kept, all before them is not wanted.
         begun = pieces.data.rfind(b'"metric"', pieces.at)
-        if begun < 0 or len(pieces.data) - begun > MAX_LABELS:
+        if begun < 0 or len(pieces.data) - begun > _MAX_LABELS:
             begun = len(pieces.data) - 8
         pieces.at = max(pieces.at, begun)
         if not pieces.more():
             return None
 
 
-def next_opens(pieces: Pieces) -> bytes | None:
+def _next_opens(pieces: _Pieces) -> bytes | None:
     """Which values follow the labels; None for what is not read."""
     while len(pieces) < 256 and pieces.more():
         pass
-    found = OPENS.match(pieces.data, pieces.at)
+    found = _OPENS.match(pieces.data, pieces.at)
     if found is None or found[1].startswith(b"histogram"):
         return None
     pieces.at = found.end()
     return found[1]
 
 
-def identity(
+def _identity(
     labels: bytes, node: str | None, tally: Tally
 ) -> tuple[Source | None, SeriesKey | None]:
     try:
@@ -146,40 +144,40 @@ def identity(
     return source, key
 
 
-def values_of(
-    pieces: Pieces, single: bool, tally: Tally
+def _values_of(
+    pieces: _Pieces, single: bool, tally: Tally
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(times in ns, values) of one series, in parts; the bytes behind it are left."""
     while True:
         data, at = pieces.data, pieces.at
-        end = EMPTY.match(data, at) or (ONE if single else LAST).search(data, at)
+        end = _EMPTY.match(data, at) or (_ONE if single else _LAST).search(data, at)
         if end is not None:
-            yield pairs(data[at : end.start()], tally)
+            yield _pairs(data[at : end.start()], tally)
             pieces.at = end.end()
             return
         cut = data.rfind(b"],", at)
         if not single and cut > at:
-            yield pairs(data[at:cut], tally)
+            yield _pairs(data[at:cut], tally)
             pieces.at = cut + 2
-        elif len(pieces) > MAX_PAIR:
-            raise Corrupt(TOO_LONG)
+        elif len(pieces) > _MAX_PAIR:
+            raise Corrupt(_TOO_LONG)
         if not pieces.more():
-            raise Corrupt(CUT)
+            raise Corrupt(_CUT)
 
 
-def pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
     """Times and finite values of ``[t,"v"],[t,"v"]``; what is odd is counted, and left out."""
     none = np.empty(0, np.int64), np.empty(0)
-    text = raw.translate(BARE)
+    text = raw.translate(_BARE)
     if not text.strip():
         return none
     try:
         flat = np.array(text.split(b","), np.float64)
     except ValueError:
-        tally.skip(NOT_READ, 1, tally.lines + 1)
+        tally.skip(_NOT_READ, 1, tally.lines + 1)
         return none
     if len(flat) % 2:
-        tally.skip(NOT_READ, 1, tally.lines + 1)
+        tally.skip(_NOT_READ, 1, tally.lines + 1)
         return none
     seconds, values = flat[0::2], flat[1::2]
     good = np.isfinite(values) & (np.abs(seconds) <= LAST_S)
@@ -187,7 +185,7 @@ def pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
     return np.rint(seconds[good] * 1e3).astype(np.int64) * 1_000_000, values[good]
 
 
-class Gather:
+class _Gather:
     """Series of any length as batches of bounded size."""
 
     def __init__(self, table: list[SeriesKey], tally: Tally) -> None:

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from triage.parsers.telemetry.metrics import Metric
 
-__all__ = ["BATCH", "Samples", "SeriesKey"]
-
 # Samples that a batch holds at most: 5 MiB of columns.
 BATCH: Final = 1 << 18
 

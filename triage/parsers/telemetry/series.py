@@ -14,16 +14,14 @@ from triage.parsers.telemetry.metrics import Source
 from triage.parsers.telemetry.samples import SeriesKey
 from triage.parsers.telemetry.tally import GpuHomes
 
-__all__ = ["SeriesTable", "slot_of"]
-
-Array = Any
+_Array = Any
 FIRST_SLOTS: Final = 1 << 12
 # Of 2,048 nodes with 8 GPUs, a full export has 400,000 series. Of a wide table, its values.
 MOST_LINES: Final = 1 << 21
 
 
 @inlined
-def slot_of(slots: Array, hashes: Array, h: Word) -> Word:
+def slot_of(slots: _Array, hashes: _Array, h: Word) -> Word:
     """Where ``h`` is or would be; ``slots`` holds numbers + 1 and has a power of two of room."""
     mask = len(slots) - 1
     at = h & mask
@@ -33,7 +31,7 @@ def slot_of(slots: Array, hashes: Array, h: Word) -> Word:
 
 
 @compiled
-def rehash(slots: Array, hashes: Array, count: Word) -> None:
+def _rehash(slots: _Array, hashes: _Array, count: Word) -> None:
     for number in range(count):
         slots[slot_of(slots, hashes, hashes[number])] = number + 1
 
@@ -73,7 +71,7 @@ class SeriesTable:
         self.of = np.concatenate([self.of, np.full_like(self.of, -1)])
         self.scale = np.concatenate([self.scale, np.ones_like(self.scale)])
         self.slots = np.zeros(2 * len(self.hashes), np.int32)
-        rehash(self.slots, self.hashes, self.count)
+        _rehash(self.slots, self.hashes, self.count)
 
     def add(self, number: int, column: int, source: Source, key: SeriesKey) -> None:
         """Line ``number`` has a value of ``key`` in ``column``."""

@@ -37,58 +37,56 @@ from triage.parsers.telemetry.samples import BATCH, Samples
 from triage.parsers.telemetry.series import SeriesTable, slot_of
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["flattened", "learn_row", "read_table"]
-
 # Slots of ``state``.
-POS: Final = 0
-OUT: Final = 1
-COUNT: Final = 2
-LINE: Final = 3
-BAD: Final = 4
-FIRST_BAD: Final = 5
-ZONELESS: Final = 6
-NEW_START: Final = 7
-NEW_STOP: Final = 8
-STATE_SLOTS: Final = 9
+_POS: Final = 0
+_OUT: Final = 1
+_COUNT: Final = 2
+_LINE: Final = 3
+_BAD: Final = 4
+_FIRST_BAD: Final = 5
+_ZONELESS: Final = 6
+_NEW_START: Final = 7
+_NEW_STOP: Final = 8
+_STATE_SLOTS: Final = 9
 
-DONE, FULL, LEARN = 0, 1, 2
-LF, CR, SPACE, TAB, HASH, QUOTE = 10, 13, 32, 9, 35, 34
+_DONE, _FULL, _LEARN = 0, 1, 2
+_LF, _CR, _SPACE, _TAB, _HASH, _QUOTE = 10, 13, 32, 9, 35, 34
 
-NO_TIME_COLUMN: Final = (
+_NO_TIME_COLUMN: Final = (
     "a table of telemetry without a column of times: add `timestamp` to --query-gpu, or a"
     " column `at`"
 )
 NO_ROW: Final = "no row with a time and as many columns as the first line names"
-TOO_MANY: Final = "of more series than are read"
-Array = Any
+_TOO_MANY: Final = "of more series than are read"
+_Array = Any
 
 
 @compiled
-def scan(
-    buf: Array,
+def _scan(
+    buf: _Array,
     cut: Word,
     delimiter: Word,
-    roles: Array,
-    header: Array,
-    slots: Array,
-    hashes: Array,
-    rows: Array,
-    at_ns: Array,
-    values: Array,
-    state: Array,
+    roles: _Array,
+    header: _Array,
+    slots: _Array,
+    hashes: _Array,
+    rows: _Array,
+    at_ns: _Array,
+    values: _Array,
+    state: _Array,
 ) -> Word:
     """DONE at ``cut``; FULL when the rows are to be taken over before it goes on; LEARN when it
     met the identity of a row for the first time, at which it looks again when it goes on.
     """
-    i = state[POS]
+    i = state[_POS]
     room = len(hashes)
     num_columns = len(roles)
     while i < cut:
-        out = state[OUT]
+        out = state[_OUT]
         if out >= len(rows):
-            state[POS] = i
-            return FULL
-        state[LINE] += 1
+            state[_POS] = i
+            return _FULL
+        state[_LINE] += 1
         start = i
         h: Word = SEED
         ns: Word = NO_TIME
@@ -96,21 +94,21 @@ def scan(
         column: Word = 0
         value_column: Word = 0
         while True:
-            while buf[i] == SPACE or (buf[i] == TAB and delimiter != TAB):
+            while buf[i] == _SPACE or (buf[i] == _TAB and delimiter != _TAB):
                 i += 1
             first = i
-            quoted = buf[i] == QUOTE
+            quoted = buf[i] == _QUOTE
             if quoted:
                 first = i + 1
                 i += 1
-                while buf[i] != QUOTE and buf[i] != LF:
+                while buf[i] != _QUOTE and buf[i] != _LF:
                     i += 1
             last = i
-            while buf[i] != delimiter and buf[i] != LF:
+            while buf[i] != delimiter and buf[i] != _LF:
                 i += 1
             if not quoted:
                 last = i
-            while last > first and (buf[last - 1] == SPACE or buf[last - 1] == CR):
+            while last > first and (buf[last - 1] == _SPACE or buf[last - 1] == _CR):
                 last -= 1
             if column < num_columns:
                 role = roles[column]
@@ -125,38 +123,38 @@ def scan(
                         h = mix(h, buf[k])
                     h = mix(h, 1)
             column += 1
-            if buf[i] == LF:
+            if buf[i] == _LF:
                 break
             i += 1
         end = i
         i += 1
         if column < num_columns or ns == NO_TIME:
-            while end > start and buf[end - 1] == CR:
+            while end > start and buf[end - 1] == _CR:
                 end -= 1
-            if end > start and buf[start] != HASH and not same_bytes(buf, start, end, header):
-                state[BAD] += 1
-                if state[BAD] == 1:
-                    state[FIRST_BAD] = state[LINE]
+            if end > start and buf[start] != _HASH and not same_bytes(buf, start, end, header):
+                state[_BAD] += 1
+                if state[_BAD] == 1:
+                    state[_FIRST_BAD] = state[_LINE]
             continue
         h = finish(h)
         slot = slot_of(slots, hashes, h)
         number = np.int64(slots[slot]) - 1
         if number < 0:
-            if state[COUNT] >= room:
+            if state[_COUNT] >= room:
                 continue
-            hashes[state[COUNT]] = h
-            state[COUNT] += 1
-            slots[slot] = state[COUNT]
-            state[NEW_START], state[NEW_STOP] = start, end
-            state[POS] = start
-            state[LINE] -= 1
-            return LEARN
+            hashes[state[_COUNT]] = h
+            state[_COUNT] += 1
+            slots[slot] = state[_COUNT]
+            state[_NEW_START], state[_NEW_STOP] = start, end
+            state[_POS] = start
+            state[_LINE] -= 1
+            return _LEARN
         rows[out] = number
         at_ns[out] = ns
-        state[ZONELESS] += naive
-        state[OUT] += 1
-    state[POS] = i
-    return DONE
+        state[_ZONELESS] += naive
+        state[_OUT] += 1
+    state[_POS] = i
+    return _DONE
 
 
 def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
@@ -165,27 +163,27 @@ def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Sample
     Raises :class:`Corrupt` for a table whose first line names no column of times.
     """
     columns: Columns | None = None
-    state = np.zeros(STATE_SLOTS, np.int64)
+    state = np.zeros(_STATE_SLOTS, np.int64)
     for chunk in lines_in_chunks(stream, tally):
-        state[POS], state[LINE] = 0, chunk.line - 1
+        state[_POS], state[_LINE] = 0, chunk.line - 1
         if columns is None:
             head = bytes(chunk.buffer[: chunk.cut].data)
-            begin, stop = first_line(head)
+            begin, stop = _first_line(head)
             columns = header_of(head[begin:stop])
             if columns is None or columns.time < 0:
-                raise Corrupt(NO_TIME_COLUMN)
+                raise Corrupt(_NO_TIME_COLUMN)
             header = np.frombuffer(head[begin:stop].rstrip(b"\r"), np.uint8)
-            state[POS] = stop + 1
-            state[LINE] = chunk.line + head.count(b"\n", 0, stop)
+            state[_POS] = stop + 1
+            state[_LINE] = chunk.line + head.count(b"\n", 0, stop)
             table = SeriesTable(columns.num_values, gpus=tally.gpus)
             room = max(1, BATCH // columns.num_values)
             roles = np.array(columns.roles, np.int8)
             rows, at_ns = np.empty(room, np.int64), np.empty(room, np.int64)
             values = np.empty((room, columns.num_values))
-        status = FULL
-        while status != DONE:
+        status = _FULL
+        while status != _DONE:
             table.make_room()
-            status = scan(
+            status = _scan(
                 chunk.buffer,
                 chunk.cut,
                 ord(columns.delimiter),
@@ -198,23 +196,23 @@ def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Sample
                 values,
                 state,
             )
-            table.count = int(state[COUNT])
-            if status == LEARN:
-                raw = chunk.buffer[state[NEW_START] : state[NEW_STOP]].tobytes()
-                learn_line(table, columns, raw, node)
-            elif status == FULL:
-                yield counted(flattened(table, rows, at_ns, values), tally)
-                state[OUT] = 0
-    count = int(state[OUT])
+            table.count = int(state[_COUNT])
+            if status == _LEARN:
+                raw = chunk.buffer[state[_NEW_START] : state[_NEW_STOP]].tobytes()
+                _learn_line(table, columns, raw, node)
+            elif status == _FULL:
+                yield _counted(flattened(table, rows, at_ns, values), tally)
+                state[_OUT] = 0
+    count = int(state[_OUT])
     if count:
-        yield counted(flattened(table, rows[:count], at_ns[:count], values[:count]), tally)
-    tally.zoneless += int(state[ZONELESS])
-    tally.skip(NO_ROW, int(state[BAD]), int(state[FIRST_BAD]))
+        yield _counted(flattened(table, rows[:count], at_ns[:count], values[:count]), tally)
+    tally.zoneless += int(state[_ZONELESS])
+    tally.skip(NO_ROW, int(state[_BAD]), int(state[_FIRST_BAD]))
     if columns is not None and table.full:
-        tally.notes.append(TOO_MANY)
+        tally.notes.append(_TOO_MANY)
 
 
-def first_line(head: bytes) -> tuple[int, int]:
+def _first_line(head: bytes) -> tuple[int, int]:
     """Where the first line that is neither empty nor a comment lies."""
     begin = 0
     while begin < len(head):
@@ -226,7 +224,7 @@ def first_line(head: bytes) -> tuple[int, int]:
     return 0, max(len(head) - 1, 0)
 
 
-def counted(batch: Samples, tally: Tally) -> Samples:
+def _counted(batch: Samples, tally: Tally) -> Samples:
     tally.samples += len(batch)
     return batch
 
@@ -242,7 +240,7 @@ def flattened(
     return Samples(table.series, index[good], times[good], scaled[good])
 
 
-def learn_line(table: SeriesTable, columns: Columns, raw: bytes, node: str | None) -> None:
+def _learn_line(table: SeriesTable, columns: Columns, raw: bytes, node: str | None) -> None:
     text = raw.decode("utf-8", "replace")
     try:
         row = next(csv.reader([text], delimiter=columns.delimiter, skipinitialspace=True), [])

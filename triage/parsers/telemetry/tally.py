@@ -4,10 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["GpuHomes", "Tally"]
-
-MOST_GPUS: Final = 1 << 18
-UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_MOST_GPUS: Final = 1 << 18
+_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -21,10 +19,10 @@ class GpuHomes:
 
     def add(self, uuid: str | None, node: str | None, gpu: str | None) -> None:
         """A series of this node and GPU names a UUID; what is none is left out."""
-        if uuid is None or UUID.fullmatch(uuid) is None:
+        if uuid is None or _UUID.fullmatch(uuid) is None:
             return
         here = (node or "", "" if gpu is None or gpu == uuid else gpu)
-        if uuid not in self.of_uuid and len(self.of_uuid) < MOST_GPUS:
+        if uuid not in self.of_uuid and len(self.of_uuid) < _MOST_GPUS:
             self.of_uuid[uuid] = here
         elif (before := self.of_uuid.get(uuid)) is not None and before[0] != here[0]:
             self.of_uuid[uuid] = None

@@ -13,19 +13,6 @@ from triage.render.words.moments import timeline_rows
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "COLLECTIVES",
-    "COVERAGE",
-    "RANKS",
-    "SUSPECTS",
-    "TIMELINE",
-    "collectives",
-    "coverage",
-    "ranks",
-    "suspects",
-    "timeline",
-]
-
 SUSPECTS: Mapping[str, str] = {
     "position": "int64",
     "node": "string",

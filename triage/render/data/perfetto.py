@@ -19,15 +19,13 @@ from triage.analysis.waiting.case import timestamp
 from triage.domain.wire import iso_utc
 from triage.render.words.clean import one_line
 
-__all__ = ["TraceFile", "write"]
-
-Event = dict[str, Any]
-NO_NODE: Final = "node unknown"
+_Event = dict[str, Any]
+_NO_NODE: Final = "node unknown"
 # Clocks of nodes are compared to about this precision: the watchdog looks every 100 ms.
-UNCERTAIN_MS: Final = 100.0
-MAX_TEXT: Final = 400
-MAX_FLOWS: Final = 64
-BATCH: Final = 10_000
+_UNCERTAIN_MS: Final = 100.0
+_MAX_TEXT: Final = 400
+_MAX_FLOWS: Final = 64
+_BATCH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +51,15 @@ def write(trace: Trace, path: Path) -> TraceFile:
     """
     with path.open("wb") as file:
         if path.suffix != ".gz":
-            dump(trace, file)
+            _dump(trace, file)
         else:
             # No name and no time of writing in the header: the same trace, the same bytes.
             with gzip.GzipFile("", "wb", 6, file, 0) as packed:
-                dump(trace, cast("IO[bytes]", packed))
+                _dump(trace, cast("IO[bytes]", packed))
     return TraceFile(path, len(trace.operations), len(trace.nodes), trace.left_out)
 
 
-def dump(trace: Trace, file: IO[bytes]) -> None:
+def _dump(trace: Trace, file: IO[bytes]) -> None:
     """The whole object, a batch of events at a time."""
     about = {
         "tool": "nccl-triage",
@@ -73,16 +71,16 @@ def dump(trace: Trace, file: IO[bytes]) -> None:
     file.write(b'{"displayTimeUnit":"ms","otherData":' + orjson.dumps(about))
     file.write(b',"traceEvents":[')
     first = True
-    batch: list[Event] = []
-    for event in events(trace):
+    batch: list[_Event] = []
+    for event in _events(trace):
         batch.append(event)
-        if len(batch) == BATCH:
-            first = flush(batch, file, first=first)
-    flush(batch, file, first=first)
+        if len(batch) == _BATCH:
+            first = _flush(batch, file, first=first)
+    _flush(batch, file, first=first)
     file.write(b"]}\n")
 
 
-def flush(batch: list[Event], file: IO[bytes], *, first: bool) -> bool:
+def _flush(batch: list[_Event], file: IO[bytes], *, first: bool) -> bool:
     if not batch:
         return first
     file.write((b"" if first else b",") + orjson.dumps(batch)[1:-1])
@@ -90,18 +88,18 @@ def flush(batch: list[Event], file: IO[bytes], *, first: bool) -> bool:
     return False
 
 
-def events(trace: Trace) -> Iterator[Event]:
+def _events(trace: Trace) -> Iterator[_Event]:
     """Names of tracks, then operations, arrows and how far clocks may be off."""
-    nodes = sorted({trace.nodes[rank] or NO_NODE for rank in trace.nodes})
+    nodes = sorted({trace.nodes[rank] or _NO_NODE for rank in trace.nodes})
     pid_of = {node: number for number, node in enumerate(nodes, start=1)}
-    pid_of_rank = {rank: pid_of[node or NO_NODE] for rank, node in trace.nodes.items()}
+    pid_of_rank = {rank: pid_of[node or _NO_NODE] for rank, node in trace.nodes.items()}
     threads = {place: number for number, place in enumerate(sorted(trace.streams), start=1)}
-    yield from tracks(trace, pid_of, pid_of_rank, threads)
+    yield from _tracks(trace, pid_of, pid_of_rank, threads)
     for operation in trace.operations:
-        yield slice_of(
+        yield _slice_of(
             trace, operation, pid_of_rank[operation.rank], threads[operation.rank, operation.stream]
         )
-    yield from arrows(trace, pid_of_rank, threads)
+    yield from _arrows(trace, pid_of_rank, threads)
     if len(nodes) > 1:
         for pid in pid_of.values():
             for ns in (trace.start_ns, trace.dumped_ns):
@@ -109,48 +107,48 @@ def events(trace: Trace) -> Iterator[Event]:
                     "ph": "C",
                     "name": "clock uncertainty (ms)",
                     "pid": pid,
-                    "ts": microseconds(trace, ns),
-                    "args": {"ms": UNCERTAIN_MS},
+                    "ts": _microseconds(trace, ns),
+                    "args": {"ms": _UNCERTAIN_MS},
                 }
 
 
-def tracks(
+def _tracks(
     trace: Trace,
     pid_of: dict[str, int],
     pid_of_rank: dict[int, int],
     threads: dict[tuple[int, int], int],
-) -> Iterator[Event]:
+) -> Iterator[_Event]:
     for node, pid in pid_of.items():
-        yield named("process_name", pid, 0, name=shown(node))
-        yield named("process_sort_index", pid, 0, sort_index=pid)
+        yield _named("process_name", pid, 0, name=_shown(node))
+        yield _named("process_sort_index", pid, 0, sort_index=pid)
         ahead = trace.ahead_ms.get(node)
         if ahead:
             label = f"clock {abs(ahead):,.0f} ms {'ahead' if ahead > 0 else 'behind'}, corrected"
-            yield named("process_labels", pid, 0, labels=label)
+            yield _named("process_labels", pid, 0, labels=label)
     for (rank, stream), tid in threads.items():
         role = trace.roles.get(rank)
         who = f"rank {rank}{f' ({role})' if role else ''}: {trace.streams[rank, stream]}"
-        yield named("thread_name", pid_of_rank[rank], tid, name=shown(who))
-        yield named("thread_sort_index", pid_of_rank[rank], tid, sort_index=tid)
+        yield _named("thread_name", pid_of_rank[rank], tid, name=_shown(who))
+        yield _named("thread_sort_index", pid_of_rank[rank], tid, sort_index=tid)
 
 
-def named(what: str, pid: int, tid: int, **args: str | int) -> Event:
+def _named(what: str, pid: int, tid: int, **args: str | int) -> _Event:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
-def slice_of(trace: Trace, operation: Operation, pid: int, tid: int) -> Event:
-    args: Event = {"rank": operation.rank, "seq_id": operation.seq_id, "state": operation.state}
+def _slice_of(trace: Trace, operation: Operation, pid: int, tid: int) -> _Event:
+    args: _Event = {"rank": operation.rank, "seq_id": operation.seq_id, "state": operation.state}
     if operation.sizes:
-        args["sizes"] = shown(operation.sizes)
+        args["sizes"] = _shown(operation.sizes)
     if operation.stack:
-        args["stack"] = shown(operation.stack)
-    event: Event = {
+        args["stack"] = _shown(operation.stack)
+    event: _Event = {
         "ph": "X",
-        "name": shown(f"{operation.name} #{operation.seq_id}"),
+        "name": _shown(f"{operation.name} #{operation.seq_id}"),
         "cat": "send/recv" if operation.p2p else "collective",
         "pid": pid,
         "tid": tid,
-        "ts": microseconds(trace, operation.start_ns),
+        "ts": _microseconds(trace, operation.start_ns),
         "args": args,
     }
     if operation.state != "completed":
@@ -165,9 +163,9 @@ def slice_of(trace: Trace, operation: Operation, pid: int, tid: int) -> Event:
     return event
 
 
-def arrows(
+def _arrows(
     trace: Trace, pid_of_rank: dict[int, int], threads: dict[tuple[int, int], int]
-) -> Iterator[Event]:
+) -> Iterator[_Event]:
     """From the first member that waits in a collective to each of the others."""
     members: dict[tuple[int, int], list[Operation]] = defaultdict(list)
     for operation in trace.operations:
@@ -178,7 +176,7 @@ def arrows(
         early, *others = sorted(
             members[key], key=lambda operation: (operation.start_ns, operation.rank)
         )
-        for late in others[:MAX_FLOWS]:
+        for late in others[:_MAX_FLOWS]:
             number += 1
             for phase, operation in (("s", early), ("f", late)):
                 yield {
@@ -188,15 +186,15 @@ def arrows(
                     "cat": "collective",
                     "pid": pid_of_rank[operation.rank],
                     "tid": threads[operation.rank, operation.stream],
-                    "ts": microseconds(trace, max(operation.start_ns, early.start_ns)),
+                    "ts": _microseconds(trace, max(operation.start_ns, early.start_ns)),
                     **({"bp": "e"} if phase == "f" else {}),
                 }
 
 
-def microseconds(trace: Trace, ns: int) -> float:
+def _microseconds(trace: Trace, ns: int) -> float:
     return (ns - trace.start_ns) / 1e3
 
 
-def shown(text: str) -> str:
+def _shown(text: str) -> str:
     """Foreign text: on one line, bounded, without what drives a terminal."""
-    return one_line(text, MAX_TEXT)
+    return one_line(text, _MAX_TEXT)

@@ -13,19 +13,6 @@ from triage.render.words.clean import encodable
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = [
-    "ARTIFACTS",
-    "EVIDENCE",
-    "INCIDENTS",
-    "LATENESS",
-    "REPEATS",
-    "SENT",
-    "SIMILAR",
-    "TIME",
-    "cell",
-    "table",
-]
-
 # Microseconds reach every year that a log can print; nanoseconds end in 2262.
 TIME = "datetime64[us, UTC]"
 
@@ -141,7 +128,7 @@ def cell(value: object, dtype: str) -> object:
     if value is None:
         return None
     if dtype == TIME:
-        return moment(value)
+        return _moment(value)
     if dtype == "string":
         return encodable(str(value))
     if dtype == "Int64" and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
@@ -149,7 +136,7 @@ def cell(value: object, dtype: str) -> object:
     return tuple(value) if dtype == "object" and isinstance(value, list) else value
 
 
-def moment(value: object) -> datetime | None:
+def _moment(value: object) -> datetime | None:
     """An aware UTC time; None for a value that is no time."""
     try:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))

@@ -15,8 +15,6 @@ from triage.domain.report import Answer
 from triage.domain.wire import iso_utc
 from triage.render.words.clean import encodable, escape_json
 
-__all__ = ["encode", "encode_line", "moments", "render", "report"]
-
 
 def render(answer: Answer, *, top: int | None = None) -> bytes:
     """What ``--format json`` prints: two blanks of indent, a newline at the end.

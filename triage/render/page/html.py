@@ -27,8 +27,6 @@ from triage.render.words.moments import days, timeline_rows
 from triage.render.words.ranges import condense, condense_names
 from triage.render.words.stacks import StackTree, odd_first, place_words, stack_tree
 
-__all__ = ["render"]
-
 _HINT = "Point at a square to see its rank; the table above has them all."
 
 
@@ -66,7 +64,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
             _progress(answer),
             _waits(answer.waits),
             _ranks(answer.ranks),
-            stacks(answer),
+            _stacks(answer),
             collectives(answer.collectives),
         ),
         el("script", None, constant(SCRIPT)),
@@ -129,7 +127,7 @@ _CELL_CHARS = 120
 _INDENT = "| "
 
 
-def stacks(answer: Answer) -> Html:
+def _stacks(answer: Answer) -> Html:
     """A row for each place, and the merged tree below it; nothing without stacks."""
     places = odd_first(answer)
     if not places:
@@ -166,14 +164,14 @@ def _tree_lines(root: StackTree) -> Iterator[str]:
 
     A call below which nothing branches stands at the same depth.
     """
-    waiting = [(tree, 0) for tree in by_size(root)]
+    waiting = [(tree, 0) for tree in _by_size(root)]
     while waiting:
         tree, depth = waiting.pop(0)
         yield f"{_INDENT * depth}{tree.ranks:,} x {tree.call}"
-        below = by_size(tree)
+        below = _by_size(tree)
         deeper = depth + (len(below) > 1 or any(one.ranks < tree.ranks for one in below))
         waiting = [(one, deeper) for one in below] + waiting
 
 
-def by_size(tree: StackTree) -> list[StackTree]:
+def _by_size(tree: StackTree) -> list[StackTree]:
     return sorted(tree.calls.values(), key=lambda one: (-one.ranks, one.call))

@@ -15,9 +15,7 @@ from triage.render.words.moments import timeline_rows
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = ["fragment", "html_table"]
-
-MAX_SUSPECTS = 10
+_MAX_SUSPECTS = 10
 # With more boxes or rows than this the picture is not small; `.plot` draws it.
 _MAX_BOXES, _MAX_MOMENTS = 12, 12
 _HEAD = ("#", "node", "ranks", "cause", "score", "role", "because")
@@ -28,7 +26,7 @@ def fragment(answer: Answer, *notes: str) -> str:
 
     ``notes`` are sentences shown below the verdict.
     """
-    shown = answer.suspects[:MAX_SUSPECTS]
+    shown = answer.suspects[:_MAX_SUSPECTS]
     left = len(answer.suspects) - len(shown)
     return str(
         el(

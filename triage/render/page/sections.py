@@ -28,25 +28,11 @@ from triage.render.words.clean import one_line
 from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = [
-    "NOTHING",
-    "collectives",
-    "coverage",
-    "next_steps",
-    "reason",
-    "scroll",
-    "section",
-    "suspects",
-    "symptoms",
-    "verdict",
-    "victims",
-]
-
-DEFAULT_TOP = 50
-MAX_REASONS = 12
-MAX_COLLECTIVES = 40
-MAX_REFUSED = 100
-MAX_NOTES = 50
+_DEFAULT_TOP = 50
+_MAX_REASONS = 12
+_MAX_COLLECTIVES = 40
+_MAX_REFUSED = 100
+_MAX_NOTES = 50
 _LIST_CHARS = 400
 _CELL_CHARS = 120
 
@@ -89,7 +75,7 @@ def _probability(value: float) -> Html:
 
 def suspects(ranked: Sequence[Suspect], top: int | None = None) -> Html:
     """The ranked table, each row followed by its reasons."""
-    shown = ranked[: DEFAULT_TOP if top is None else top]
+    shown = ranked[: _DEFAULT_TOP if top is None else top]
     if not ranked:
         return section("Suspects", el("p", None, "None."))
     names = ("#", "Node", "Ranks", "GPU", "Cause", "Score", "Role", "Action")
@@ -102,8 +88,8 @@ def suspects(ranked: Sequence[Suspect], top: int | None = None) -> Html:
 
 
 def _suspect(suspect: Suspect, num_columns: int) -> Html:
-    reasons = join(reason(because) for because in suspect.because[:MAX_REASONS])
-    left = _left_out(len(suspect.because) - MAX_REASONS, "more reason", tag="li")
+    reasons = join(reason(because) for because in suspect.because[:_MAX_REASONS])
+    left = _left_out(len(suspect.because) - _MAX_REASONS, "more reason", tag="li")
     words = (str(suspect.category), _probability(suspect.score))
     return el(
         "tbody",
@@ -147,14 +133,14 @@ def coverage(seen: Coverage) -> Html:
     """What was read for the answer, and what was missing."""
     facts = coverage_facts(seen, max_chars=_LIST_CHARS)
     lines = [f"{what.capitalize()}: {how_much}" for what, how_much in facts]
-    lines += [f"Note: {note}" for note in seen.notes[:MAX_NOTES]]
+    lines += [f"Note: {note}" for note in seen.notes[:_MAX_NOTES]]
     return section(
         "Coverage",
         el(
             "ul",
             None,
             join(el("li", None, line) for line in lines),
-            _left_out(len(seen.notes) - MAX_NOTES, "more note", tag="li"),
+            _left_out(len(seen.notes) - _MAX_NOTES, "more note", tag="li"),
         ),
         _refused("Read in part", seen.partial),
         _refused("Not read", seen.unreadable),
@@ -171,12 +157,12 @@ def _refused(title: str, files: Sequence[Refused]) -> Html:
             el("th", {"scope": "row", "class": "mono"}, file.artifact),
             el("td", None, file.why),
         )
-        for file in files[:MAX_REFUSED]
+        for file in files[:_MAX_REFUSED]
     )
     return join(
         (
             table(("File", "Why"), rows, caption=f"{title} ({len(files):,})"),
-            _left_out(len(files) - MAX_REFUSED, "more file"),
+            _left_out(len(files) - _MAX_REFUSED, "more file"),
         )
     )
 
@@ -224,8 +210,8 @@ def collectives(stuck: Sequence[CollectiveAtFrontier]) -> Html:
     names = ("Group", "Collective", "Missing", "Mismatched", "Waiting")
     return section(
         "Collectives in question",
-        scroll(table(names, map(_collective, stuck[:MAX_COLLECTIVES]))),
-        _left_out(len(stuck) - MAX_COLLECTIVES, "more collective"),
+        scroll(table(names, map(_collective, stuck[:_MAX_COLLECTIVES]))),
+        _left_out(len(stuck) - _MAX_COLLECTIVES, "more collective"),
     )
 
 

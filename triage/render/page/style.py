@@ -7,8 +7,6 @@ through from a log could neither run nor restyle nor load anything.
 import base64
 import hashlib
 
-__all__ = ["CSS", "POLICY", "SCRIPT", "allowed"]
-
 CSS = """
 :root { color-scheme: light dark; --page: #ffffff; --ink: #1f2328; --soft: #57606a;
   --line: #d0d7de; --panel: #f6f8fa; --bad: #c4232f; --bad-soft: #ffe3e0; --may: #9a6700;

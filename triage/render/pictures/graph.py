@@ -12,8 +12,6 @@ from triage.render.pictures.markup import Attributes, Html, constant, el, join, 
 from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense
 
-__all__ = ["MAX_BOXES", "as_list", "as_svg", "boxes", "curve", "ranks_text"]
-
 MAX_BOXES = 60
 # Beyond this many arrows their numbers would lie on each other; the list has them.
 _MAX_LABELLED = 24

@@ -12,18 +12,6 @@ from itertools import groupby
 from triage.domain.report import RankState
 from triage.render.words.ranges import condense
 
-__all__ = [
-    "MAX_CELLS",
-    "STATES",
-    "Cell",
-    "Grid",
-    "arrange",
-    "ranks_by_state",
-    "spans",
-    "state_of",
-    "summary",
-]
-
 STATES = ("culprit", "possible", "no_dump", "waiting", "idle", "unknown")
 
 # Beyond this no screen shows a cell; the table below the picture still has every rank.

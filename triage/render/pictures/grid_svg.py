@@ -25,8 +25,6 @@ from triage.render.pictures.markup import Html, constant, el, join, table
 from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense
 
-__all__ = ["MEANING", "as_svg", "late_table", "legend"]
-
 MEANING = {
     "culprit": "the others wait for it",
     "possible": "may be the one; not convicted",

@@ -12,8 +12,6 @@ from typing import TypeAlias
 
 from triage.domain.report import WaitEdge
 
-__all__ = ["BOX_HEIGHT", "BOX_WIDTH", "Placed", "place"]
-
 BOX_WIDTH, BOX_HEIGHT = 206, 62
 # Four layers stand side by side on the page's width.
 _BETWEEN_LAYERS, _BETWEEN_BOXES = 56, 18
@@ -27,9 +25,9 @@ _SWEEPS = 4
 # A pipeline of many stages with one box each reads better from top to bottom.
 _LONG, _SLIM = 5, 3
 
-Lane: TypeAlias = tuple[int, str]
+_Lane: TypeAlias = tuple[int, str]
 """The gap in a layer through which the arrows to one box pass: (layer, box)."""
-Slot: TypeAlias = str | Lane
+_Slot: TypeAlias = str | _Lane
 """What stands in a layer: a box by its key, or a lane."""
 
 
@@ -67,9 +65,9 @@ def place(keys: Sequence[str], edges: Sequence[WaitEdge]) -> Placed:
             number, _ = lane
             if lane not in layers[number]:
                 layers[number].append(lane)
-    chains: list[tuple[Slot, Slot]] = []
+    chains: list[tuple[_Slot, _Slot]] = []
     for link in links:
-        slots: list[Slot] = [link[0], *lanes[link], link[1]]
+        slots: list[_Slot] = [link[0], *lanes[link], link[1]]
         chains += pairwise(slots)
     stacks = [stack for layer in _ordered(layers, chains) for stack in _cut(layer)]
     slim = max((len(stack) for stack in stacks), default=0) <= _SLIM
@@ -77,18 +75,18 @@ def place(keys: Sequence[str], edges: Sequence[WaitEdge]) -> Placed:
     return _corners(stacks, lanes, upward=len(stacks) > _LONG and slim, detour=bool(back))
 
 
-def _lane(link: tuple[str, str], layer_of: Mapping[str, int]) -> tuple[Lane, ...]:
+def _lane(link: tuple[str, str], layer_of: Mapping[str, int]) -> tuple[_Lane, ...]:
     """The lanes of an arrow that skips layers. Arrows to one box share its lanes."""
     source, target = link
     return tuple((layer, target) for layer in range(layer_of[source] - 1, layer_of[target], -1))
 
 
-def _layers(keys: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[Slot]]:
+def _layers(keys: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[_Slot]]:
     targets: dict[str, list[str]] = {key: [] for key in keys}
     for source, target in links:
         targets[source].append(target)
     height = _heights(keys, targets)
-    layers: list[list[Slot]] = [[] for _ in range(max(height.values(), default=0) + 1)]
+    layers: list[list[_Slot]] = [[] for _ in range(max(height.values(), default=0) + 1)]
     for key in keys:
         layers[height[key]].append(key)
     return layers
@@ -118,8 +116,8 @@ def _heights(keys: Sequence[str], targets: Mapping[str, list[str]]) -> dict[str,
     return height
 
 
-def _ordered(layers: list[list[Slot]], chains: Sequence[tuple[Slot, Slot]]) -> list[list[Slot]]:
-    beside: dict[Slot, list[Slot]] = {slot: [] for layer in layers for slot in layer}
+def _ordered(layers: list[list[_Slot]], chains: Sequence[tuple[_Slot, _Slot]]) -> list[list[_Slot]]:
+    beside: dict[_Slot, list[_Slot]] = {slot: [] for layer in layers for slot in layer}
     for source, target in chains:
         beside[source].append(target)
         beside[target].append(source)
@@ -131,7 +129,7 @@ def _ordered(layers: list[list[Slot]], chains: Sequence[tuple[Slot, Slot]]) -> l
 
 
 def _sort_by_neighbours(
-    layer: list[Slot], before: Sequence[Slot], beside: Mapping[Slot, Sequence[Slot]]
+    layer: list[_Slot], before: Sequence[_Slot], beside: Mapping[_Slot, Sequence[_Slot]]
 ) -> None:
     at = {key: index / max(1, len(before) - 1) for index, key in enumerate(before)}
     middle = {key: _middle([at[other] for other in beside[key] if other in at]) for key in layer}
@@ -142,29 +140,29 @@ def _middle(places: Sequence[float]) -> float:
     return sum(places) / len(places) if places else 0.5
 
 
-def _cut(layer: Sequence[Slot]) -> list[Sequence[Slot]]:
+def _cut(layer: Sequence[_Slot]) -> list[Sequence[_Slot]]:
     num_stacks = -(-len(layer) // _MAX_STACK)
     size = -(-len(layer) // max(1, num_stacks))
     return [layer[i : i + size] for i in range(0, len(layer), size)] if layer else []
 
 
 def _corners(
-    stacks: Sequence[Sequence[Slot]],
-    lanes: Mapping[tuple[str, str], tuple[Lane, ...]],
+    stacks: Sequence[Sequence[_Slot]],
+    lanes: Mapping[tuple[str, str], tuple[_Lane, ...]],
     *,
     upward: bool,
     detour: bool,
 ) -> Placed:
     box_along, box_across = (BOX_HEIGHT, BOX_WIDTH) if upward else (BOX_WIDTH, BOX_HEIGHT)
 
-    def breadth(slot: Slot) -> int:
+    def breadth(slot: _Slot) -> int:
         return box_across if isinstance(slot, str) else _LANE_WIDTH
 
-    def extent(stack: Sequence[Slot]) -> int:
+    def extent(stack: Sequence[_Slot]) -> int:
         return sum(map(breadth, stack)) + (len(stack) - 1) * _BETWEEN_BOXES
 
     across = max(map(extent, stacks), default=0)
-    corners: dict[Slot, tuple[int, int]] = {}
+    corners: dict[_Slot, tuple[int, int]] = {}
     for number, stack in enumerate(stacks):
         along = _MARGIN + number * (box_along + _BETWEEN_LAYERS)
         beside = _MARGIN + (across - extent(stack)) // 2

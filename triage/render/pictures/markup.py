@@ -9,10 +9,8 @@ from html import escape
 
 from triage.render.words.clean import one_line
 
-__all__ = ["Attributes", "Html", "column_heads", "constant", "el", "join", "svg", "table"]
-
 # One text of the input never makes the page; the whole of it is in the JSON.
-MAX_TEXT_CELLS = 2000
+_MAX_TEXT_CELLS = 2000
 
 _VOID = frozenset({"br", "meta"})
 
@@ -93,7 +91,7 @@ def svg(name: str, title: str, desc: str, size: tuple[int, int], *drawn: str | N
 def _safe(child: str) -> str:
     if isinstance(child, Html):
         return child
-    text = one_line(child, MAX_TEXT_CELLS)
+    text = one_line(child, _MAX_TEXT_CELLS)
     # Blanks at the ends keep words apart; a newline between commands is ours.
     if not text:
         return "\n" if child == "\n" else " " if child else ""

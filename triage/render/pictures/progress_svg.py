@@ -13,8 +13,6 @@ from triage.domain.progress import Change, ChangeKind, JobProgress, utc_text
 from triage.render.pictures.markup import Attributes, Html, constant, el, join, svg, table
 from triage.render.words.clean import one_line
 
-__all__ = ["as_svg", "as_table"]
-
 _LEFT, _RIGHT, _TOP = 76, 24, 20
 _PLOT, _PANEL, _GAP, _FOOT = 760, 110, 26, 30
 _BAD: Final = "#c4232f"

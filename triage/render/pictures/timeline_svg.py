@@ -12,8 +12,6 @@ from triage.render.pictures.markup import Attributes, Html, constant, el, join, 
 from triage.render.words.clean import one_line
 from triage.render.words.moments import MARKS, NEAREST_S, TICKS, TimelineRow, doubt, relative
 
-__all__ = ["as_svg", "as_table"]
-
 _LEFT, _RIGHT = 170, 190
 _PLOT = 600
 _ROW, _HEAD, _FOOT = 26, 22, 24

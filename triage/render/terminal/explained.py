@@ -26,8 +26,6 @@ from triage.render.words.belief import belief
 from triage.render.words.next_step import what_is_missing
 from triage.render.words.ranges import condense_names, name_ranks
 
-__all__ = ["DEFAULT_TOP", "render", "render_json"]
-
 DEFAULT_TOP = 5
 _SOURCES = {
     Source.DUMPS: "the dumps",

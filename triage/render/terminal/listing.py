@@ -13,15 +13,13 @@ from triage.render.terminal.text import BOLD, DIM, RED, Line, item
 from triage.render.words.belief import belief
 from triage.render.words.clean import cells, cut, one_line
 
-__all__ = ["incident_lines", "moment_text", "node_lines", "state_text"]
-
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 
 _MAX_ERRORS = 12
 _MAX_INCIDENTS = 12
 
 
-def incident_lines(rows: Sequence[Row], *, more: bool, width: int = 80) -> list[Line]:
+def incident_lines(rows: Sequence[_Row], *, more: bool, width: int = 80) -> list[Line]:
     """Two lines an incident: what it is, then what it says; ``more``: some are left out."""
     if not rows:
         return [Line("no incident")]
@@ -35,7 +33,7 @@ def incident_lines(rows: Sequence[Row], *, more: bool, width: int = 80) -> list[
     return lines
 
 
-def state_text(row: Row) -> str:
+def state_text(row: _Row) -> str:
     """``ready``, ``ready, provisional``, ``collecting, 3 of 8 files``."""
     state = str(row["state"])
     if state == "ready":
@@ -46,7 +44,7 @@ def state_text(row: Row) -> str:
     return f"{state}, {f'{files:,} of {expected:,} files' if expected else count(files, 'file')}"
 
 
-def _sentence(row: Row) -> str:
+def _sentence(row: _Row) -> str:
     verdict, resolution = row.get("verdict"), row.get("resolution")
     if verdict is None:
         return one_line(row.get("reason") or "no verdict yet")
@@ -56,7 +54,7 @@ def _sentence(row: Row) -> str:
     return f"{facts}: {one_line(verdict['summary'])}"
 
 
-def node_lines(facts: Row, summary: str, width: int = 80) -> list[Line]:
+def node_lines(facts: _Row, summary: str, width: int = 80) -> list[Line]:
     """A node's history: the sentence, the incidents that suspect it, the errors of its logs."""
     lines = item(summary, width, BOLD, first="")
     first, last = moment_text(facts["first_seen_at"]), moment_text(facts["last_seen_at"])
@@ -69,7 +67,7 @@ def node_lines(facts: Row, summary: str, width: int = 80) -> list[Line]:
 
 
 def _bounded(
-    rows: Sequence[Row], most: int, shown: Callable[[Row, int], Iterable[Line]], width: int
+    rows: Sequence[_Row], most: int, shown: Callable[[_Row, int], Iterable[Line]], width: int
 ) -> Iterable[Line]:
     if not rows:
         yield Line("  none")
@@ -79,7 +77,7 @@ def _bounded(
         yield Line(f"  and {len(rows) - most:,} more (--format json)")
 
 
-def _node_incident(row: Row, width: int) -> Iterable[Line]:
+def _node_incident(row: _Row, width: int) -> Iterable[Line]:
     head = f"  {moment_text(row['created_at'])}  "
     facts = (row["role"], row["category"], belief(row["score"]), f"job {one_line(row['job_id'])}")
     colour = RED if row["role"] == "culprit" else ""
@@ -92,7 +90,7 @@ def _node_incident(row: Row, width: int) -> Iterable[Line]:
         yield from item(cut(outcome, 200), width, first=indent)
 
 
-def _node_error(row: Row, width: int) -> Iterable[Line]:
+def _node_error(row: _Row, width: int) -> Iterable[Line]:
     what = str(row["kind"]) + ("" if row["code"] is None else f" {row['code']}")
     facts = [what, *(one_line(str(row[key])) for key in ("category", "gpu") if row.get(key))]
     seen = f"{count(row['count'], 'line')} in {count(row['incidents'], 'incident')}"

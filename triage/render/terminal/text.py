@@ -29,31 +29,16 @@ from triage.render.words.next_step import cordon_commands, next_step, shell_line
 from triage.render.words.ranges import condense, condense_names, name_ranks
 from triage.render.words.stacks import stack_lines
 
-__all__ = [
-    "BOLD",
-    "DEFAULT_TOP",
-    "DIM",
-    "MAX_REASONS",
-    "RED",
-    "Line",
-    "as_text",
-    "cite",
-    "clean",
-    "item",
-    "painted",
-    "render",
-]
-
 DEFAULT_TOP = 10
 MAX_REASONS = 6
-MAX_COLLECTIVES = 5
-MAX_MOMENTS = 12
-MAX_REFUSED = 5
-MAX_NOTES = 12
+_MAX_COLLECTIVES = 5
+_MAX_MOMENTS = 12
+_MAX_REFUSED = 5
+_MAX_NOTES = 12
 # A reason or a name longer than this is an attack or a whole log.
-MAX_TEXT_CELLS = 400
+_MAX_TEXT_CELLS = 400
 # A node list of 2,048 or a rank list of 16,384 stays within three lines.
-MAX_LIST_CHARS = 200
+_MAX_LIST_CHARS = 200
 
 BOLD, DIM, RED = "1", "2", "1;31"
 _YELLOW, _GREEN = "33", "1;32"
@@ -119,7 +104,7 @@ def _verdict(answer: Answer, width: int) -> list[Line]:
     lines += _field("confidence", belief(verdict.confidence), width)
     lines += _field("action", str(verdict.action), width)
     if verdict.cordon:
-        nodes = condense_names(map(clean, verdict.cordon), max_chars=MAX_LIST_CHARS)
+        nodes = condense_names(map(clean, verdict.cordon), max_chars=_MAX_LIST_CHARS)
         lines += _field("cordon", nodes, width)
     if answer.restart is not None:
         lines += _field("restart", clean(restart_text(answer.restart)), width)
@@ -147,7 +132,7 @@ def _suspects(suspects: Sequence[Suspect], width: int, top: int) -> list[Line]:
 def _suspect(suspect: Suspect, width: int) -> Iterator[Line]:
     facts = [] if suspect.node is None else [clean(suspect.node)]
     if suspect.ranks:
-        facts.append(name_ranks(suspect.ranks, max_chars=MAX_LIST_CHARS))
+        facts.append(name_ranks(suspect.ranks, max_chars=_MAX_LIST_CHARS))
     if suspect.gpus:
         facts.append(f"gpu {clean(', '.join(suspect.gpus))}")
     facts += [str(suspect.category), belief(suspect.score)]
@@ -179,7 +164,7 @@ def _timeline(answer: Answer, width: int) -> list[Line]:
         return []
     # Of many nodes the suspects' and the stop itself.
     first = sorted(rows, key=lambda row: (row.moment.kind not in MARKS, row.role is None))
-    kept = {id(row) for row in first[:MAX_MOMENTS]}
+    kept = {id(row) for row in first[:_MAX_MOMENTS]}
     dates = days(rows)
     title = f"Time line of {dates[0]}, UTC" if len(dates) == 1 else "Time line, UTC"
     shown = [Line(title, BOLD)]
@@ -206,7 +191,7 @@ def _moment(row: TimelineRow, width: int, *, with_day: bool) -> Iterator[Line]:
 
 
 def _victims(answer: Answer, width: int) -> list[Line]:
-    victims = victims_text(answer.victims, max_chars=MAX_LIST_CHARS, clean=clean)
+    victims = victims_text(answer.victims, max_chars=_MAX_LIST_CHARS, clean=clean)
     return [Line("Victims (they only wait)", BOLD), *item(victims, width)] if victims else []
 
 
@@ -223,9 +208,9 @@ def _collectives(collectives: Sequence[CollectiveAtFrontier], width: int) -> lis
     if not collectives:
         return []
     lines = [Line("Collectives in question", BOLD)]
-    for collective in collectives[:MAX_COLLECTIVES]:
+    for collective in collectives[:_MAX_COLLECTIVES]:
         lines += item(_collective(collective), width)
-    left = len(collectives) - MAX_COLLECTIVES
+    left = len(collectives) - _MAX_COLLECTIVES
     return lines + (item(f"and {left} more (--format json)", width) if left > 0 else [])
 
 
@@ -237,7 +222,7 @@ def _collective(collective: CollectiveAtFrontier) -> str:
         else ""
     )
     parts = [
-        f"{word} {condense(ranks, max_chars=MAX_LIST_CHARS)}"
+        f"{word} {condense(ranks, max_chars=_MAX_LIST_CHARS)}"
         for word, ranks in (
             ("missing", collective.missing),
             ("mismatched", collective.mismatched),
@@ -250,20 +235,20 @@ def _collective(collective: CollectiveAtFrontier) -> str:
 
 def _coverage(coverage: Coverage, width: int) -> list[Line]:
     lines = [Line("Coverage", BOLD)]
-    for what, how_much in coverage_facts(coverage, max_chars=MAX_LIST_CHARS):
+    for what, how_much in coverage_facts(coverage, max_chars=_MAX_LIST_CHARS):
         lines += item(f"{what}: {how_much}", width)
     lines += _refused("partial", coverage.partial, width)
     lines += _refused("unreadable", coverage.unreadable, width)
-    for note in coverage.notes[:MAX_NOTES]:
+    for note in coverage.notes[:_MAX_NOTES]:
         lines += item(f"note: {clean(note)}", width)
-    left = len(coverage.notes) - MAX_NOTES
+    left = len(coverage.notes) - _MAX_NOTES
     return lines + (item(f"and {count(left, 'more note')}", width) if left > 0 else [])
 
 
 def _refused(word: str, files: Sequence[Refused], width: int) -> Iterator[Line]:
-    for file in files[:MAX_REFUSED]:
+    for file in files[:_MAX_REFUSED]:
         yield from item(f"{word}: {clean(file.artifact)}: {clean(file.why)}", width)
-    left = len(files) - MAX_REFUSED
+    left = len(files) - _MAX_REFUSED
     if left > 0:
         yield from item(f"and {left:,} more {word} (--format json)", width)
 
@@ -310,4 +295,4 @@ def _continued(command: str, width: int) -> Iterator[str]:
 
 def clean(text: str) -> str:
     """Text of the input on one line, bounded and without what drives a terminal."""
-    return one_line(text, MAX_TEXT_CELLS)
+    return one_line(text, _MAX_TEXT_CELLS)

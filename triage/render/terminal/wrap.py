@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from triage.render.words.clean import cells
 
-__all__ = ["wrap"]
-
 _BREAK_AFTER = ",/;:"
 _MIN_ROOM = 8
 

@@ -11,17 +11,6 @@ from triage.domain.wire import iso_utc
 from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = [
-    "cause",
-    "coverage_facts",
-    "restart_headline",
-    "restart_text",
-    "symptom_facts",
-    "symptom_place",
-    "symptom_sentence",
-    "victims_text",
-]
-
 
 def cause(category: Category) -> str:
     """``gpu_hbm (HBM3 memory)``: the category and its row of the Llama 3 table, if it has one."""
@@ -59,8 +48,8 @@ def coverage_facts(coverage: Coverage, *, max_chars: int) -> Iterator[tuple[str,
         yield "log lines read", f"{coverage.lines_read:,}, {missed}"
 
 
-MAX_CHARS = 120
-WORDS = {
+_MAX_CHARS = 120
+_WORDS = {
     RestartDecision.RESTART: "restart",
     RestartDecision.RESTART_WITHOUT: "restart without",
     RestartDecision.STOP: "stop, and fix it first",
@@ -71,8 +60,8 @@ WORDS = {
 def restart_headline(decision: str, exclude: Sequence[str], retries_left: int) -> str:
     """``restart without n3 (up to 3 times)``; a decision of a later release as it is written."""
     known = decision in set(RestartDecision)
-    words = WORDS[RestartDecision(decision)] if known else decision
-    nodes = f" {condense_names(exclude, max_chars=MAX_CHARS)}" if exclude else ""
+    words = _WORDS[RestartDecision(decision)] if known else decision
+    nodes = f" {condense_names(exclude, max_chars=_MAX_CHARS)}" if exclude else ""
     times = f" (up to {count(retries_left, 'time')})" if retries_left else ""
     return f"{words}{nodes}{times}"
 

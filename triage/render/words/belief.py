@@ -1,7 +1,5 @@
 """Belief: a probability in two digits that never claims to be certain."""
 
-__all__ = ["belief"]
-
 _MOST = 0.99
 
 

@@ -10,8 +10,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["ELLIPSIS", "cells", "cut", "encodable", "escape_json", "one_line"]
-
 ELLIPSIS = "..."
 
 # Cc: C0, DEL, C1. Cf: bidi controls, zero width, soft hyphen, tags. Cs: lone surrogates

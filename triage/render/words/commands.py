@@ -11,8 +11,6 @@ from typing import Final
 
 from triage.domain.category import Category
 
-__all__ = ["ADVICE", "FIND_RANK", "LOOKS", "Advice", "LookCommand"]
-
 
 @dataclass(frozen=True, slots=True)
 class LookCommand:
@@ -39,84 +37,84 @@ FIND_RANK: Final = LookCommand(
     "prints a line on the node where rank {rank} runs, with its process",
     of_rank=True,
 )
-RANK_STACKS: Final = LookCommand(
+_RANK_STACKS: Final = LookCommand(
     'sudo grep -lz "^RANK={rank}$" /proc/[0-9]*/environ | cut -d/ -f3'
     " | xargs -rn1 sudo py-spy dump --pid",
     "where rank {rank} and its workers stand, while the job is still there",
     of_rank=True,
 )
-STACKS: Final = LookCommand(
+_STACKS: Final = LookCommand(
     "nvidia-smi --query-compute-apps=pid --format=csv,noheader | xargs -rn1 sudo py-spy dump --pid",
     "where each process stands, while the job is still there",
 )
-BLOCKED: Final = LookCommand(
+_BLOCKED: Final = LookCommand(
     'ps -eo pid,stat,wchan:30,args | grep " D"', "processes that wait for a disk or file server"
 )
-LAST_WORDS: Final = LookCommand("sudo dmesg -T | tail -n 50", "what the kernel said last")
-XID: Final = LookCommand("sudo dmesg -T | grep -i xid", "what the driver says of its GPUs")
-SEL: Final = LookCommand("sudo ipmitool sel list", "what the board controller recorded")
-ECC: Final = LookCommand(
+_LAST_WORDS: Final = LookCommand("sudo dmesg -T | tail -n 50", "what the kernel said last")
+_XID: Final = LookCommand("sudo dmesg -T | grep -i xid", "what the driver says of its GPUs")
+_SEL: Final = LookCommand("sudo ipmitool sel list", "what the board controller recorded")
+_ECC: Final = LookCommand(
     "nvidia-smi -q -d ECC,ROW_REMAPPER", "errors of memory, and rows to be remapped"
 )
-PORTS: Final = LookCommand("ibstat", "state and speed of its ports")
-LINK_WORDS: Final = LookCommand("sudo dmesg -T | grep -i link", "links that went down")
-PACE: Final = LookCommand(
+_PORTS: Final = LookCommand("ibstat", "state and speed of its ports")
+_LINK_WORDS: Final = LookCommand("sudo dmesg -T | grep -i link", "links that went down")
+_PACE: Final = LookCommand(
     "nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE", "GPUs that throttle, and why"
 )
-LOAD: Final = LookCommand("top -bn1 | head -n 20", "what else runs on the host")
-CORES: Final = LookCommand("coredumpctl list --since yesterday", "processes that crashed there")
-UPS: Final = LookCommand("last -x -n 8", "when it was shut down and came up")
-DISKS: Final = LookCommand("df -hT", "file systems, and how full they are")
-SHARED_MEMORY: Final = LookCommand(
+_LOAD: Final = LookCommand("top -bn1 | head -n 20", "what else runs on the host")
+_CORES: Final = LookCommand("coredumpctl list --since yesterday", "processes that crashed there")
+_UPS: Final = LookCommand("last -x -n 8", "when it was shut down and came up")
+_DISKS: Final = LookCommand("df -hT", "file systems, and how full they are")
+_SHARED_MEMORY: Final = LookCommand(
     "df -h /dev/shm", "size of the shared memory of the container or host"
 )
-LOCKED_MEMORY: Final = LookCommand(
+_LOCKED_MEMORY: Final = LookCommand(
     "ulimit -l",
     "typed in the job's own environment (batch script, container): it has to say unlimited",
     anywhere=True,
 )
-DETAIL: Final = LookCommand(
+_DETAIL: Final = LookCommand(
     "export TORCH_DISTRIBUTED_DEBUG=DETAIL",
     "for the next start: the first operation that differs then names the ranks",
     anywhere=True,
 )
 
 LOOKS: Final[Mapping[Category, tuple[LookCommand, ...]]] = {
-    Category.GPU: (XID,),
-    Category.GPU_HBM: (XID, ECC),
-    Category.GPU_SRAM: (XID, ECC),
-    Category.GPU_GSP: (XID,),
+    Category.GPU: (_XID,),
+    Category.GPU_HBM: (_XID, _ECC),
+    Category.GPU_SRAM: (_XID, _ECC),
+    Category.GPU_GSP: (_XID,),
     Category.GPU_THERMAL: (
         LookCommand(
             "nvidia-smi -q -d TEMPERATURE,PERFORMANCE", "how hot its GPUs are, and who throttles"
         ),
     ),
-    Category.NVLINK: (XID, LookCommand("nvidia-smi nvlink -e", "errors of each NVLink")),
-    Category.SDC: (XID, ECC),
-    Category.NIC: (PORTS, LINK_WORDS),
-    Category.NETWORK: (PORTS, LINK_WORDS),
+    Category.NVLINK: (_XID, LookCommand("nvidia-smi nvlink -e", "errors of each NVLink")),
+    Category.SDC: (_XID, _ECC),
+    Category.NIC: (_PORTS, _LINK_WORDS),
+    Category.NETWORK: (_PORTS, _LINK_WORDS),
     Category.SSD: (
         LookCommand("sudo dmesg -T | grep -i nvme", "what the kernel says of its disks"),
     ),
     Category.POWER: (
-        SEL,
+        _SEL,
         LookCommand("nvidia-smi -q -d PERFORMANCE,POWER", "GPUs whose power is cut"),
     ),
-    Category.CHASSIS: (SEL, XID),
+    Category.CHASSIS: (_SEL, _XID),
     Category.IO_BOARD: (
         LookCommand("sudo dmesg -T | grep -i pcie", "errors of the PCIe path"),
-        SEL,
+        _SEL,
     ),
-    Category.CPU: (SEL, LookCommand("sudo dmesg -T | grep -i mce", "machine checks")),
+    Category.CPU: (_SEL, LookCommand("sudo dmesg -T | grep -i mce", "machine checks")),
     Category.HOST_MEMORY: (
-        SEL,
+        _SEL,
         LookCommand("sudo dmesg -T | grep -i edac", "errors of memory modules"),
     ),
-    Category.HOST_MAINTENANCE: (UPS,),
-    Category.SOFTWARE_USER: (LAST_WORDS,),
-    Category.SOFTWARE_FRAMEWORK: (CORES, LAST_WORDS),
-    Category.COLLECTIVE_MISMATCH: (RANK_STACKS, DETAIL),
-    Category.HOST_STALL: (RANK_STACKS, BLOCKED),
+    Category.HOST_MAINTENANCE: (_UPS,),
+    Category.SOFTWARE_USER: (_LAST_WORDS,),
+    Category.SOFTWARE_FRAMEWORK: (_CORES, _LAST_WORDS),
+    Category.COLLECTIVE_MISMATCH: (_RANK_STACKS, _DETAIL),
+    Category.HOST_STALL: (_RANK_STACKS, _BLOCKED),
     Category.GPU_OOM: (
         LookCommand(
             "nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv",
@@ -126,26 +124,26 @@ LOOKS: Final[Mapping[Category, tuple[LookCommand, ...]]] = {
     Category.HOST_OOM: (
         LookCommand("sudo dmesg -T | grep -i oom", "whom the kernel killed for memory"),
     ),
-    Category.NUMERICAL: (ECC,),
+    Category.NUMERICAL: (_ECC,),
     Category.DEPENDENCY: (LookCommand("nvidia-smi", "versions of driver and CUDA, and all GPUs"),),
-    Category.STORAGE: (DISKS, BLOCKED),
-    Category.NCCL_TIMEOUT: (LAST_WORDS, STACKS),
-    Category.STRAGGLER: (PACE, LOAD),
+    Category.STORAGE: (_DISKS, _BLOCKED),
+    Category.NCCL_TIMEOUT: (_LAST_WORDS, _STACKS),
+    Category.STRAGGLER: (_PACE, _LOAD),
     Category.NONE: (),
 }
 """What to look at on a node that is suspected of a category; none of it changes the node."""
 
-SHM: Final = Advice(
+_SHM: Final = Advice(
     "Give the container more shared memory before the next start (--shm-size or --ipc=host; in"
     " Kubernetes an emptyDir of medium Memory at /dev/shm): with the same size it fills up again.",
-    (SHARED_MEMORY,),
+    (_SHARED_MEMORY,),
 )
-LOCKED: Final = Advice(
+_LOCKED: Final = Advice(
     "Let the job lock as much memory as it needs before the next start (ulimit -l unlimited; for"
     " containers --ulimit memlock=-1): with the same limit it stops again.",
-    (LOCKED_MEMORY,),
+    (_LOCKED_MEMORY,),
 )
-DEVICES_LOST: Final = Advice(
+_DEVICES_LOST: Final = Advice(
     "Start the job in a new container: the old one lost its devices, as when systemd is reloaded,"
     " and nothing has to be fixed in the job.",
     (
@@ -158,10 +156,10 @@ DEVICES_LOST: Final = Advice(
 )
 
 ADVICE: Final[Mapping[str, Advice]] = {
-    "nccl.shared_memory": SHM,
-    "python.shared_memory": SHM,
-    "storage.shared_memory": SHM,
-    "nccl.verbs_call": LOCKED,
-    "gpu_tool.container_devices": DEVICES_LOST,
+    "nccl.shared_memory": _SHM,
+    "python.shared_memory": _SHM,
+    "storage.shared_memory": _SHM,
+    "nccl.verbs_call": _LOCKED,
+    "gpu_tool.container_devices": _DEVICES_LOST,
 }
 """By the signature of the line that the cause rests on, where a category holds several kinds."""

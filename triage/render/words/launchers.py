@@ -10,11 +10,9 @@ from typing import Any, Final
 
 from triage.domain.hosts import host_list
 
-__all__ = ["deepspeed_exclude", "leave_out", "slurm_exclude"]
-
-HOSTNAME: Final = "kubernetes.io/hostname"
-DEEPEST: Final = 64
-REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_DEEPEST: Final = 64
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def slurm_exclude(nodes: Sequence[str]) -> str:
@@ -42,43 +40,43 @@ def leave_out(manifest: object, nodes: Sequence[str]) -> int:
     or a list of them. Raises ``ValueError`` for one that is nested too deeply.
     """
     num_templates = 0
-    for spec in pod_specs(manifest, 0):
+    for spec in _pod_specs(manifest, 0):
         num_templates += 1
         if nodes:
-            keep_off(spec, nodes)
+            _keep_off(spec, nodes)
     return num_templates
 
 
-def pod_specs(value: object, depth: int) -> Iterator[dict[str, Any]]:
-    if depth > DEEPEST:
-        raise ValueError(f"the manifest is nested more than {DEEPEST} deep")
+def _pod_specs(value: object, depth: int) -> Iterator[dict[str, Any]]:
+    if depth > _DEEPEST:
+        raise ValueError(f"the manifest is nested more than {_DEEPEST} deep")
     if isinstance(value, dict):
         spec = value.get("spec")
         if isinstance(spec, dict) and isinstance(spec.get("containers"), list):
             yield spec
             return
         for below in value.values():
-            yield from pod_specs(below, depth + 1)
+            yield from _pod_specs(below, depth + 1)
     elif isinstance(value, list):
         for below in value:
-            yield from pod_specs(below, depth + 1)
+            yield from _pod_specs(below, depth + 1)
 
 
-def keep_off(spec: dict[str, Any], nodes: Sequence[str]) -> None:
+def _keep_off(spec: dict[str, Any], nodes: Sequence[str]) -> None:
     """Terms are alternatives, so each of them gets the requirement."""
-    required = child(child(child(spec, "affinity"), "nodeAffinity"), REQUIRED)
+    required = _child(_child(_child(spec, "affinity"), "nodeAffinity"), _REQUIRED)
     terms = required.get("nodeSelectorTerms")
     if not isinstance(terms, list) or not terms:
         terms = required["nodeSelectorTerms"] = [{}]
     for term in terms:
         if isinstance(term, dict):
             asked = term.get("matchExpressions") or []
-            ours = {"key": HOSTNAME, "operator": "NotIn", "values": list(nodes)}
+            ours = {"key": _HOSTNAME, "operator": "NotIn", "values": list(nodes)}
             if ours not in asked:
                 term["matchExpressions"] = [*asked, ours]
 
 
-def child(parent: dict[str, Any], key: str) -> dict[str, Any]:
+def _child(parent: dict[str, Any], key: str) -> dict[str, Any]:
     found = parent.get(key)
     if not isinstance(found, dict):
         found = parent[key] = {}

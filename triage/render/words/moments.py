@@ -12,17 +12,6 @@ from datetime import UTC
 from triage.domain.category import Role
 from triage.domain.report import Answer, Moment
 
-__all__ = [
-    "MARKS",
-    "NEAREST_S",
-    "TICKS",
-    "TimelineRow",
-    "days",
-    "doubt",
-    "relative",
-    "timeline_rows",
-]
-
 MARKS = {"stop", "end"}
 """Kinds of moments that are of the job and not of a node."""
 

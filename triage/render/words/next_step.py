@@ -20,17 +20,6 @@ from triage.render.words.clean import one_line
 from triage.render.words.commands import ADVICE, FIND_RANK, LOOKS, Advice, LookCommand
 from triage.render.words.ranges import condense, condense_names, name_ranks
 
-__all__ = [
-    "MAX_COMMANDS",
-    "cordon_commands",
-    "inspection_commands",
-    "next_step",
-    "next_step_of",
-    "shell_line",
-    "step_of",
-    "what_is_missing",
-]
-
 _PLAIN_JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 # 0000:5d:00 as reports have it, or with the function.
 _BUS_ID = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(\.[0-7])?")

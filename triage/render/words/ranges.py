@@ -7,8 +7,6 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
-__all__ = ["condense", "condense_names", "name_ranks", "runs"]
-
 # n12, gpu-007: what counts up, and how wide it is written. Longer numbers are not counters.
 _COUNTED = re.compile(r"(?P<stem>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 

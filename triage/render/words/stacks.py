@@ -7,13 +7,11 @@ from typing import Final
 from triage.domain.report import Answer, StandingRanks
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = ["MAX_PLACES", "StackTree", "odd_first", "place_words", "stack_lines", "stack_tree"]
-
 # So many lines say where all ranks of a job stand, the one for the rest among them.
 MAX_PLACES: Final = 5
-RANK_CHARS: Final = 60
-MAX_BRANCHES: Final = 400
-WORDS: Final[Mapping[str, str]] = {
+_RANK_CHARS: Final = 60
+_MAX_BRANCHES: Final = 400
+_WORDS: Final[Mapping[str, str]] = {
     "collective": "waiting in a collective",
     "device": "waiting for the device",
     "store": "waiting to meet (rendezvous or a new group)",
@@ -52,7 +50,7 @@ def odd_first(answer: Answer) -> list[StandingRanks]:
 
 def place_words(one: StandingRanks) -> str:
     """``waiting in a collective, at step (train.py:24), twice``."""
-    what = WORDS.get(one.state, "standing")
+    what = _WORDS.get(one.state, "standing")
     at = f", at {one.stands_at}" if one.stands_at else ""
     return f"{what}{at}{', in two looks' if one.seen_twice else ''}"
 
@@ -61,7 +59,7 @@ def stack_lines(answer: Answer) -> list[str]:
     """At most five lines that say where the ranks stand; empty where there are no stacks."""
     places = odd_first(answer)
     kept = places if len(places) <= MAX_PLACES else places[: MAX_PLACES - 1]
-    lines = [f"{ranks_text(one)} {place_words(one)}" for one in kept]
+    lines = [f"{_ranks_text(one)} {place_words(one)}" for one in kept]
     rest = places[len(kept) :]
     if rest:
         ranks = sum(len(one.ranks) for one in rest)
@@ -69,7 +67,7 @@ def stack_lines(answer: Answer) -> list[str]:
     return lines
 
 
-def ranks_text(one: StandingRanks) -> str:
+def _ranks_text(one: StandingRanks) -> str:
     """``ranks 0-4, 6 (7 in all)``, with the node where all are on one."""
     count = len(one.ranks)
     if not count:
@@ -78,7 +76,7 @@ def ranks_text(one: StandingRanks) -> str:
     if count == 1:
         return f"rank {one.ranks[0]}{where}:"
     all_of = f" ({count:,} in all)" if count > 2 else ""
-    return f"ranks {condense(one.ranks, max_chars=RANK_CHARS)}{all_of}{where}:"
+    return f"ranks {condense(one.ranks, max_chars=_RANK_CHARS)}{all_of}{where}:"
 
 
 @dataclass(slots=True)
@@ -101,7 +99,7 @@ def stack_tree(places: Sequence[StandingRanks]) -> StackTree:
         for frame in one.frames:
             below = node.calls.get(frame)
             if below is None:
-                if branches >= MAX_BRANCHES:
+                if branches >= _MAX_BRANCHES:
                     break
                 branches += 1
                 below = node.calls[frame] = StackTree(frame)

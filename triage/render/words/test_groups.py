@@ -3,10 +3,8 @@
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.report import Answer
 
-__all__ = ["why_test_groups"]
-
-FABRIC = frozenset({Category.NETWORK, Category.NIC})
-NOT_OF_A_NODE = frozenset(
+_FABRIC = frozenset({Category.NETWORK, Category.NIC})
+_NOT_OF_A_NODE = frozenset(
     {
         Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK, Category.COLLECTIVE_MISMATCH,
         Category.GPU_OOM, Category.DEPENDENCY, Category.STORAGE,
@@ -17,7 +15,7 @@ NOT_OF_A_NODE = frozenset(
 def why_test_groups(answer: Answer) -> str | None:
     """The reason in half a sentence; None where a node is convicted, or none is in question."""
     verdict = answer.verdict
-    if verdict.kind is VerdictKind.HEALTHY or verdict.category in NOT_OF_A_NODE:
+    if verdict.kind is VerdictKind.HEALTHY or verdict.category in _NOT_OF_A_NODE:
         return None
     if verdict.category is Category.SDC:
         return "corruption that no error reports has to be seen more than once"
@@ -30,7 +28,7 @@ def why_test_groups(answer: Answer) -> str | None:
         return "the job is slow, and no node explains it"
     if verdict.category is Category.NCCL_TIMEOUT:
         return "collectives time out, and no node explains it"
-    if verdict.category in FABRIC:
+    if verdict.category in _FABRIC:
         return "the fabric stalls, and no node explains it"
     if verdict.kind is VerdictKind.INCONCLUSIVE:
         return "the evidence names no node"

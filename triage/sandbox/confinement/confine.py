@@ -13,12 +13,10 @@ from typing import Final
 from triage.sandbox.confinement.kernel import MACHINE, keep_private, prctl, system_call
 from triage.sandbox.confinement.seccomp import filter_system_calls
 
-__all__ = ["code_folders", "confine"]
-
-PR_SET_NO_NEW_PRIVS: Final = 38
-PACKAGE: Final = Path(__file__).resolve().parents[2]
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_PACKAGE: Final = Path(__file__).resolve().parents[2]
 # Shared libraries, time zones, and the number of processors: what is loaded late reads them.
-SYSTEM_FOLDERS: Final = (
+_SYSTEM_FOLDERS: Final = (
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/etc/localtime",
     "/nix/store", "/gnu/store", "/sys/devices/system/cpu",
 )  # fmt: skip
@@ -32,10 +30,10 @@ def confine(folders: Iterable[Path]) -> tuple[str, ...]:
     or ends it with SIGSYS. Call it after everything is compiled and before a second thread.
     """
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("rights can be gained", lambda: prctl(PR_SET_NO_NEW_PRIVS, 1)),
+        ("rights can be gained", lambda: prctl(_PR_SET_NO_NEW_PRIVS, 1)),
         ("other processes may look into it", keep_private),
-        ("it reads and writes all files of its user", lambda: close_files(folders)),
-        ("it makes all system calls", close_system_calls),
+        ("it reads and writes all files of its user", lambda: _close_files(folders)),
+        ("it makes all system calls", _close_system_calls),
     )
     missing = []
     for without, step in steps:
@@ -46,14 +44,14 @@ def confine(folders: Iterable[Path]) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def close_files(folders: Iterable[Path]) -> None:
+def _close_files(folders: Iterable[Path]) -> None:
     # It holds for threads that are started later, not for those that run already.
     if len(os.listdir("/proc/self/task")) > 1:
         raise OSError(errno.EBUSY, "it has other threads already")
-    read_only_below([*folders, *code_folders()])
+    _read_only_below([*folders, *code_folders()])
 
 
-def close_system_calls() -> None:
+def _close_system_calls() -> None:
     if MACHINE is None:
         raise OSError(errno.ENOSYS, "the numbers of this machine's calls are not known")
     filter_system_calls(MACHINE)
@@ -62,54 +60,54 @@ def close_system_calls() -> None:
 def code_folders() -> list[Path]:
     """Where code lies that may be imported late: never the folder of a checkout, which has data."""
     libraries = [sysconfig.get_path("stdlib"), str(sysconfig.get_config_var("LIBDIR") or "")]
-    wanted = [*sys.path, *libraries, *SYSTEM_FOLDERS]
+    wanted = [*sys.path, *libraries, *_SYSTEM_FOLDERS]
     found = {Path(one).resolve() for one in wanted if one and os.path.isabs(one)}
-    return [PACKAGE, *sorted(found - {PACKAGE.parent, Path("/"), Path.home().resolve()})]
+    return [_PACKAGE, *sorted(found - {_PACKAGE.parent, Path("/"), Path.home().resolve()})]
 
 
 # One number on all machines.
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-ASK_VERSION: Final = 1
-RULE_PATH_BENEATH: Final = 1
-READ_FILE, READ_DIR = 1 << 2, 1 << 3
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_ASK_VERSION: Final = 1
+_RULE_PATH_BENEATH: Final = 1
+_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 # Rights over files that each version knows beside those before it.
-FILE_RIGHTS: Final = {1: (1 << 13) - 1, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
-NETWORK_SINCE, ALL_NETWORK = 4, 0b11
-SCOPES_SINCE, ALL_SCOPES = 6, 0b11  # abstract sockets, and signals to processes outside
+_FILE_RIGHTS: Final = {1: (1 << 13) - 1, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
+_NETWORK_SINCE, _ALL_NETWORK = 4, 0b11
+_SCOPES_SINCE, _ALL_SCOPES = 6, 0b11  # abstract sockets, and signals to processes outside
 
 
-def read_only_below(paths: Iterable[Path]) -> None:
+def _read_only_below(paths: Iterable[Path]) -> None:
     """Refuse all files but those at or below ``paths``, and every change, with ``EACCES``.
 
     It holds for the calling thread and those it starts, for good. Needs no rights but
     ``NO_NEW_PRIVS``. A path that is not there is left out. Raises :class:`OSError`.
     """
-    version = system_call(CREATE_RULESET, None, 0, ASK_VERSION)
-    files = sum(rights for since, rights in FILE_RIGHTS.items() if version >= since)
+    version = system_call(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    files = sum(rights for since, rights in _FILE_RIGHTS.items() if version >= since)
     asked = struct.pack(
         "<QQQ",
         files,
-        ALL_NETWORK if version >= NETWORK_SINCE else 0,
-        ALL_SCOPES if version >= SCOPES_SINCE else 0,
+        _ALL_NETWORK if version >= _NETWORK_SINCE else 0,
+        _ALL_SCOPES if version >= _SCOPES_SINCE else 0,
     )
     # An older kernel knows no longer form, and takes one whose rest is zero.
-    ruleset = system_call(CREATE_RULESET, ctypes.create_string_buffer(asked), len(asked), 0)
+    ruleset = system_call(_CREATE_RULESET, ctypes.create_string_buffer(asked), len(asked), 0)
     try:
         for path in paths:
-            allow_reading(ruleset, path)
-        system_call(RESTRICT_SELF, ruleset, 0)
+            _allow_reading(ruleset, path)
+        system_call(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
 
-def allow_reading(ruleset: int, path: Path) -> None:
+def _allow_reading(ruleset: int, path: Path) -> None:
     try:
         folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        rights = READ_FILE | (READ_DIR if path.is_dir() else 0)
+        rights = _READ_FILE | (_READ_DIR if path.is_dir() else 0)
         rule = ctypes.create_string_buffer(struct.pack("<Qi", rights, folder))
-        system_call(ADD_RULE, ruleset, RULE_PATH_BENEATH, rule, 0)
+        system_call(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)
     finally:
         os.close(folder)

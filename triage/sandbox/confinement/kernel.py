@@ -7,13 +7,11 @@ import platform
 import sys
 from typing import Final
 
-__all__ = ["MACHINE", "keep_private", "prctl", "system_call"]
-
-PR_SET_DUMPABLE: Final = 4
-MACHINES: Final = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+_PR_SET_DUMPABLE: Final = 4
+_MACHINES: Final = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 # Whose numbers of system calls hold here; None where we know none.
 MACHINE: Final = (
-    MACHINES.get(platform.machine().lower())
+    _MACHINES.get(platform.machine().lower())
     if sys.platform == "linux" and sys.maxsize > 1 << 32
     else None
 )
@@ -45,4 +43,4 @@ def keep_private() -> None:
 
     Nobody but root reads ``/proc/PID/environ`` then, attaches a debugger or gets a core dump.
     """
-    prctl(PR_SET_DUMPABLE, 0)
+    prctl(_PR_SET_DUMPABLE, 0)

@@ -12,9 +12,7 @@ from typing import Final
 from triage.sandbox.confinement.confine import confine
 from triage.sandbox.process import environment
 
-__all__ = ["not_confined"]
-
-DEADLINE_S: Final = 60.0
+_DEADLINE_S: Final = 60.0
 
 
 def not_confined() -> tuple[str, ...]:
@@ -24,7 +22,7 @@ def not_confined() -> tuple[str, ...]:
             [sys.executable, "-P", "-m", __spec__.name],
             env=environment(os.environ),
             capture_output=True,
-            timeout=DEADLINE_S,
+            timeout=_DEADLINE_S,
             check=True,
         )
         return tuple(json.loads(done.stdout))

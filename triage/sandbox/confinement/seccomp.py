@@ -10,20 +10,18 @@ from typing import Final
 
 from triage.sandbox.confinement.kernel import system_call
 
-__all__ = ["filter_system_calls", "program"]
-
-Instruction = tuple[int, int, int, int]
+_Instruction = tuple[int, int, int, int]
 
 # Its number, and how the kernel names the machine to the filter.
-SECCOMP: Final = {"x86_64": (317, 0xC000003E), "aarch64": (277, 0xC00000B7)}
-SET_MODE_FILTER, ALL_THREADS = 1, 1
-KILL, ALLOW, ERROR = 0x80000000, 0x7FFF0000, 0x00050000
+_SECCOMP: Final = {"x86_64": (317, 0xC000003E), "aarch64": (277, 0xC00000B7)}
+_SET_MODE_FILTER, _ALL_THREADS = 1, 1
+_KILL, _ALLOW, _ERROR = 0x80000000, 0x7FFF0000, 0x00050000
 # Instructions of the filter: load a word, return, jump where equal, not less, any bit set.
-LOAD, RETURN, EQUAL, NOT_LESS, ANY_BIT = 0x20, 0x06, 0x15, 0x35, 0x45
+_LOAD, _RETURN, _EQUAL, _NOT_LESS, _ANY_BIT = 0x20, 0x06, 0x15, 0x35, 0x45
 # What is loaded: the call's number, the machine, and the low half of each argument.
-NUMBER_AT, MACHINE_AT, ARGUMENTS_AT = 0, 4, 16
+_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
 # Beyond it are the calls of another way to call, whose numbers mean other things.
-X32: Final = 0x40000000
+_X32: Final = 0x40000000
 
 
 def filter_system_calls(machine: str) -> None:
@@ -34,34 +32,40 @@ def filter_system_calls(machine: str) -> None:
     code = program(machine, os.getpid())
     buffer = ctypes.create_string_buffer(code)
     filter_ = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
-    number, _ = SECCOMP[machine]
-    failed = system_call(number, SET_MODE_FILTER, ALL_THREADS, ctypes.create_string_buffer(filter_))
+    number, _ = _SECCOMP[machine]
+    failed = system_call(
+        number, _SET_MODE_FILTER, _ALL_THREADS, ctypes.create_string_buffer(filter_)
+    )
     if failed:
         raise OSError(errno.EBUSY, f"thread {failed} cannot be filtered")
 
 
 def program(machine: str, process: int) -> bytes:
     """The filter as the kernel takes it; ``process`` is the only one that may be signalled."""
-    code = [(LOAD, 0, 0, MACHINE_AT), (EQUAL, 1, 0, SECCOMP[machine][1]), (RETURN, 0, 0, KILL)]
-    code += [(LOAD, 0, 0, NUMBER_AT), (NOT_LESS, 0, 1, X32), (RETURN, 0, 0, KILL)]
-    for table, action in ((ALLOWED, ALLOW), (FATAL, KILL)):
+    code = [
+        (_LOAD, 0, 0, _MACHINE_AT),
+        (_EQUAL, 1, 0, _SECCOMP[machine][1]),
+        (_RETURN, 0, 0, _KILL),
+    ]
+    code += [(_LOAD, 0, 0, _NUMBER_AT), (_NOT_LESS, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
+    for table, action in ((ALLOWED, _ALLOW), (FATAL, _KILL)):
         for number in numbers(table, machine).values():
-            code += when(number, [(RETURN, 0, 0, action)])
+            code += _when(number, [(_RETURN, 0, 0, action)])
     for name, number in numbers(LOOKED_AT, machine).items():
-        code += when(number, looked_at(CONDITIONS[name], process))
-    code.append((RETURN, 0, 0, ERROR | errno.ENOSYS))
+        code += _when(number, _looked_at(CONDITIONS[name], process))
+    code.append((_RETURN, 0, 0, _ERROR | errno.ENOSYS))
     return b"".join(struct.pack("<HBBI", *one) for one in code)
 
 
-def when(number: int, body: list[Instruction]) -> Iterable[Instruction]:
+def _when(number: int, body: list[_Instruction]) -> Iterable[_Instruction]:
     """``body``, which returns, for this call alone."""
-    return [(EQUAL, 0, len(body), number), *body]
+    return [(_EQUAL, 0, len(body), number), *body]
 
 
 # What stands in neither list does not exist for a reader: libraries that try a newer call
 # (``clone3``, ``openat2``) then take the older one.
 
-MACHINES: Final = ("x86_64", "aarch64")
+_MACHINES: Final = ("x86_64", "aarch64")
 # name, x86_64, aarch64; - where it has none
 ALLOWED: Final = """
 read 0 63, pread64 17 67, readv 19 65, write 1 64, writev 20 66, lseek 8 62, close 3 57, dup 32 23,
@@ -102,18 +106,18 @@ fcntl 72 25, prctl 157 167
 """
 
 # Flags of `clone`: a thread of this process; any namespace of its own.
-CLONE_THREAD: Final = 0x10000
-CLONE_NEW: Final = 0x7E020000
-CHANGES_A_FILE: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-DUPLICATE, GETFD, SETFD, GETFL, SETFL, DUPLICATE_CLOEXEC = 0, 1, 2, 3, 4, 1030
-TCGETS, FIONREAD, FIONCLEX, FIOCLEX = 0x5401, 0x541B, 0x5450, 0x5451
-PR_SET_NAME, PR_GET_NAME, PR_SET_VMA = 15, 16, 0x53564D41
+_CLONE_THREAD: Final = 0x10000
+_CLONE_NEW: Final = 0x7E020000
+_CHANGES_A_FILE: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_DUPLICATE, _GETFD, _SETFD, _GETFL, _SETFL, _DUPLICATE_CLOEXEC = 0, 1, 2, 3, 4, 1030
+_TCGETS, _FIONREAD, _FIONCLEX, _FIOCLEX = 0x5401, 0x541B, 0x5450, 0x5451
+_PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA = 15, 16, 0x53564D41
 # Stands for the number of the process itself, which is known when it is confined.
-ITSELF: Final = -1
+_ITSELF: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class _Condition:
     """Allowed by one ``argument``: with none of the bits of ``never``, and with one of ``values``.
 
     Without ``values``, with all bits of ``always``. Else it is ``error``; 0: it ends the process.
@@ -126,36 +130,36 @@ class Condition:
     error: int = 0
 
 
-CONDITIONS: Final[dict[str, Condition]] = {
-    "openat": Condition(2, never=CHANGES_A_FILE, error=13),
-    "open": Condition(1, never=CHANGES_A_FILE, error=13),
-    "clone": Condition(0, never=CLONE_NEW, always=CLONE_THREAD),
-    "kill": Condition(0, values=(ITSELF,)),
-    "tgkill": Condition(0, values=(ITSELF,)),
-    "ioctl": Condition(1, values=(TCGETS, FIONREAD, FIONCLEX, FIOCLEX), error=25),
-    "fcntl": Condition(
-        1, values=(DUPLICATE, GETFD, SETFD, GETFL, SETFL, DUPLICATE_CLOEXEC), error=22
+CONDITIONS: Final[dict[str, _Condition]] = {
+    "openat": _Condition(2, never=_CHANGES_A_FILE, error=13),
+    "open": _Condition(1, never=_CHANGES_A_FILE, error=13),
+    "clone": _Condition(0, never=_CLONE_NEW, always=_CLONE_THREAD),
+    "kill": _Condition(0, values=(_ITSELF,)),
+    "tgkill": _Condition(0, values=(_ITSELF,)),
+    "ioctl": _Condition(1, values=(_TCGETS, _FIONREAD, _FIONCLEX, _FIOCLEX), error=25),
+    "fcntl": _Condition(
+        1, values=(_DUPLICATE, _GETFD, _SETFD, _GETFL, _SETFL, _DUPLICATE_CLOEXEC), error=22
     ),
-    "prctl": Condition(0, values=(PR_SET_NAME, PR_GET_NAME, PR_SET_VMA), error=1),
+    "prctl": _Condition(0, values=(_PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA), error=1),
 }
 
 
 def numbers(table: str, machine: str) -> dict[str, int]:
     """The calls that a table lists and this machine has, with their numbers."""
-    column = MACHINES.index(machine) + 1
+    column = _MACHINES.index(machine) + 1
     rows = [row.split() for row in table.split(",")]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
-def looked_at(condition: Condition, process: int) -> list[Instruction]:
+def _looked_at(condition: _Condition, process: int) -> list[_Instruction]:
     """Returns by what the argument holds."""
-    refuse = (RETURN, 0, 0, ERROR | condition.error if condition.error else KILL)
-    allow = (RETURN, 0, 0, ALLOW)
-    code: list[Instruction] = [(LOAD, 0, 0, ARGUMENTS_AT + 8 * condition.argument)]
+    refuse = (_RETURN, 0, 0, _ERROR | condition.error if condition.error else _KILL)
+    allow = (_RETURN, 0, 0, _ALLOW)
+    code: list[_Instruction] = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * condition.argument)]
     if condition.never:
-        code += [(ANY_BIT, 0, 1, condition.never), refuse]
+        code += [(_ANY_BIT, 0, 1, condition.never), refuse]
     if condition.always:
-        code += [(ANY_BIT, 1, 0, condition.always), refuse]
+        code += [(_ANY_BIT, 1, 0, condition.always), refuse]
     for value in condition.values:
-        code += [(EQUAL, 0, 1, process if value == ITSELF else value), allow]
+        code += [(_EQUAL, 0, 1, process if value == _ITSELF else value), allow]
     return [*code, refuse if condition.values else allow]

@@ -8,27 +8,25 @@ from triage.errors import BadRequest, Place, Unprocessable, Unsupported
 from triage.services.hooks.notices import Notices
 from triage.services.hooks.nvsentinel import health_notices
 
-__all__ = ["BATCH", "STRUCTURED", "event_notices", "events_from"]
-
 STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
-MAX_EVENTS: Final = 10_000
-REQUIRED: Final = ("id", "source", "type")
-JSON_TYPE: Final = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json", re.ASCII)
+_MAX_EVENTS: Final = 10_000
+_REQUIRED: Final = ("id", "source", "type")
+_JSON_TYPE: Final = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json", re.ASCII)
 
-Event = Mapping[str, Any]
+_Event = Mapping[str, Any]
 
 
 def events_from(
     content_type: str, headers: Mapping[str, str], read: Callable[[], Any]
-) -> list[Event]:
+) -> list[_Event]:
     """The events of a request, in any of the three modes. ``read`` gives the body's JSON value.
 
     Raises :class:`Unprocessable` for what is no CloudEvent of version 1.
     """
     media = content_type.partition(";")[0].strip().lower()
     if "ce-specversion" in headers:
-        if media and not JSON_TYPE.fullmatch(media):
+        if media and not _JSON_TYPE.fullmatch(media):
             raise Unsupported(
                 f"event data of the type {media[:80]} is not read",
                 hint="send application/json",
@@ -39,30 +37,30 @@ def events_from(
             for key, value in headers.items()
             if key.startswith("ce-")
         }
-        return [checked({**context, "data": read()}, "")]
+        return [_checked({**context, "data": read()}, "")]
     value = read()
     if isinstance(value, list):
-        if len(value) > MAX_EVENTS:
-            why = f"at most {MAX_EVENTS:,} events are read at once"
+        if len(value) > _MAX_EVENTS:
+            why = f"at most {_MAX_EVENTS:,} events are read at once"
             raise Unprocessable(why, places=(Place("body", why),))
-        return [checked(one, f"/{place}") for place, one in enumerate(value)]
+        return [_checked(one, f"/{place}") for place, one in enumerate(value)]
     if media == BATCH:
         raise BadRequest(
             "a batch of CloudEvents is a JSON list",
             hint=f"send {STRUCTURED} for one",
             places=(Place("body", "is no list"),),
         )
-    return [checked(value, "")]
+    return [_checked(value, "")]
 
 
-def checked(event: object, place: str) -> Event:
+def _checked(event: object, place: str) -> _Event:
     if not isinstance(event, Mapping):
         raise Unprocessable(
             "a CloudEvent is a JSON object", places=(Place(f"body{place}", "is no object"),)
         )
     places = [
         Place(f"body{place}/{key}", "is missing, or no text")
-        for key in REQUIRED
+        for key in _REQUIRED
         if not isinstance(event.get(key), str) or not event[key]
     ]
     if event.get("specversion") != "1.0":
@@ -76,7 +74,7 @@ def checked(event: object, place: str) -> Event:
     return event
 
 
-def event_notices(event: Event) -> Notices:
+def event_notices(event: _Event) -> Notices:
     """What an event comes down to; a type that nobody here reads is kept out."""
     data = event.get("data")
     if isinstance(data, Mapping) and isinstance(data.get("healthEvent"), Mapping):

@@ -16,24 +16,10 @@ from triage.domain.job import unreadable
 from triage.errors import Place, Unprocessable
 from triage.services.hooks.times import moment
 
-__all__ = [
-    "MAX_EXPECTED",
-    "MAX_NAME",
-    "OTHER_NAMES",
-    "Reader",
-    "exit_code_from",
-    "failure_from",
-    "name_from",
-    "name_in",
-    "nodes_from",
-    "renamed",
-    "time_from",
-]
-
 MAX_NAME: Final = 256
 MAX_EXPECTED: Final = 10_000_000
-MAX_COLLECT_S: Final = 7 * 86400.0
-DIGITS: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_MAX_COLLECT_S: Final = 7 * 86400.0
+_DIGITS: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 # Our name, and those under which Slurm and its scripts know the same.
 OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "job_id": ("SLURM_JOB_ID", "SLURM_JOBID", "slurm_job_id"),
@@ -45,8 +31,8 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "started_at": ("SLURM_JOB_START_TIME",),
 }
 # Slurm gives an exit code as "status:signal".
-SLURM_EXIT: Final = re.compile(r"([0-9]{1,5})(?::([0-9]{1,3}))?", re.ASCII)
-CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+_SLURM_EXIT: Final = re.compile(r"([0-9]{1,5})(?::([0-9]{1,3}))?", re.ASCII)
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Reader:
@@ -94,11 +80,11 @@ def failure_from(raw: Mapping[str, Any]) -> Failure:
         reader.missing("job_id")
     job_id = reader.read("job_id", name_from)
     reader.finish()
-    fields = {key: reader.read(key, convert) for key, convert in FIELDS.items()}
+    fields = {key: reader.read(key, convert) for key, convert in _FIELDS.items()}
     ignored = {place.where.removeprefix("body/"): place.message for place in reader.places}
     ignored |= unreadable(body)
-    body, odd_names = with_plain_names(body)
-    facts = {key: value for key, value in body.items() if key not in {*SETTINGS, *ignored}}
+    body, odd_names = _with_plain_names(body)
+    facts = {key: value for key, value in body.items() if key not in {*_SETTINGS, *ignored}}
     ignored |= odd_names
     facts["job_id"] = job_id
     facts |= {
@@ -136,7 +122,7 @@ def renamed(raw: Mapping[str, Any], other_names: Mapping[str, tuple[str, ...]]) 
     return body
 
 
-def with_plain_names(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def _with_plain_names(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """The body without names of nodes that cannot be names, and what is said of those."""
     nodes = body.get("nodes")
     if not isinstance(nodes, list):
@@ -151,7 +137,7 @@ def with_plain_names(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     return {**body, "nodes": plain}, {"nodes": why}
 
 
-SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callback_url", IGNORED})
+_SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callback_url", IGNORED})
 
 
 def name_in(value: object) -> str | None:
@@ -169,12 +155,12 @@ def name_from(value: object) -> str:
     name = str(value)
     if not 1 <= len(name) <= MAX_NAME:
         raise ValueError(f"must have 1 to {MAX_NAME} characters")
-    if CONTROL.search(name):
+    if _CONTROL.search(name):
         raise ValueError("holds a control character")
     return name
 
 
-def text_from(value: object) -> str:
+def _text_from(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("must be a text")
     return value
@@ -197,19 +183,19 @@ def nodes_from(value: object) -> list[str]:
     return [name_from(one) for one in expand(value)]
 
 
-def expected_from(value: object) -> int:
-    if isinstance(value, str) and DIGITS.fullmatch(value):
+def _expected_from(value: object) -> int:
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_EXPECTED:
         raise ValueError(f"must be a whole number from 0 to {MAX_EXPECTED:,}")
     return value
 
 
-def within_from(value: object) -> float:
+def _within_from(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number of seconds")
-    if not 0 < value <= MAX_COLLECT_S:
-        raise ValueError(f"must be more than 0 and at most {MAX_COLLECT_S:,.0f} seconds")
+    if not 0 < value <= _MAX_COLLECT_S:
+        raise ValueError(f"must be more than 0 and at most {_MAX_COLLECT_S:,.0f} seconds")
     return float(value)
 
 
@@ -217,28 +203,28 @@ def exit_code_from(value: object) -> int | None:
     """A number as it is; Slurm's ``status:signal`` as the shell would tell it."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    match = SLURM_EXIT.fullmatch(value) if isinstance(value, str) else None
+    match = _SLURM_EXIT.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return None
     signal = int(match[2] or 0)
     return 128 + signal if signal else int(match[1])
 
 
-def exit_code_of(value: object) -> int:
+def _exit_code_of(value: object) -> int:
     code = exit_code_from(value)
     if code is None:
         raise ValueError("must be a number, or Slurm's status:signal")
     return code
 
 
-FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
+_FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "cluster": name_from,
     "attempt": name_from,
     "failed_at": time_from,
     "started_at": time_from,
     "nodelist": nodes_from,
-    "exit_code": exit_code_of,
-    "expected_artifacts": expected_from,
-    "collect_within_s": within_from,
-    "callback_url": text_from,
+    "exit_code": _exit_code_of,
+    "expected_artifacts": _expected_from,
+    "collect_within_s": _within_from,
+    "callback_url": _text_from,
 }

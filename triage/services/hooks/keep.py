@@ -32,13 +32,11 @@ from triage.store.node_notices import NewNotice
 from triage.store.views import IncidentView
 from triage.store.work import table as work
 
-__all__ = ["KeptNotices", "as_log", "keep_notices", "new_notice"]
-
-RECENT: Final = timedelta(days=1)
-MAX_BODY: Final = 1 << 16
-MAX_SUMMARY: Final = 300
+_RECENT: Final = timedelta(days=1)
+_MAX_BODY: Final = 1 << 16
+_MAX_SUMMARY: Final = 300
 # Written in one transaction.
-AT_ONCE: Final = 500
+_AT_ONCE: Final = 500
 # Who brings notices has them counted once in so many.
 COUNTED_EVERY: Final = 256
 
@@ -58,24 +56,24 @@ def new_notice(ctx: Context, notice: Line | AgentReport) -> NewNotice:
         plain, declared, text = as_log(notice), FileKind.KERNEL_LOG, notice.text
     else:
         plain, declared, text = notice.body, FileKind.JOB_LOG, notice.summary
-    if len(plain) > MAX_BODY:
-        raise TooLarge(f"it holds more than {MAX_BODY:,} bytes", hint="send it as a file")
-    body, redacted = without_secrets(plain, own)
+    if len(plain) > _MAX_BODY:
+        raise TooLarge(f"it holds more than {_MAX_BODY:,} bytes", hint="send it as a file")
+    body, redacted = _without_secrets(plain, own)
     # Cut behind that: half a secret is known as none.
-    summary, _ = without_secrets(one_line(text).encode("utf-8", "replace"), own)
+    summary, _ = _without_secrets(one_line(text).encode("utf-8", "replace"), own)
     return NewNotice(
         node=notice.node,
         source=notice.source,
         kind=identified(body[:LOOK_BYTES], notice.source, declared).kind,
         sha256=hashlib.sha256(body).hexdigest(),
         at=notice.at,
-        summary=summary.decode("utf-8", "replace")[:MAX_SUMMARY],
+        summary=summary.decode("utf-8", "replace")[:_MAX_SUMMARY],
         redacted=redacted,
         body=body,
     )
 
 
-def without_secrets(text: bytes, own: OwnPatterns) -> tuple[bytes, dict[str, int]]:
+def _without_secrets(text: bytes, own: OwnPatterns) -> tuple[bytes, dict[str, int]]:
     redactor = Redactor(own)
     return redactor.feed(text) + redactor.finish(), dict(redactor.counts)
 
@@ -88,12 +86,12 @@ def keep_notices(
     Raises :class:`NotAllowed` for a token that is no longer believed, :class:`Unavailable` and
     :class:`StorageFull`.
     """
-    for start in range(0, len(notices), AT_ONCE):
-        part = notices[start : start + AT_ONCE]
-        ctx.commit(partial(write, ctx, part, caller, now))
+    for start in range(0, len(notices), _AT_ONCE):
+        part = notices[start : start + _AT_ONCE]
+        ctx.commit(partial(_write, ctx, part, caller, now))
     nodes = {one.node for one in notices}
     with ctx.database.reading() as session:
-        found = node_notices.incidents_of_nodes(session, nodes, now - RECENT, caller.cluster)
+        found = node_notices.incidents_of_nodes(session, nodes, now - _RECENT, caller.cluster)
         views = [incidents.find(session, one) for one in found.ids]
     if found.ids:
         ctx.commit(partial(look_at, found.ids, now))
@@ -101,7 +99,7 @@ def keep_notices(
     return KeptNotices(tuple(view for view in views if view is not None), waiting)
 
 
-def write(
+def _write(
     ctx: Context, notices: Sequence[NewNotice], caller: Caller, now: datetime, session: Session
 ) -> None:
     keys.check_believed(session, caller.key_id)

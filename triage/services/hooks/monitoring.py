@@ -26,9 +26,7 @@ from triage.store.incidents import incidents
 from triage.store.node_notices import NewNotice
 from triage.store.views import IncidentView
 
-__all__ = ["HookOutcome", "hear"]
-
-OVERLOADED: Final = frozenset({429, 500, 503, 507})
+_OVERLOADED: Final = frozenset({429, 500, 503, 507})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +63,23 @@ def hear(
     accepted = 0
     on_nodes: list[NewNotice] = []
     acts: list[tuple[str, Callable[[], None]]] = [
-        (ref, partial(report, ctx, replace(one, caller=caller), now, touched))
+        (ref, partial(_report, ctx, replace(one, caller=caller), now, touched))
         for ref, one in notices.failures
     ]
     of_nodes: list[Line | AgentReport] = [*notices.reports]
     for line in notices.lines:
         if line.job_id:
-            acts.append((line.ref, partial(add_line, ctx, line, line.job_id, caller, touched)))
+            acts.append((line.ref, partial(_add_line, ctx, line, line.job_id, caller, touched)))
         else:
             of_nodes.append(line)
-    acts += [(one.ref, partial(add_new, ctx, one, caller, on_nodes)) for one in of_nodes]
+    acts += [(one.ref, partial(_add_new, ctx, one, caller, on_nodes)) for one in of_nodes]
     for ref, act in acts:
         try:
             act()
             accepted += 1
         except Refusal as refusal:
-            if refusal.status in OVERLOADED:
-                raise later(refusal) from refusal
+            if refusal.status in _OVERLOADED:
+                raise _later(refusal) from refusal
             if isinstance(refusal, NotAllowed):
                 outside = outside or refusal
             ignored.append(Ignored(ref, refusal.detail))
@@ -94,20 +92,22 @@ def hear(
     )
 
 
-def report(ctx: Context, failure: Failure, now: datetime, touched: dict[str, IncidentView]) -> None:
+def _report(
+    ctx: Context, failure: Failure, now: datetime, touched: dict[str, IncidentView]
+) -> None:
     """Announce a failure. Raises what :func:`announce` raises."""
     incident = announce(ctx, failure, now=now)
     touched[incident.id] = incident
 
 
-def later(refusal: Refusal) -> Refusal:
+def _later(refusal: Refusal) -> Refusal:
     """The same as a 503 where it is a 429: Alertmanager gives a notice up for that."""
     if refusal.status != TooMany.status:
         return refusal
     return Unavailable(refusal.detail, hint=refusal.hint, retry_after_s=refusal.retry_after_s)
 
 
-def add_line(
+def _add_line(
     ctx: Context, line: Line, job_id: str, caller: Caller, touched: dict[str, IncidentView]
 ) -> None:
     """Take in a line that names its job. Raises :class:`Refusal` where it is kept out."""
@@ -128,7 +128,7 @@ def add_line(
             touched[found.id] = found
 
 
-def add_new(
+def _add_new(
     ctx: Context, one: Line | AgentReport, caller: Caller, on_nodes: list[NewNotice]
 ) -> None:
     """A notice on a node to ``on_nodes``. Raises :class:`Refusal` where it is kept out."""

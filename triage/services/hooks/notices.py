@@ -8,8 +8,6 @@ from typing import Annotated
 from triage.domain.failure import Failure
 from triage.domain.wire import Key
 
-__all__ = ["AgentReport", "Ignored", "Line", "Notices"]
-
 
 @dataclass(frozen=True, slots=True)
 class Line:

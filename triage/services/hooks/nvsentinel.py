@@ -19,10 +19,8 @@ from triage.services.hooks.job_failed import MAX_NAME, name_in
 from triage.services.hooks.notices import AgentReport, Notices
 from triage.services.hooks.times import moment
 
-__all__ = ["health_notices"]
-
-MAX_TEXT: Final = 4000
-MAX_ITEMS: Final = 256
+_MAX_TEXT: Final = 4000
+_MAX_ITEMS: Final = 256
 
 
 def health_notices(event: Mapping[str, Any], health: Mapping[str, Any]) -> Notices:
@@ -34,39 +32,39 @@ def health_notices(event: Mapping[str, Any], health: Mapping[str, Any]) -> Notic
         found.ignore(ref, "it is what this service said itself, and no evidence")
     elif node is None:
         found.ignore(ref, "the health event names no node")
-    elif not (text_of(health, "checkName") or text_of(health, "message") or codes_of(health)):
+    elif not (_text_of(health, "checkName") or _text_of(health, "message") or _codes_of(health)):
         found.ignore(ref, "it says neither a check, a message nor an error code")
     else:
         at = moment(health.get("generatedTimestamp")) or moment(event.get("time"))
-        body = body_of(health, node, at)
-        found.reports.append(AgentReport(node, body, at, "nvsentinel", ref, summary_of(health)))
+        body = _body_of(health, node, at)
+        found.reports.append(AgentReport(node, body, at, "nvsentinel", ref, _summary_of(health)))
     return found
 
 
-def summary_of(health: Mapping[str, Any]) -> str:
+def _summary_of(health: Mapping[str, Any]) -> str:
     """One line, such as ``SysLogsXIDError 79 (fatal): GPU has fallen off the bus``."""
-    subject = " ".join([text_of(health, "checkName") or "unnamed", *codes_of(health)[:8]])
+    subject = " ".join([_text_of(health, "checkName") or "unnamed", *_codes_of(health)[:8]])
     state = "fatal" if health.get("isFatal") is True else "not healthy"
     state = "healthy" if health.get("isHealthy") is True else state
-    message = text_of(health, "message")
+    message = _text_of(health, "message")
     return f"{subject} ({state}): {message}" if message else f"{subject} ({state})"
 
 
-def body_of(health: Mapping[str, Any], node: str, at: datetime | None) -> bytes:
+def _body_of(health: Mapping[str, Any], node: str, at: datetime | None) -> bytes:
     """What the readers of files use of an event; the same event gives the same bytes."""
     entities = health.get("entitiesImpacted")
     kept: dict[str, object] = {
-        key: text_of(health, key)
+        key: _text_of(health, key)
         for key in ("agent", "componentClass", "checkName", "message", "recommendedAction")
     }
     kept |= {
         "checkName": kept["checkName"] or "unnamed",
         "isFatal": health.get("isFatal") is True,
         "isHealthy": health.get("isHealthy") is True,
-        "errorCode": codes_of(health),
+        "errorCode": _codes_of(health),
         "entitiesImpacted": [
-            {key: text_of(one, key)[:MAX_NAME] for key in ("entityType", "entityValue")}
-            for one in (entities[:MAX_ITEMS] if isinstance(entities, list) else ())
+            {key: _text_of(one, key)[:MAX_NAME] for key in ("entityType", "entityValue")}
+            for one in (entities[:_MAX_ITEMS] if isinstance(entities, list) else ())
             if isinstance(one, Mapping)
         ],
         "nodeName": node,
@@ -76,16 +74,16 @@ def body_of(health: Mapping[str, Any], node: str, at: datetime | None) -> bytes:
     return json.dumps({"healthEvent": kept}).encode()
 
 
-def codes_of(health: Mapping[str, Any]) -> list[str]:
+def _codes_of(health: Mapping[str, Any]) -> list[str]:
     codes = health.get("errorCode")
     listed = codes if isinstance(codes, list) else [codes]
-    return [str(code)[:64] for code in listed[:MAX_ITEMS] if is_plain(code)]
+    return [str(code)[:64] for code in listed[:_MAX_ITEMS] if _is_plain(code)]
 
 
-def text_of(value: Mapping[str, Any], key: str) -> str:
+def _text_of(value: Mapping[str, Any], key: str) -> str:
     found = value.get(key)
-    return str(found)[:MAX_TEXT] if is_plain(found) else ""
+    return str(found)[:_MAX_TEXT] if _is_plain(found) else ""
 
 
-def is_plain(value: object) -> bool:
+def _is_plain(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""

@@ -4,18 +4,16 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["moment", "rfc3339"]
-
-FIRST: Final = datetime.min.replace(tzinfo=UTC)
-LAST: Final = datetime.max.replace(tzinfo=UTC)
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 # 2026-11-21T03:14:15.926535897Z
-RFC3339: Final = re.compile(
+_RFC3339: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d):(\d\d)(?:\.(\d{1,30}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
-SECONDS: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
+_SECONDS: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
 # What `date +%Y-%m-%dT%H:%M:%S%z` prints, and every other script holds.
-ZONE_WITHOUT_COLON: Final = re.compile(r"([+-]\d\d)(\d\d)$", re.ASCII)
-LEAP_SECOND: Final = "60"
+_ZONE_WITHOUT_COLON: Final = re.compile(r"([+-]\d\d)(\d\d)$", re.ASCII)
+_LEAP_SECOND: Final = "60"
 
 
 def rfc3339(text: str) -> datetime | None:
@@ -24,11 +22,11 @@ def rfc3339(text: str) -> datetime | None:
     A leap second is the second before it. What lies before the year 1, or in UTC after
     9999, is the first or last time that can be reckoned with.
     """
-    match = RFC3339.fullmatch(text)
+    match = _RFC3339.fullmatch(text)
     if match is None:
         return None
     day, minute, second, fraction, zone = match.groups()
-    second = "59" if second == LEAP_SECOND else second
+    second = "59" if second == _LEAP_SECOND else second
     zone = "+00:00" if zone in "Zz" else zone
     before_all = day.startswith("0000")
     if before_all:
@@ -38,20 +36,20 @@ def rfc3339(text: str) -> datetime | None:
     except ValueError:
         return None
     try:
-        return FIRST if before_all else at.astimezone(UTC)
+        return _FIRST if before_all else at.astimezone(UTC)
     except OverflowError:
-        return FIRST if at.year == 1 else LAST
+        return _FIRST if at.year == 1 else _LAST
 
 
 def moment(value: object) -> datetime | None:
     """A time as hooks say it; None for what is none."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float) or (isinstance(value, str) and SECONDS.fullmatch(value)):
+    if isinstance(value, int | float) or (isinstance(value, str) and _SECONDS.fullmatch(value)):
         try:
             return datetime.fromtimestamp(float(value), UTC)
         except (ValueError, OverflowError, OSError):
             return None
     if not isinstance(value, str):
         return None
-    return rfc3339(ZONE_WITHOUT_COLON.sub(r"\1:\2", value.strip()))
+    return rfc3339(_ZONE_WITHOUT_COLON.sub(r"\1:\2", value.strip()))

@@ -42,23 +42,21 @@ from triage.store.retention import erasures
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
 
-__all__ = ["analyse", "analyse_given_up", "known_of", "record_of"]
-
 log = structlog.get_logger(__name__)
 # An answer that takes long is not made more often than it can be: so many times as long
 # passes between two of them.
-REST: Final = 3.0
+_REST: Final = 3.0
 # Files that are in are waited for, however late. Reading them wakes the analysis; this is
 # for the wake-up that is lost.
-LOOK_AGAIN_S: Final = 5.0
+_LOOK_AGAIN_S: Final = 5.0
 # With this part of the files in, and more coming all the time, the final answer is next ...
-NEARLY: Final = 0.8
+_NEARLY: Final = 0.8
 # ... as it is when, at their pace, all are in before another one of these could be made, unless
 # the newest answer knows so little of what is in that somebody who waits is better off with it.
-AS_LONG: Final = 2.0
-LITTLE: Final = 0.5
-MOVING: Final = timedelta(seconds=2)
-NOTHING: Final = ("nothing was uploaded for this failure",)
+_AS_LONG: Final = 2.0
+_LITTLE: Final = 0.5
+_MOVING: Final = timedelta(seconds=2)
+_NOTHING: Final = ("nothing was uploaded for this failure",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,36 +73,36 @@ def plan(st: IncidentProgress, settings: Settings, now: datetime) -> Plan:
     news = st.inputs > st.answered_inputs
     if st.settled_at is not None:
         if st.num_unread:
-            return Plan(answer=False, again_at=now + timedelta(seconds=LOOK_AGAIN_S))
+            return Plan(answer=False, again_at=now + timedelta(seconds=_LOOK_AGAIN_S))
         late = news or st.state is not IncidentState.READY
         return Plan(answer=late, final=True)
     due = now >= st.settle_at
     if due and not st.num_unread:
         return Plan(answer=True, final=True)
-    again_at = now + timedelta(seconds=LOOK_AGAIN_S) if due else st.settle_at
+    again_at = now + timedelta(seconds=_LOOK_AGAIN_S) if due else st.settle_at
     if not news or not st.has_files:
         return Plan(answer=False, again_at=again_at)
-    if end_is_near(st, now) and now - st.updated_at < MOVING:
-        return Plan(answer=False, again_at=min(again_at, now + MOVING))
-    pause = max(settings.provisional_every_s, REST * st.analyse_s)
+    if _end_is_near(st, now) and now - st.updated_at < _MOVING:
+        return Plan(answer=False, again_at=min(again_at, now + _MOVING))
+    pause = max(settings.provisional_every_s, _REST * st.analyse_s)
     ready_at = now if st.analysed_at is None else st.analysed_at + timedelta(seconds=pause)
     if ready_at > now:
         return Plan(answer=False, again_at=min(again_at, ready_at))
     return Plan(answer=True, again_at=again_at)
 
 
-def end_is_near(st: IncidentProgress, now: datetime) -> bool:
+def _end_is_near(st: IncidentProgress, now: datetime) -> bool:
     """Whether the final answer is so near that a provisional one would only be in its way."""
     expected = st.expected_artifacts
     if expected is None:
         return False
-    if st.num_artifacts >= NEARLY * expected:
+    if st.num_artifacts >= _NEARLY * expected:
         return True
-    if st.answered_inputs < LITTLE * st.inputs:
+    if st.answered_inputs < _LITTLE * st.inputs:
         return False
     pace_s = (now - st.created_at).total_seconds() / max(st.num_artifacts, 1)
     left_s = (expected - st.num_artifacts) * pace_s
-    return left_s < AS_LONG * st.analyse_s
+    return left_s < _AS_LONG * st.analyse_s
 
 
 def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
@@ -126,19 +124,19 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
         if todo.final:
             with ctx.database.writing() as session:
                 settling.begin_final(session, st.id, now)
-        made = answer(ctx, readers, st, incident, final=todo.final)
+        made = _answer(ctx, readers, st, incident, final=todo.final)
     if made is not None and not todo.final:
         with claim.finishing(again_at=todo.again_at) as session:
-            newest = newest_of(session, st.id)
-            if keep(session, st, made, newest, utc_now(), provisional=True):
+            newest = _newest_of(session, st.id)
+            if _keep(session, st, made, newest, utc_now(), provisional=True):
                 tell(session, ctx.settings, st.id, Event.PROVISIONAL, utc_now())
         return
     with claim.finishing() as session:
-        settle(session, ctx, st, made)
+        _settle(session, ctx, st, made)
 
 
 @dataclass(frozen=True, slots=True)
-class TimedAnalysis:
+class _TimedAnalysis:
     """An answer, packed and plain, its report as JSON text, how long it took, and what it was
     told of our own record: of nodes, and of earlier starts of the job.
     """
@@ -152,9 +150,9 @@ class TimedAnalysis:
     num_erased: int
 
 
-def answer(
+def _answer(
     ctx: Context, readers: Readers, st: IncidentProgress, incident: IncidentView, *, final: bool
-) -> TimedAnalysis:
+) -> _TimedAnalysis:
     """Make an answer of what is in by now."""
     began = time.monotonic()
     record = record_of(ctx, st, incident.cluster)
@@ -176,12 +174,12 @@ def answer(
     )
     plain = answer_from_bytes(analysis.answer, pictures=False)
     report = wire.render(plain)
-    return TimedAnalysis(
+    return _TimedAnalysis(
         analysis, plain, report, seconds, known.standings, known.starts, num_erased
     )
 
 
-class OwnRecord(NamedTuple):
+class _OwnRecord(NamedTuple):
     """What our own record says of the nodes of an incident, and of earlier starts of its job;
     and which own signatures are in force.
     """
@@ -191,28 +189,28 @@ class OwnRecord(NamedTuple):
     own_in_force: str
 
 
-def record_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> OwnRecord:
+def record_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> _OwnRecord:
     """What an answer is told of our own record. It opens sessions: call it within none."""
-    return OwnRecord(priors_of(ctx, st, cluster), starts_of(ctx, st), label_in_force(ctx))
+    return _OwnRecord(priors_of(ctx, st, cluster), _starts_of(ctx, st), label_in_force(ctx))
 
 
 def known_of(
     session: Session,
     st: IncidentProgress,
     incident: IncidentView,
-    record: OwnRecord,
+    record: _OwnRecord,
     *,
     final: bool,
 ) -> KnownOfJob:
     """What an answer is told beside what the files came down to."""
     facts = without_record({"job_id": incident.job_id, **st.facts})
-    ignored = ignored_notes(facts)
+    ignored = _ignored_notes(facts)
     conflicts = conflict_notes(session, st.id)
     unread = [*artifacts.quarantined(session, st.id), *artifacts.given_up(session, st.id)]
     return KnownOfJob(
         facts_json=orjson.dumps(facts, default=str),
         refused=[Refused(name, why) for name, why in unread],
-        notes=[*NOTHING[st.has_files :], *ignored, *conflicts],
+        notes=[*_NOTHING[st.has_files :], *ignored, *conflicts],
         standings=record.standings,
         starts=record.starts,
         first=not final,
@@ -220,7 +218,7 @@ def known_of(
     )
 
 
-def ignored_notes(facts: dict[str, Any]) -> list[str]:
+def _ignored_notes(facts: dict[str, Any]) -> list[str]:
     """The fields of a hook that could not be read, and that nobody has said since."""
     ignored = facts.pop(IGNORED, {})
     return [
@@ -240,7 +238,7 @@ def priors_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> Mappin
     return {} if st.revision else ctx.fleet.priors(ctx, st.facts, cluster)
 
 
-def starts_of(ctx: Context, st: IncidentProgress) -> EarlierStarts:
+def _starts_of(ctx: Context, st: IncidentProgress) -> EarlierStarts:
     """What an answer is told of earlier starts of the job: for all revisions the same."""
     stored = st.facts.get(STARTS)
     if isinstance(stored, dict):
@@ -249,18 +247,18 @@ def starts_of(ctx: Context, st: IncidentProgress) -> EarlierStarts:
         return earlier_starts(session, st.id, st.facts, with_record=not st.revision)
 
 
-def settle(
-    session: Session, ctx: Context, st: IncidentProgress, made: TimedAnalysis | None
+def _settle(
+    session: Session, ctx: Context, st: IncidentProgress, made: _TimedAnalysis | None
 ) -> None:
     """Keep the final answer, unless something came while it was made."""
     now = utc_now()
     present = settling.progress_of(session, st.id)
     if present is None:
         return
-    newest = newest_of(session, st.id)
+    newest = _newest_of(session, st.id)
     more = present.inputs != st.inputs or present.num_unread > 0
     more = more or (present.settled_at is None and present.settle_at > now)
-    changed = made is not None and keep(
+    changed = made is not None and _keep(
         session, st, made, newest, now, provisional=more and st.settled_at is None
     )
     if more:  # what came has asked for another answer
@@ -271,7 +269,7 @@ def settle(
     first = settling.settle(session, st.id, now)
     given_up = artifacts.given_up(session, st.id)
     if given_up:
-        settling.failed(session, st.id, failure_of(given_up), now)
+        settling.failed(session, st.id, _failure_of(given_up), now)
     if first or changed:
         event = Event.READY if first else Event.REVISED
         event = Event.FAILED if given_up else event
@@ -279,14 +277,14 @@ def settle(
     ctx.acting.answered(session, ctx.settings, st.id, now)
 
 
-def failure_of(given_up: Sequence[tuple[str, str]]) -> str:
+def _failure_of(given_up: Sequence[tuple[str, str]]) -> str:
     """Why an incident counts as failed that was answered without some of its files."""
     name, why = given_up[0]
     others = f", and {len(given_up) - 1} more" if len(given_up) > 1 else ""
     return f"{name}: {why}{others}; `triage retry` reads again"
 
 
-class Newest(NamedTuple):
+class _Newest(NamedTuple):
     """The newest answer as far as reports say it, and its number.
 
     None where there is none, or none that can be read; the number is 0 before the first one.
@@ -296,22 +294,22 @@ class Newest(NamedTuple):
     answer: Answer | None
 
 
-def newest_of(session: Session, incident_id: str) -> Newest:
+def _newest_of(session: Session, incident_id: str) -> _Newest:
     row = revisions.newest(session, incident_id)
     if row is None:
-        return Newest(0, None)
+        return _Newest(0, None)
     try:
-        return Newest(row.revision, row.reported())
+        return _Newest(row.revision, row.reported())
     except Unavailable as error:
         log.warning("stored answer unreadable, the next one replaces it", why=str(error))
-        return Newest(row.revision, None)
+        return _Newest(row.revision, None)
 
 
-def keep(
+def _keep(
     session: Session,
     st: IncidentProgress,
-    made: TimedAnalysis,
-    newest: Newest,
+    made: _TimedAnalysis,
+    newest: _Newest,
     now: datetime,
     *,
     provisional: bool,

@@ -24,8 +24,6 @@ from triage.store.views import IncidentView
 from triage.store.work import table as work
 from triage.store.work.fair_queue import yield_turn
 
-__all__ = ["announce"]
-
 
 def announce(
     ctx: Context,

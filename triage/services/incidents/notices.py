@@ -21,12 +21,10 @@ from triage.store.node_notices import NoticeKey
 from triage.store.retention import erasures
 from triage.store.uploads import artifacts, set_apart
 
-__all__ = ["take_in_notices"]
-
 log = structlog.get_logger(__name__)
 # Files of one upload.
-AT_ONCE: Final = 1000
-SHORT: Final = 16
+_AT_ONCE: Final = 1000
+_SHORT: Final = 16
 
 
 def take_in_notices(ctx: Context, incident_id: str) -> int:
@@ -37,7 +35,7 @@ def take_in_notices(ctx: Context, incident_id: str) -> int:
     with ctx.database.reading() as session:
         job = incidents.job_of(session, incident_id)
         kept = node_notices.of_incident(session, incident_id) if job is not None else []
-        by_identity = {identity_of(one): one for one in kept}
+        by_identity = {_identity_of(one): one for one in kept}
         if job is None or not kept:
             return 0
         known = set(artifacts.known_identities(session, incident_id, by_identity))
@@ -51,18 +49,18 @@ def take_in_notices(ctx: Context, incident_id: str) -> int:
     # Who brought a file is noted with its upload.
     for key_id, mine in groupby(new, key=lambda one: one.key_id):
         brought = list(mine)
-        for start in range(0, len(brought), AT_ONCE):
-            part = brought[start : start + AT_ONCE]
+        for start in range(0, len(brought), _AT_ONCE):
+            part = brought[start : start + _AT_ONCE]
             by_token = replace(target, caller=Caller(key_id))
-            taken += take_in(ctx, by_token, part)
+            taken += _take_in(ctx, by_token, part)
     return taken
 
 
-def take_in(ctx: Context, target: Target, notices: Sequence[NoticeKey]) -> int:
+def _take_in(ctx: Context, target: Target, notices: Sequence[NoticeKey]) -> int:
     with ctx.database.reading() as session:
         bodies = node_notices.bodies_of(session, [one.id for one in notices])
     texts = [
-        TextOfNode(name_of(one), one.node, one.kind, one.redacted, bodies[one.id])
+        TextOfNode(_name_of(one), one.node, one.kind, one.redacted, bodies[one.id])
         for one in notices
         if one.id in bodies
     ]
@@ -74,12 +72,12 @@ def take_in(ctx: Context, target: Target, notices: Sequence[NoticeKey]) -> int:
         return 0
 
 
-def name_of(notice: NoticeKey) -> str:
+def _name_of(notice: NoticeKey) -> str:
     """A name that tells it from others, whatever came before it."""
     ending = ".log" if notice.kind == FileKind.KERNEL_LOG else ".json"
-    name = f"{notice.source}-{notice.sha256[:SHORT]}{ending}"
+    name = f"{notice.source}-{notice.sha256[:_SHORT]}{ending}"
     return str(PurePosixPath(OF_HOOKS, name))
 
 
-def identity_of(notice: NoticeKey) -> str:
+def _identity_of(notice: NoticeKey) -> str:
     return ReceivedFile("", notice.node, kind=notice.kind, sha256=notice.sha256).identity

@@ -38,21 +38,19 @@ from triage.store.uploads.evidence import Reading
 from triage.store.views import ArtifactView
 from triage.store.work import table as work
 
-__all__ = ["parse", "parse_given_up"]
-
 log = structlog.get_logger(__name__)
 # Of other uploads, so many blobs are asked for before the store is believed to have lost one.
-OTHERS: Final = 5
+_OTHERS: Final = 5
 
 
-class KnownToReader(NamedTuple):
+class _KnownToReader(NamedTuple):
     """What a reader is told beside the files: facts of the job as JSON, and own signatures."""
 
     facts: bytes
     own: bytes
 
 
-class Plain(NamedTuple):
+class _Plain(NamedTuple):
     """A file as it lies in a pack, and its plain bytes."""
 
     file: ArtifactView
@@ -69,12 +67,12 @@ def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
     if not uploads:
         return
     own = signatures_in_force(ctx)
-    known = {one: KnownToReader(facts[one], own) for one in uploads}
-    readings = {one: read_all(ctx, readers, claim, uploads[one], known[one]) for one in uploads}
+    known = {one: _KnownToReader(facts[one], own) for one in uploads}
+    readings = {one: _read_all(ctx, readers, claim, uploads[one], known[one]) for one in uploads}
     with claim.finishing() as session:
         # Incidents are locked in one order everywhere, which avoids deadlocks.
         for incident_id in sorted(one for one in readings if readings[one]):
-            keep(ctx, session, incident_id, readings[incident_id])
+            _keep(ctx, session, incident_id, readings[incident_id])
 
 
 def parse_given_up(session: Session, upload_id: str, _reason: str) -> None:
@@ -88,12 +86,12 @@ def parse_given_up(session: Session, upload_id: str, _reason: str) -> None:
         work.enqueue(session, WorkKind.ANALYSE, upload[0], now)
 
 
-def read_all(
+def _read_all(
     ctx: Context,
     readers: Readers,
     claim: Claim,
     uploads: Mapping[str, Sequence[ArtifactView]],
-    known: KnownToReader,
+    known: _KnownToReader,
 ) -> list[Reading]:
     """What became of each file of these uploads, but for those that wait for the blob store."""
     found: list[Reading] = []
@@ -104,43 +102,45 @@ def read_all(
             try:
                 groups.append(unpacked(ctx, files, Path(folder), f"{number}-"))
             except (ArtifactError, NotFound) as error:
-                why = not_given(error)
-                if files[0].blob_key is None or stays_lost(ctx, upload_id, since[upload_id]):
-                    found += [gone(file, why) for file in files]
+                why = _not_given(error)
+                if files[0].blob_key is None or _stays_lost(ctx, upload_id, since[upload_id]):
+                    found += [_gone(file, why) for file in files]
                 else:
                     claim.postpone(upload_id, Unavailable(why, part=BLOB_STORE))
         if claim.rows[0].tries > 1:
             # A worker was lost over it, or a mistake of ours was met: not over all of its files.
             alone = [one for group in groups for one in group]
-            return found + [read_alone(ctx, readers, one, known) for one in alone]
-        return found + read_groups(ctx, readers, groups, known)
+            return found + [_read_alone(ctx, readers, one, known) for one in alone]
+        return found + _read_groups(ctx, readers, groups, known)
 
 
-def not_given(error: ArtifactError | NotFound) -> str:
+def _not_given(error: ArtifactError | NotFound) -> str:
     if isinstance(error, NotFound):
         return error.detail
     return f"its stored bytes are damaged: {error}"
 
 
-def stays_lost(ctx: Context, upload_id: str, since: datetime | None) -> bool:
+def _stays_lost(ctx: Context, upload_id: str, since: datetime | None) -> bool:
     """Whether bytes have been missing for so long, in a store that has those of others, that
     nobody will bring them back. Raises :class:`Unavailable`.
     """
     if since is None or utc_now() < since + timedelta(seconds=ctx.settings.lost_after_s):
         return False
     with ctx.database.reading() as session:
-        others = artifacts.other_blobs(session, upload_id, OTHERS)
-    return any(is_there(ctx, key) for key in others)
+        others = artifacts.other_blobs(session, upload_id, _OTHERS)
+    return any(_is_there(ctx, key) for key in others)
 
 
-def is_there(ctx: Context, blob_key: str) -> bool:
+def _is_there(ctx: Context, blob_key: str) -> bool:
     try:
         return bool(ctx.blobs.read(blob_key, 0, 1))
     except NotFound:
         return False
 
 
-def unpacked(ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: str) -> list[Plain]:
+def unpacked(
+    ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: str
+) -> list[_Plain]:
     """The plain files of one upload, their names behind ``prefix``.
 
     Raises :class:`NotFound` and :class:`ArtifactError`.
@@ -152,11 +152,11 @@ def unpacked(ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: 
         paths = write_plain(ctx.blobs, blob_key, files, folder, prefix)
     except NotFound as error:
         raise NotFound("its bytes are not in the blob store") from error
-    return [Plain(file, path) for file, path in zip(files, paths, strict=True)]
+    return [_Plain(file, path) for file, path in zip(files, paths, strict=True)]
 
 
-def read_groups(
-    ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], known: KnownToReader
+def _read_groups(
+    ctx: Context, readers: Readers, groups: Sequence[Sequence[_Plain]], known: _KnownToReader
 ) -> list[Reading]:
     """Read in one go; where a reader is lost over that, by upload; then one by one."""
     together = [one for group in groups for one in group]
@@ -164,18 +164,18 @@ def read_groups(
         return []
     deadline_s = ctx.settings.parse_deadline_s * len(groups)
     try:
-        return read_together(readers, together, known, deadline_s)
+        return _read_together(readers, together, known, deadline_s)
     except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
         if waited_for(error) is not None:
             raise
         log.warning("reader lost", uploads=len(groups), files=len(together), why=str(error))
     if len(groups) > 1:
-        return [one for group in groups for one in read_groups(ctx, readers, [group], known)]
-    return [read_alone(ctx, readers, one, known) for one in together]
+        return [one for group in groups for one in _read_groups(ctx, readers, [group], known)]
+    return [_read_alone(ctx, readers, one, known) for one in together]
 
 
-def read_together(
-    readers: Readers, plain: Sequence[Plain], known: KnownToReader, deadline_s: float
+def _read_together(
+    readers: Readers, plain: Sequence[_Plain], known: _KnownToReader, deadline_s: float
 ) -> list[Reading]:
     listed = [
         FileToRead(path, file.name, path.stat().st_size, file.rank, file_kind(file.kind))
@@ -188,7 +188,7 @@ def read_together(
     ]
 
 
-def read_alone(ctx: Context, readers: Readers, plain: Plain, known: KnownToReader) -> Reading:
+def _read_alone(ctx: Context, readers: Readers, plain: _Plain, known: _KnownToReader) -> Reading:
     """One file, as often as readers may be lost over it."""
     file = plain.file
     tries = file.tries
@@ -198,22 +198,22 @@ def read_alone(ctx: Context, readers: Readers, plain: Plain, known: KnownToReade
         with ctx.database.writing() as session:
             artifacts.count_try(session, file.id)
         try:
-            return read_together(readers, [plain], known, ctx.settings.parse_deadline_s)[0]
+            return _read_together(readers, [plain], known, ctx.settings.parse_deadline_s)[0]
         except ReaderFailed as error:
             if waited_for(error) is not None:
                 raise
-            return gone(file, f"the reader failed over it: {error}")
+            return _gone(file, f"the reader failed over it: {error}")
         except (ReaderDied, ReaderTooSlow) as error:
             why = str(error)
             log.warning("reader lost", artifact_id=file.id, tries=tries, why=why)
-    return gone(file, f"{why}, {tries} times")
+    return _gone(file, f"{why}, {tries} times")
 
 
-def gone(file: ArtifactView, reason: str) -> Reading:
+def _gone(file: ArtifactView, reason: str) -> Reading:
     return Reading(file.id, None, (), ArtifactState.QUARANTINED, reason)
 
 
-def keep(ctx: Context, session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
+def _keep(ctx: Context, session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
     states = {one.artifact_id: (one.state, one.reason) for one in readings}

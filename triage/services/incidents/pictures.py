@@ -26,13 +26,11 @@ from triage.render.words.clean import cut, one_line
 from triage.render.words.moments import days, timeline_rows
 from triage.render.words.ranges import condense
 
-__all__ = ["MEANING", "PictureStore", "Pictures", "draw", "grid_bytes"]
-
 # Incidents that are looked at by turns; the answer of 16,384 ranks holds some megabytes.
-KEPT: Final = 32
-MOST_PLACES: Final = 65_535
-MAX_WORD: Final = 40
-MAX_RANK_CHARS: Final = 300
+_KEPT: Final = 32
+_MOST_PLACES: Final = 65_535
+_MAX_WORD: Final = 40
+_MAX_RANK_CHARS: Final = 300
 MEANING: Final = grid_svg.MEANING
 
 
@@ -66,7 +64,7 @@ class Pictures:
 class PictureStore:
     """Pictures of the revisions that were looked at last; safe to be shared by threads."""
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, kept: int = _KEPT) -> None:
         self.kept = kept
         self.lock = threading.Lock()
         self.drawn: OrderedDict[tuple[str, int], Pictures] = OrderedDict()
@@ -96,13 +94,13 @@ def draw(answer: Answer) -> Pictures:
     moments = timeline_rows(answer)
     when = days(moments)
     states = tuple(
-        (name, MEANING[name], len(members), condense(members, max_chars=MAX_RANK_CHARS))
+        (name, MEANING[name], len(members), condense(members, max_chars=_MAX_RANK_CHARS))
         for name, members in ranks_by_state(answer.ranks)
     )
     cells = grid_bytes(answer.ranks)
     return Pictures(
         answer=replace(answer, ranks=()),
-        grid=gzipped(cells),
+        grid=_gzipped(cells),
         has_grid=bool(cells),
         num_ranks=len(answer.ranks),
         summary=summary(answer.ranks),
@@ -132,16 +130,16 @@ def grid_bytes(ranks: Sequence[RankState]) -> bytes:
     if grid is None:
         return b""
     cells = [cell.state for cell in grid.cells]
-    nodes = [] if grid.columns else cells_by_node(cells)
+    nodes = [] if grid.columns else _cells_by_node(cells)
     known: dict[str, int] = {}
-    numbers = [known.setdefault(place(one), len(known)) for one in cells]
-    places = list(known) if len(known) <= MOST_PLACES else []
+    numbers = [known.setdefault(_place(one), len(known)) for one in cells]
+    places = list(known) if len(known) <= _MOST_PLACES else []
     late = any(one.late_ms for one in cells)
     head = orjson.dumps(
         {
             "num": len(cells),
             "states": list(STATES),
-            "ranks": in_order([one.rank for one in cells]),
+            "ranks": _in_order([one.rank for one in cells]),
             "nodes": nodes,
             "places": places,
             "late": late,
@@ -158,7 +156,7 @@ def grid_bytes(ranks: Sequence[RankState]) -> bytes:
     return b"".join(parts)
 
 
-def cells_by_node(cells: Sequence[RankState]) -> list[tuple[str, int]]:
+def _cells_by_node(cells: Sequence[RankState]) -> list[tuple[str, int]]:
     """(node, its number of cells) in the order of the cells."""
     return [
         (cut(one_line(node or ""), 80), len(list(members)))
@@ -166,7 +164,7 @@ def cells_by_node(cells: Sequence[RankState]) -> list[tuple[str, int]]:
     ]
 
 
-def in_order(ranks: Sequence[int]) -> str:
+def _in_order(ranks: Sequence[int]) -> str:
     """Ranks in the order given, as spans that count up: ``0-7,64-71,8``."""
     spans: list[list[int]] = []
     for rank in ranks:
@@ -177,13 +175,13 @@ def in_order(ranks: Sequence[int]) -> str:
     return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
 
 
-def place(state: RankState) -> str:
+def _place(state: RankState) -> str:
     """Where a rank waits, as far as it is known."""
-    words = [cut(one_line(word), MAX_WORD) for word in (state.desc or state.pg, state.op) if word]
+    words = [cut(one_line(word), _MAX_WORD) for word in (state.desc or state.pg, state.op) if word]
     words += [f"#{state.seq_id}"] if state.seq_id is not None else []
     return " ".join(words)
 
 
-def gzipped(data: bytes) -> bytes:
+def _gzipped(data: bytes) -> bytes:
     packer = zlib.compressobj(level=6, wbits=31)
     return packer.compress(data) + packer.flush()

@@ -17,12 +17,10 @@ from triage.domain.wire import WireForm
 from triage.store.incidents import repeats
 from triage.store.incidents.repeats import MAX_READ, Conviction
 
-__all__ = ["MAX_REPEATS", "Repeat", "repeats_of"]
-
 MAX_REPEATS: Final = 20
 # Suspects of one incident whose past is looked up: a tie has two.
-MAX_NODES: Final = 3
-DAY: Final = timedelta(days=1)
+_MAX_NODES: Final = 3
+_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +40,19 @@ def repeats_of(session: Session, incident_id: str) -> list[Repeat]:
 
     Where there are more, those that name the same part of the node come before the others.
     """
-    present = {one.node: one for one in repeats.first_suspects(session, incident_id, MAX_NODES)}
+    present = {one.node: one for one in repeats.first_suspects(session, incident_id, _MAX_NODES)}
     past = repeats.earlier(session, incident_id, list(present))
     found = [
         of_node
         for node, now in present.items()
-        for of_node in compared(now, [one for one in past if one.node == node], len(past))
+        for of_node in _compared(now, [one for one in past if one.node == node], len(past))
     ]
     found.sort(key=lambda pair: (pair[0], pair[1].incident_id), reverse=True)
     kept = [repeat for _, repeat in found[:MAX_REPEATS]]
     return sorted(kept, key=lambda one: one.incident_id, reverse=True)
 
 
-def compared(
+def _compared(
     now: Conviction, past: Sequence[Conviction], num_read: int
 ) -> list[tuple[bool, Repeat]]:
     """(whether both name the same part, the repeat) of one node."""
@@ -67,15 +65,15 @@ def compared(
     for one, theirs in named:
         key = next((key for key in mine.parts if key in theirs.parts), None)
         group = [other for other, its in named if key is None or key in its.parts]
-        common = in_common(now, one, mine, theirs, key)
+        common = _in_common(now, one, mine, theirs, key)
         part = theirs.first if key is None else mine.parts[key]
-        why = f"{', '.join(common)}; {how_often(now, group, num_read)}"
+        why = f"{', '.join(common)}; {_how_often(now, group, num_read)}"
         repeat = Repeat(one.incident_id, one.job_id, one.at, one.node, part, why)
         found.append((key is not None, repeat))
     return found
 
 
-def in_common(
+def _in_common(
     now: Conviction, one: Conviction, mine: NamedParts, theirs: NamedParts, key: str | None
 ) -> list[str]:
     words = ["same node"]
@@ -91,8 +89,8 @@ def in_common(
     return words
 
 
-def how_often(now: Conviction, group: Sequence[Conviction], num_read: int) -> str:
+def _how_often(now: Conviction, group: Sequence[Conviction], num_read: int) -> str:
     """``3 incidents in 12 days``: this one and those of the group."""
-    days = max(1, math.ceil((now.at - min(one.at for one in group)) / DAY))
+    days = max(1, math.ceil((now.at - min(one.at for one in group)) / _DAY))
     least = "at least " if num_read == MAX_READ else ""
     return f"{least}{len(group) + 1} incidents in {days} day{'' if days == 1 else 's'}"

@@ -14,8 +14,6 @@ from triage.store.access import audit
 from triage.store.incidents import resolutions
 from triage.store.views import ResolutionView
 
-__all__ = ["MAX_NOTE", "resolve"]
-
 MAX_NOTE: int = 10_000
 
 

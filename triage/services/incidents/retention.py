@@ -18,11 +18,9 @@ from triage.store.incidents import retention
 from triage.store.messages import deliveries
 from triage.store.retention.periods import own_periods, set_periods
 
-__all__ = ["Pruned", "believe_clock", "keep_for", "prune"]
-
 log = structlog.get_logger(__name__)
 # Removed in one transaction.
-BATCH: Final = 50
+_BATCH: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Pruned:
     """What became of blobs that no row refers to; None where nothing was removed."""
 
 
-def days_ago(now: datetime, days: float) -> datetime:
+def _days_ago(now: datetime, days: float) -> datetime:
     return now - timedelta(days=days)
 
 
@@ -67,13 +65,15 @@ def prune(
     now = utc_now()
     if not dry_run and (owner := announce(ctx)).strangers:
         raise Conflict(owner.words, hint=ADOPT)
-    incidents_before = days_ago(now, older_than_days)
-    blobs_before = days_ago(now, blobs_older_than_days)
+    incidents_before = _days_ago(now, older_than_days)
+    blobs_before = _days_ago(now, blobs_older_than_days)
     with ctx.database.reading() as session:
         periods = own_periods(session)
-        own = {it.cluster_id: days_ago(now, it.keep_days) for it in periods if it.keep_days}
+        own = {it.cluster_id: _days_ago(now, it.keep_days) for it in periods if it.keep_days}
         own_blobs = {
-            it.cluster_id: days_ago(now, it.keep_blobs_days) for it in periods if it.keep_blobs_days
+            it.cluster_id: _days_ago(now, it.keep_blobs_days)
+            for it in periods
+            if it.keep_blobs_days
         }
         old = retention.old_incidents(session, incidents_before, own)
         uploads = retention.old_uploads(session, blobs_before, of=old, own=own_blobs)
@@ -84,14 +84,14 @@ def prune(
         with ctx.database.writing() as session:
             retention.forget_blob(session, one.id)
         ctx.blobs.delete(one.blob_key)
-    for start in range(0, len(old), BATCH):
+    for start in range(0, len(old), _BATCH):
         with ctx.database.writing() as session:
-            retention.remove(session, old[start : start + BATCH])
-            detail = {"incidents": len(old[start : start + BATCH])}
+            retention.remove(session, old[start : start + _BATCH])
+            detail = {"incidents": len(old[start : start + _BATCH])}
             audit.note(session, actor, "prune", "incidents", now, detail)
     with ctx.database.writing() as session:
         idempotency.prune(session, now)
-        node_notices.prune(session, days_ago(now, ctx.settings.keep_events_days))
+        node_notices.prune(session, _days_ago(now, ctx.settings.keep_events_days))
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
     swept = sweep(ctx, now)

@@ -11,8 +11,6 @@ from triage.store.access import audit
 from triage.store.incidents import incidents
 from triage.store.uploads import again
 
-__all__ = ["Retried", "retry"]
-
 
 @dataclass(frozen=True, slots=True)
 class Retried:

@@ -18,13 +18,11 @@ from triage.domain.job import job_from_dict
 from triage.domain.restart import EarlierEnd, EarlierStarts
 from triage.store.incidents.starts import FailureOfJob, failures_of_job, runs_began
 
-__all__ = ["earlier_starts", "starts_among"]
-
 # An older failure is of another day's work, or of another job under a number used again.
-WITHIN: Final = timedelta(days=14)
+_WITHIN: Final = timedelta(days=14)
 # Two reports of one failure are not further apart; no start of a job is as short.
-SAME_FAILURE_S: Final = 30.0
-NO_FAILURE: Final = (VerdictKind.HEALTHY, VerdictKind.STRAGGLER)
+_SAME_FAILURE_S: Final = 30.0
+_NO_FAILURE: Final = (VerdictKind.HEALTHY, VerdictKind.STRAGGLER)
 
 
 def earlier_starts(
@@ -39,7 +37,7 @@ def earlier_starts(
         return job.starts
     failures = failures_of_job(session, incident_id)
     found = starts_among(failures, runs_began(session, incident_id))
-    return EarlierStarts(job.restarts, shortest(job.ran_s, found.ran_s), found.ends)
+    return EarlierStarts(job.restarts, _shortest(job.ran_s, found.ran_s), found.ends)
 
 
 def starts_among(failures: Sequence[FailureOfJob], began: Sequence[datetime]) -> EarlierStarts:
@@ -49,41 +47,41 @@ def starts_among(failures: Sequence[FailureOfJob], began: Sequence[datetime]) ->
     """
     counted: list[FailureOfJob] = []
     for failure in failures:
-        if counted and not counts(failure, counted[0], counted[-1]):
+        if counted and not _counts(failure, counted[0], counted[-1]):
             continue
         counted.append(failure)
     before = [*counted[1:], None]
     lengths = [
-        shortest(since_run(one, began), None if last is None else apart_s(last, one))
+        _shortest(_since_run(one, began), None if last is None else _apart_s(last, one))
         for one, last in zip(counted, before, strict=False)
     ]
     ends = [
-        EarlierEnd(category_of(one), one.nodes, length)
+        EarlierEnd(_category_of(one), one.nodes, length)
         for one, length in zip(counted[1:], lengths[1:], strict=True)
     ]
     return EarlierStarts(ran_s=lengths[0] if lengths else None, ends=tuple(ends))
 
 
-def counts(failure: FailureOfJob, newest: FailureOfJob, later: FailureOfJob) -> bool:
+def _counts(failure: FailureOfJob, newest: FailureOfJob, later: FailureOfJob) -> bool:
     """Whether it is an end of its own: dated or named, of this time, and not told twice."""
-    if failure.kind in NO_FAILURE or newest.opened_at - failure.opened_at > WITHIN:
+    if failure.kind in _NO_FAILURE or newest.opened_at - failure.opened_at > _WITHIN:
         return False
-    if time_of(failure) is None and not failure.attempt:
+    if _time_of(failure) is None and not failure.attempt:
         return False
-    apart = apart_s(failure, later)
+    apart = _apart_s(failure, later)
     if apart is None:
         return bool(failure.attempt) and failure.attempt != later.attempt
-    return apart >= SAME_FAILURE_S
+    return apart >= _SAME_FAILURE_S
 
 
-def time_of(failure: FailureOfJob) -> datetime | None:
+def _time_of(failure: FailureOfJob) -> datetime | None:
     """When it failed; our own time where somebody announced it and gave none."""
     return failure.failed_at or (failure.opened_at if failure.announced else None)
 
 
-def apart_s(before: FailureOfJob, later: FailureOfJob) -> float | None:
+def _apart_s(before: FailureOfJob, later: FailureOfJob) -> float | None:
     """The longest time that can lie between two failures; None where clocks contradict."""
-    first, second = time_of(before), time_of(later)
+    first, second = _time_of(before), _time_of(later)
     if first is None or second is None or second < first:
         return None
     apart = second - first
@@ -92,17 +90,17 @@ def apart_s(before: FailureOfJob, later: FailureOfJob) -> float | None:
     return apart.total_seconds()
 
 
-def since_run(failure: FailureOfJob, began: Sequence[datetime]) -> float | None:
+def _since_run(failure: FailureOfJob, began: Sequence[datetime]) -> float | None:
     """How long the run had gone on that it ended."""
-    at = time_of(failure)
+    at = _time_of(failure)
     start = None if at is None else next((one for one in began if one <= at), None)
     return None if at is None or start is None else (at - start).total_seconds()
 
 
-def shortest(*lengths: float | None) -> float | None:
+def _shortest(*lengths: float | None) -> float | None:
     return min((length for length in lengths if length is not None), default=None)
 
 
-def category_of(failure: FailureOfJob) -> Category | None:
+def _category_of(failure: FailureOfJob) -> Category | None:
     name = failure.category
     return Category(name) if name is not None and name in set(Category) else None

@@ -13,23 +13,21 @@ from triage.errors import NotAllowed, NotFound
 from triage.store.incidents import incidents, wanted
 from triage.store.incidents.wanted import Asked
 
-__all__ = ["MAX_WANTED", "again_s", "wanted_by", "wanted_of_node"]
-
 MAX_WANTED: Final = 32
 # Dumps of suspects, and of ranks that wait for them, one of a group.
-MAX_SUSPECTS: Final = 8
-MAX_WAITING: Final = 4
-OF_SUSPECT: Final = "only its digest is here; the dump has the stacks of all its operations"
-OF_WAITING: Final = "only its digest is here; the dump has the stacks of a rank that waits"
+_MAX_SUSPECTS: Final = 8
+_MAX_WAITING: Final = 4
+_OF_SUSPECT: Final = "only its digest is here; the dump has the stacks of all its operations"
+_OF_WAITING: Final = "only its digest is here; the dump has the stacks of a rank that waits"
 # Seconds between two questions of one node: more of a large job, whose nodes ask together.
-SOONEST_S: Final = 3.0
-LATEST_S: Final = 60.0
-FILES_A_SECOND: Final = 500.0
+_SOONEST_S: Final = 3.0
+_LATEST_S: Final = 60.0
+_FILES_A_SECOND: Final = 500.0
 
 
 def wanted_by(session: Session, incident_id: str, answer: Answer) -> list[WantedFile]:
     """What an answer asks for, the most telling first."""
-    reasons = dict(ranks_in_question(answer))
+    reasons = dict(_ranks_in_question(answer))
     here = wanted.digests(session, incident_id, reasons, MAX_WANTED)
     order = {rank: place for place, rank in enumerate(reasons)}
     here.sort(key=lambda one: order.get(one.rank, len(order)))
@@ -46,15 +44,15 @@ def wanted_by(session: Session, incident_id: str, answer: Answer) -> list[Wanted
     return [*answer.wanted, *dumps][:MAX_WANTED]
 
 
-def ranks_in_question(answer: Answer) -> Iterator[tuple[int | None, str]]:
+def _ranks_in_question(answer: Answer) -> Iterator[tuple[int | None, str]]:
     """Ranks whose dumps a person would look at, and why: of suspects, then some that wait."""
     named = [rank for one in answer.suspects if one.role is not Role.AFFECTED for rank in one.ranks]
-    suspects = dict.fromkeys(named[:MAX_SUSPECTS])
+    suspects = dict.fromkeys(named[:_MAX_SUSPECTS])
     if not suspects:
         return
-    yield from ((rank, OF_SUSPECT) for rank in suspects)
-    waiting = [one.waiting[0] for one in answer.collectives[:MAX_WAITING] if one.waiting]
-    yield from ((rank, OF_WAITING) for rank in waiting if rank not in suspects)
+    yield from ((rank, _OF_SUSPECT) for rank in suspects)
+    waiting = [one.waiting[0] for one in answer.collectives[:_MAX_WAITING] if one.waiting]
+    yield from ((rank, _OF_WAITING) for rank in waiting if rank not in suspects)
 
 
 def wanted_of_node(
@@ -63,7 +61,7 @@ def wanted_of_node(
     """What is wanted of one node. Raises :class:`NotFound` for what is none of the token's."""
     job = incidents.job_of(session, incident_id)
     node = node or caller.only_node
-    if job is None or job.job_id != job_id or not speaks_for(caller, job_id, job.cluster, node):
+    if job is None or job.job_id != job_id or not _speaks_for(caller, job_id, job.cluster, node):
         raise NotFound(
             "there is no such incident of this job and node",
             hint="give job, node and incident as the upload has them that answered with it",
@@ -71,7 +69,7 @@ def wanted_of_node(
     return wanted.asked(session, incident_id, node)
 
 
-def speaks_for(caller: Caller, job_id: str, cluster: str | None, node: str | None) -> bool:
+def _speaks_for(caller: Caller, job_id: str, cluster: str | None, node: str | None) -> bool:
     try:
         caller.check(cluster, job_id=job_id, nodes=[node])
     except NotAllowed:
@@ -83,4 +81,4 @@ def again_s(asked: Asked) -> float | None:
     """Seconds after which to ask again; None where no more will be wanted."""
     if asked.settled:
         return None
-    return min(LATEST_S, max(SOONEST_S, asked.num_artifacts / FILES_A_SECOND))
+    return min(_LATEST_S, max(_SOONEST_S, asked.num_artifacts / _FILES_A_SECOND))

@@ -21,19 +21,17 @@ from triage.store.access import audit
 from triage.store.messages import subscriptions
 from triage.store.messages.subscriptions import NewSubscription
 
-__all__ = ["add_callback", "callback_guard", "with_allowed_callback"]
-
-FIELD: Final = "callback_url"
+_FIELD: Final = "callback_url"
 
 
 def with_allowed_callback(ctx: Context, failure: Failure) -> Failure:
     """The failure, without its callback where that may not be: an alarm is not lost for it."""
     if failure.callback_url is None:
         return failure
-    why = why_not(ctx.settings, failure.callback_url)
+    why = _why_not(ctx.settings, failure.callback_url)
     if why is None:
         return failure
-    ignored = (*failure.ignored, IgnoredField(FIELD, why))
+    ignored = (*failure.ignored, IgnoredField(_FIELD, why))
     return replace(failure, callback_url=None, ignored=ignored)
 
 
@@ -42,14 +40,14 @@ def callback_guard(settings: Settings) -> Guard:
     return Guard(settings.callback_allow, setting="TRIAGE_CALLBACK_ALLOW")
 
 
-def why_not(settings: Settings, url: str) -> str | None:
+def _why_not(settings: Settings, url: str) -> str | None:
     """Why no callback goes to this address; None where it may."""
     if not settings.callback_secret:
         return "callbacks are signed, and TRIAGE_CALLBACK_SECRET is not set"
     try:
-        if not callback_guard(settings).lists(url, where=f"body/{FIELD}"):
+        if not callback_guard(settings).lists(url, where=f"body/{_FIELD}"):
             return "its host is not in TRIAGE_CALLBACK_ALLOW"
-        Guard(settings.webhook_allow).check(url, where=f"body/{FIELD}")
+        Guard(settings.webhook_allow).check(url, where=f"body/{_FIELD}")
     except Unprocessable as refusal:
         return refusal.detail
     return None

@@ -22,18 +22,16 @@ from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.views import DeliveryView, SubscriptionView
 
-__all__ = ["deliver"]
-
 log = structlog.get_logger(__name__)
 # Seconds that one receiver keeps a worker; the rest of its messages come next time.
-BUDGET_S: Final = 20.0
-SUPERSEDED: Final = "not sent: a later message of the incident says more"
+_BUDGET_S: Final = 20.0
+_SUPERSEDED: Final = "not sent: a later message of the incident says more"
 
 
 def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
     """Send what is due to the receiver of one subscription."""
     subscription_id = claim.rows[0].key
-    ends_at = time.monotonic() + BUDGET_S
+    ends_at = time.monotonic() + _BUDGET_S
     while True:
         with ctx.database.reading() as session:
             receiving = subscriptions.find(session, subscription_id)
@@ -42,20 +40,20 @@ def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
         if receiving is None or receiving.disabled_at is not None or not waiting:
             return
         now = utc_now()
-        message, again_at = next_due(receiving, not_before, waiting, now)
+        message, again_at = _next_due(receiving, not_before, waiting, now)
         if message is None:
             claim.finish(again_at)
             return
         if time.monotonic() > ends_at:
             claim.finish(again_at=now)
             return
-        if receiver(Kind(receiving.kind)).latest_only and superseded(message, waiting):
-            drop(ctx, message)
+        if receiver(Kind(receiving.kind)).latest_only and _superseded(message, waiting):
+            _drop(ctx, message)
         else:
-            attempt_one(ctx, guard, receiving, message)
+            _attempt_one(ctx, guard, receiving, message)
 
 
-def next_due(
+def _next_due(
     receiving: SubscriptionView,
     not_before: datetime | None,
     waiting: list[DeliveryView],
@@ -79,7 +77,7 @@ def next_due(
     )
 
 
-def superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
+def _superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
     return any(
         other.incident_id is not None
         and other.incident_id == one.incident_id
@@ -88,13 +86,15 @@ def superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
     )
 
 
-def drop(ctx: Context, one: DeliveryView) -> None:
-    dropped = DeliveryAttempt(DeliveryState.FAILED, None, None, SUPERSEDED, 0, utc_now())
+def _drop(ctx: Context, one: DeliveryView) -> None:
+    dropped = DeliveryAttempt(DeliveryState.FAILED, None, None, _SUPERSEDED, 0, utc_now())
     with ctx.database.writing() as session:
         deliveries.record(session, one.id, dropped, utc_now())
 
 
-def attempt_one(ctx: Context, guard: Guard, receiving: SubscriptionView, one: DeliveryView) -> None:
+def _attempt_one(
+    ctx: Context, guard: Guard, receiving: SubscriptionView, one: DeliveryView
+) -> None:
     """One try, written down whatever becomes of it."""
     if not one.body:
         one = written(ctx, receiving, one)
@@ -114,14 +114,14 @@ def attempt_one(ctx: Context, guard: Guard, receiving: SubscriptionView, one: De
         latency_ms=attempt.latency_ms,
     )
     now = utc_now()
-    state, next_at = outcome(attempt, one, now)
+    state, next_at = _outcome(attempt, one, now)
     done = DeliveryAttempt(state, next_at, attempt.status, attempt.error, attempt.latency_ms, began)
     with ctx.database.writing() as session:
         deliveries.record(session, one.id, done, now)
-        note_receiver(session, receiving, attempt, now)
+        _note_receiver(session, receiving, attempt, now)
 
 
-def note_receiver(
+def _note_receiver(
     session: Session, receiving: SubscriptionView, attempt: Attempt, now: datetime
 ) -> None:
     """What an attempt says of the receiver: it answers, it is gone, or it fails."""
@@ -138,7 +138,7 @@ def note_receiver(
         subscriptions.set_failing(session, receiving.id, now, until)
 
 
-def outcome(
+def _outcome(
     attempt: Attempt, one: DeliveryView, now: datetime
 ) -> tuple[DeliveryState, datetime | None]:
     if attempt.ok:

@@ -18,8 +18,6 @@ from triage.store.messages import deliveries, subscriptions
 from triage.store.views import IncidentView, NewDelivery, RevisionView
 from triage.store.work import table as work
 
-__all__ = ["message_of", "tell", "tell_deleted"]
-
 
 def tell(
     session: Session,
@@ -46,7 +44,7 @@ def tell(
         if request is None or joins_storm(session, settings, one, incident_id, now):
             continue
         new = NewDelivery(
-            identity(incident, event, one.id, now),
+            _identity(incident, event, one.id, now),
             one.id,
             incident_id,
             incident.revision,
@@ -88,7 +86,7 @@ def tell_deleted(
         work.enqueue(session, WorkKind.NOTIFY, one.id, now)
 
 
-def identity(incident: IncidentView, event: Event, subscription_id: str, now: datetime) -> str:
+def _identity(incident: IncidentView, event: Event, subscription_id: str, now: datetime) -> str:
     """One message for each revision and event; each resolution is one of its own."""
     if event is Event.RESOLVED:
         subscription_id = f"{subscription_id}/{now.isoformat()}"

@@ -17,10 +17,8 @@ from triage.store.messages import deliveries
 from triage.store.views import DeliveryView, NewDelivery, SubscriptionView
 from triage.store.work import table as work
 
-__all__ = ["joins_storm", "written"]
-
-MINUTE: Final = timedelta(minutes=1)
-MOST_NAMED: Final = 50
+_MINUTE: Final = timedelta(minutes=1)
+_MOST_NAMED: Final = 50
 
 
 def joins_storm(
@@ -39,11 +37,11 @@ def joins_storm(
         return False
     if receiving.incident_id is not None or deliveries.was_told(session, receiving.id, incident_id):
         return False
-    if deliveries.num_since(session, receiving.id, now - MINUTE) < settings.messages_per_minute:
+    if deliveries.num_since(session, receiving.id, now - _MINUTE) < settings.messages_per_minute:
         return False
     if deliveries.storm_awaits(session, receiving.id, now):
         return True
-    at = now + MINUTE
+    at = now + _MINUTE
     minute = int(now.timestamp()) // 60
     new = NewDelivery(
         message_id("storm", minute, Event.STORM, receiving.id),
@@ -57,8 +55,8 @@ def joins_storm(
 def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> DeliveryView:
     """The message of a storm with its body, which it gets once, before its first try."""
     with ctx.database.writing() as session:
-        until = one.next_at or one.created_at + MINUTE
-        number, newest = deliveries.not_told_of(session, receiving.id, one.created_at, MOST_NAMED)
+        until = one.next_at or one.created_at + _MINUTE
+        number, newest = deliveries.not_told_of(session, receiving.id, one.created_at, _MOST_NAMED)
         storm = Storm(
             since=one.created_at,
             until=until,

@@ -22,8 +22,6 @@ from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import DeliveryView, SubscriptionView
 from triage.store.work import table as work
 
-__all__ = ["LONGEST_OVERLAP_S", "resend", "rotate_secret", "subscribe", "unsubscribe"]
-
 LONGEST_OVERLAP_S: Final = 30 * 86_400
 
 

@@ -29,12 +29,10 @@ from triage.store.views import IncidentView
 from triage.store.work import table as work
 from triage.store.work.clockwork import ERASE
 
-__all__ = ["MAX_REASON", "delete_artifact", "delete_incident", "finish_erasures"]
-
 log = structlog.get_logger(__name__)
 MAX_REASON: Final = 1000
 # A pack changes only when another file of it is erased at the same moment.
-TRIES: Final = 5
+_TRIES: Final = 5
 
 
 def delete_incident(ctx: Context, incident_id: str, actor: str, reason: str) -> None:
@@ -43,16 +41,16 @@ def delete_incident(ctx: Context, incident_id: str, actor: str, reason: str) -> 
     Raises :class:`NotFound`, :class:`Gone` for one that was erased already, :class:`Unprocessable`
     without a reason, and :class:`Conflict` where the blob store is not ours alone.
     """
-    by = erasures.ErasureRequest(actor, checked(reason), utc_now())
+    by = erasures.ErasureRequest(actor, _checked(reason), utc_now())
     owning(ctx)
     with ctx.database.writing() as session:
         erasures.lock(session, incident_id)
         incident = incidents.find(session, incident_id)
         if incident is None:
-            not_there(session, incident_id, "incident")
+            _not_there(session, incident_id, "incident")
         erasures.add_incident(session, incident_id, incident.job_id, by)
         unreferenced.mark_erased(session, erasures.blob_keys(session, incident_id), by.at)
-        forget_quotes(session, incident)
+        _forget_quotes(session, incident)
         node_notices.erase_of_incident(session, incident_id)
         tell_deleted(session, ctx.settings, incident, by.at)
         retention.remove(session, [incident_id], remembered=False)
@@ -68,15 +66,15 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
 
     Raises as :func:`delete_incident`.
     """
-    by = erasures.ErasureRequest(actor, checked(reason), utc_now())
+    by = erasures.ErasureRequest(actor, _checked(reason), utc_now())
     owning(ctx)
-    for _ in range(TRIES):
+    for _ in range(_TRIES):
         with ctx.database.reading() as session:
             pack = erasures.pack_of(session, artifact_id)
             if pack is None:
-                not_there(session, artifact_id, "artifact")
-        rewritten = without(ctx, pack)
-        if erased(ctx, pack, rewritten, by):
+                _not_there(session, artifact_id, "artifact")
+        rewritten = _without(ctx, pack)
+        if _erased(ctx, pack, rewritten, by):
             log.warning("artifact erased", artifact_id=artifact_id, actor=actor)
             finish_erasures(ctx)
             return pack.incident_id
@@ -85,7 +83,7 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
     raise Conflict("other files of the same upload are being erased", hint="try again")
 
 
-def checked(reason: str) -> str:
+def _checked(reason: str) -> str:
     text = reason.strip()
     if not 1 <= len(text) <= MAX_REASON:
         raise Unprocessable(
@@ -96,7 +94,7 @@ def checked(reason: str) -> str:
     return text
 
 
-def not_there(session: Session, subject: str, what: str) -> NoReturn:
+def _not_there(session: Session, subject: str, what: str) -> NoReturn:
     known = erasures.find(session, subject)
     if known is None:
         raise NotFound(f"there is no such {what}", hint="GET /v1/incidents lists what there is")
@@ -106,7 +104,7 @@ def not_there(session: Session, subject: str, what: str) -> NoReturn:
     )
 
 
-def without(ctx: Context, pack: PackMember) -> RewrittenPack:
+def _without(ctx: Context, pack: PackMember) -> RewrittenPack:
     """The pack of an upload without one file's frame: a new blob, where others have frames."""
     if pack.blob_key is None or not pack.others:
         return RewrittenPack(None, 0, ())
@@ -120,7 +118,7 @@ def without(ctx: Context, pack: PackMember) -> RewrittenPack:
     return RewrittenPack(key, blob.tell(), tuple(positions))
 
 
-def erased(
+def _erased(
     ctx: Context, pack: PackMember, rewritten: RewrittenPack, by: erasures.ErasureRequest
 ) -> bool:
     """Write it down; False, and nothing is written, where the pack is another by now."""
@@ -136,7 +134,7 @@ def erased(
             unreferenced.mark_erased(session, [pack.blob_key], by.at)
         node_notices.erase(session, pack.artifact.node, pack.artifact.sha256)
         erasures.remove_artifact(session, pack, rewritten)
-        forget_quotes(session, incident)
+        _forget_quotes(session, incident)
         counted = 0 if is_note(pack.artifact) else 1
         erasures.answer_anew(session, incident.id, counted, ctx.settings.quiet_s, by.at)
         work.enqueue(session, WorkKind.RETENTION, ERASE, by.at)
@@ -145,7 +143,7 @@ def erased(
     return True
 
 
-def forget_quotes(session: Session, incident: IncidentView) -> None:
+def _forget_quotes(session: Session, incident: IncidentView) -> None:
     """Messages and kept answers that say what the incident's files say."""
     deliveries.forget_bodies(session, incident.id, incident.created_at)
     idempotency.forget_about(session, incident.id)

@@ -22,12 +22,10 @@ from triage.store.access import audit
 from triage.store.database.ids import made_at, new_id
 from triage.store.retention import installation, unreferenced
 
-__all__ = ["ADOPT", "BATCH", "Ownership", "adopt", "announce", "owner_of", "owning"]
-
 log = structlog.get_logger(__name__)
 ADOPT: Final = "`triage store status` shows whose it may be, `triage store adopt` makes it yours"
 # Of a store without any mark, so many blobs are looked at for one that a row refers to.
-LOOKED_AT: Final = 20_000
+_LOOKED_AT: Final = 20_000
 BATCH: Final = 500
 
 
@@ -67,7 +65,7 @@ def announce(ctx: Context, *, anew: bool = True) -> Ownership:
     there = ctx.blobs.marks()
     with ctx.database.reading() as session:
         known = installation.known_marks(session)
-    if not there and holds_only_strange_blobs(ctx):
+    if not there and _holds_only_strange_blobs(ctx):
         # 0.1 left no marks, and this database has not written what lies there.
         strange = new_id("unknown", utc_now())
         ctx.blobs.mark(strange)
@@ -110,10 +108,10 @@ def adopt(ctx: Context, actor: str = "local") -> tuple[str, ...]:
     return strangers
 
 
-def holds_only_strange_blobs(ctx: Context) -> bool:
+def _holds_only_strange_blobs(ctx: Context) -> bool:
     """Whether blobs lie in the store, and no row refers to any of those that were looked at."""
     empty = True
-    for keys in batched(islice(ctx.blobs.keys(), LOOKED_AT), BATCH):
+    for keys in batched(islice(ctx.blobs.keys(), _LOOKED_AT), BATCH):
         empty = False
         with ctx.database.reading() as session:
             if unreferenced.known_blobs(session, keys):

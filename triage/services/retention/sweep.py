@@ -16,13 +16,11 @@ from triage.services.retention.ownership import BATCH
 from triage.store.database.ids import made_at
 from triage.store.retention import unreferenced
 
-__all__ = ["FEW", "Swept", "due_blobs", "sweep"]
-
 log = structlog.get_logger(__name__)
 # An upload that is going on has a blob and no rows for some seconds.
-YOUNG: Final = timedelta(days=1)
+_YOUNG: Final = timedelta(days=1)
 # Requests that fail leave few; a database that lost its rows, all of them.
-MOST_SHARE: Final = 0.05
+_MOST_SHARE: Final = 0.05
 FEW: Final = 20
 
 
@@ -52,7 +50,7 @@ def sweep(ctx: Context, now: datetime, *, any_number: bool = False) -> Swept:
     there: set[str] = set()
     for keys in batched(ctx.blobs.keys(), BATCH):
         num_blobs += len(keys)
-        aged = [key for key in keys if (at := made_at(key)) is not None and at < now - YOUNG]
+        aged = [key for key in keys if (at := made_at(key)) is not None and at < now - _YOUNG]
         with ctx.database.reading() as session:
             found = set(aged) - unreferenced.known_blobs(session, aged)
         there |= found
@@ -64,10 +62,10 @@ def sweep(ctx: Context, now: datetime, *, any_number: bool = False) -> Swept:
         for part in batched(old, BATCH):
             unreferenced.forget(session, part)
         due = unreferenced.due(session, now)
-    if not any_number and too_many(len(due), num_blobs):
+    if not any_number and _too_many(len(due), num_blobs):
         log.error("blobs without rows are kept", due=len(due), blobs=num_blobs)
         return Swept(num_blobs, len(there), 0, len(due))
-    removed = remove(ctx, due)
+    removed = _remove(ctx, due)
     return Swept(num_blobs, len(there) - removed, removed, 0)
 
 
@@ -77,12 +75,12 @@ def due_blobs(ctx: Context, now: datetime) -> int:
         return len(unreferenced.due(session, now))
 
 
-def too_many(num_due: int, num_blobs: int) -> bool:
+def _too_many(num_due: int, num_blobs: int) -> bool:
     """Whether so many would go that the database is to be doubted, not the blobs."""
-    return num_due > 0 and (num_due > max(FEW, MOST_SHARE * num_blobs) or num_due >= num_blobs)
+    return num_due > 0 and (num_due > max(FEW, _MOST_SHARE * num_blobs) or num_due >= num_blobs)
 
 
-def remove(ctx: Context, due: list[str]) -> int:
+def _remove(ctx: Context, due: list[str]) -> int:
     """Delete what has no row now either; how many blobs."""
     removed = 0
     for part in batched(due, BATCH):

@@ -32,10 +32,8 @@ from triage.store.incidents import incidents, settling
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import ArtifactView, IncidentView
 
-__all__ = ["MOST_INCIDENTS", "DryRun", "DryRunChange", "dry_run"]
-
 MOST_INCIDENTS: Final = 200
-MOST_FILES: Final = 2000
+_MOST_FILES: Final = 2000
 ONE_AT_A_TIME: Final = threading.Lock()
 
 
@@ -95,13 +93,13 @@ def dry_run(
             if time.monotonic() >= until:
                 run.not_reached = len(found) - number
                 break
-            try_one(ctx, readers, incident, (before, after), run)
+            _try_one(ctx, readers, incident, (before, after), run)
     finally:
         ONE_AT_A_TIME.release()
     return run
 
 
-def try_one(
+def _try_one(
     ctx: Context, readers: Readers, incident: IncidentView, sets: tuple[bytes, bytes], run: DryRun
 ) -> None:
     """One incident, with the signatures before and after."""
@@ -113,7 +111,7 @@ def try_one(
     with ctx.database.reading() as session:
         files = [
             one
-            for one in artifacts.of_incident(session, incident.id, limit=MOST_FILES)
+            for one in artifacts.of_incident(session, incident.id, limit=_MOST_FILES)
             if file_kind(one.kind) in LOGS and one.stored_bytes
         ]
         known = known_of(session, st, incident, record, final=True)
@@ -122,23 +120,23 @@ def try_one(
         run.without_bytes += 1
         return
     try:
-        packed = [read_again(ctx, readers, files, known, own) for own in sets]
+        packed = [_read_again(ctx, readers, files, known, own) for own in sets]
         run.looked_at += 1
         if packed[0] == packed[1]:
             return  # the same evidence gives the same answer
-        answers = [answer_of(ctx, readers, [*rest, *one], known) for one in packed]
+        answers = [_answer_of(ctx, readers, [*rest, *one], known) for one in packed]
     except (ArtifactError, NotFound):
         run.without_bytes += 1
         return
     except (ReaderDied, ReaderFailed, ReaderTooSlow):
         run.unread += 1
         return
-    old, new = map(told_of, answers)
+    old, new = map(_told_of, answers)
     if old != new:
         run.changes.append(DryRunChange(incident.id, incident.job_id, old, new))
 
 
-def read_again(
+def _read_again(
     ctx: Context, readers: Readers, files: Sequence[ArtifactView], known: KnownOfJob, own: bytes
 ) -> list[bytes]:
     """Packed extracts of files whose bytes are stored."""
@@ -161,12 +159,14 @@ def read_again(
     return found
 
 
-def answer_of(ctx: Context, readers: Readers, packed: Sequence[bytes], known: KnownOfJob) -> Answer:
+def _answer_of(
+    ctx: Context, readers: Readers, packed: Sequence[bytes], known: KnownOfJob
+) -> Answer:
     analysis = readers.analyse(packed, known, deadline_s=ctx.settings.analyse_deadline_s)
     return answer_from_bytes(analysis.answer, pictures=False)
 
 
-def told_of(answer: Answer) -> dict[str, Any]:
+def _told_of(answer: Answer) -> dict[str, Any]:
     """What a person acts on: the verdict, and who is suspected of what."""
     verdict = answer.verdict
     return {

@@ -16,11 +16,9 @@ from triage.signatures.own.faults import FaultySignatures
 from triage.signatures.own.own_signatures import UPLOADED, own_from_bytes
 from triage.store import signature_files
 
-__all__ = ["configured", "label_in_force", "signatures_in_force", "uploaded_name"]
-
 log = structlog.get_logger(__name__)
 # By settings and versions: the set of this process.
-KNOWN: Final[dict[tuple[str, tuple[tuple[str, str], ...]], bytes]] = {}
+_KNOWN: Final[dict[tuple[str, tuple[tuple[str, str], ...]], bytes]] = {}
 
 
 @cache
@@ -44,21 +42,21 @@ def signatures_in_force(ctx: Context) -> bytes:
     path = ctx.settings.signatures
     with ctx.database.reading() as session:
         versions = signature_files.versions(session)
-        found = KNOWN.get((path, versions))
+        found = _KNOWN.get((path, versions))
         if found is None:
-            found = together(configured(path), signature_files.bodies(session))
-            KNOWN.clear()  # an older set does not come back
-            KNOWN[path, versions] = found
+            found = _together(configured(path), signature_files.bodies(session))
+            _KNOWN.clear()  # an older set does not come back
+            _KNOWN[path, versions] = found
     return found
 
 
 def label_in_force(ctx: Context) -> str:
     """Which set :func:`signatures_in_force` gives; empty for none. Raises as it does."""
-    return label_in(signatures_in_force(ctx))
+    return _label_in(signatures_in_force(ctx))
 
 
 @lru_cache(2)
-def label_in(own: bytes) -> str:
+def _label_in(own: bytes) -> str:
     return own_from_bytes(own).label
 
 
@@ -67,7 +65,7 @@ def uploaded_name(name: str) -> str:
     return f"{UPLOADED}{name}"
 
 
-def together(settled: tuple[tuple[str, bytes], ...], uploaded: Mapping[str, bytes]) -> bytes:
+def _together(settled: tuple[tuple[str, bytes], ...], uploaded: Mapping[str, bytes]) -> bytes:
     """Both sets; where they contradict each other since one changed, that of the settings."""
     files = {**dict(settled), **{uploaded_name(n): uploaded[n] for n in sorted(uploaded)}}
     try:

@@ -16,12 +16,10 @@ from triage.store import signature_files
 from triage.store.access import audit
 from triage.store.signature_files import SignatureFileView
 
-__all__ = ["candidate", "keep_file", "remove_file"]
-
-NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
-RESERVED: Final = "dry-run"
-LISTED: Final = "GET /v1/signatures lists them"
-SHOWN: Final = 100
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
+_RESERVED: Final = "dry-run"
+_LISTED: Final = "GET /v1/signatures lists them"
+_SHOWN: Final = 100
 
 
 def keep_file(ctx: Context, name: str, body: bytes, actor: str) -> SignatureFileView:
@@ -29,7 +27,7 @@ def keep_file(ctx: Context, name: str, body: bytes, actor: str) -> SignatureFile
 
     Raises :class:`Unprocessable` with every fault, of this file or of it beside the others.
     """
-    if not NAME.fullmatch(name) or name == RESERVED:
+    if not _NAME.fullmatch(name) or name == _RESERVED:
         raise Unprocessable(
             f"{name[:80]!r} is no name of a file of signatures",
             hint="lower case letters, digits, - and _, at most 60",
@@ -54,12 +52,12 @@ def candidate(ctx: Context, uploaded: Mapping[str, bytes], name: str, body: byte
     file = uploaded_name(name)
     files = {**dict(configured(ctx.settings.signatures)), **kept, file: body}
     try:
-        own, _ = checked_from(dict(sorted(files.items(), key=lambda at: order(at[0]))))
+        own, _ = checked_from(dict(sorted(files.items(), key=lambda at: _order(at[0]))))
     except FaultySignatures as error:
         raise Unprocessable(
             f"{len(error.faults)} things are wrong with the signatures",
             hint="triage signatures check FILE says the same without a service",
-            places=tuple(place_of(one, file) for one in error.faults[:SHOWN]),
+            places=tuple(_place_of(one, file) for one in error.faults[:_SHOWN]),
         ) from error
     if not own.num_of(file):
         raise Unprocessable(
@@ -69,14 +67,14 @@ def candidate(ctx: Context, uploaded: Mapping[str, bytes], name: str, body: byte
     return own
 
 
-def place_of(fault: SignatureFault, file: str) -> Place:
+def _place_of(fault: SignatureFault, file: str) -> Place:
     """Where in the body, or in which other file, something is wrong."""
     if fault.file == file:
         return Place(f"body/{fault.line}", f"line {fault.line}: {fault.reason}")
     return Place("body", str(fault))
 
 
-def order(file: str) -> tuple[bool, str]:
+def _order(file: str) -> tuple[bool, str]:
     """Files of the settings first, then uploaded ones by name."""
     uploaded = file.startswith(uploaded_name(""))
     return uploaded, file if uploaded else ""
@@ -87,5 +85,5 @@ def remove_file(ctx: Context, name: str, actor: str) -> None:
     now = utc_now()
     with ctx.database.writing() as session:
         if not signature_files.remove(session, name):
-            raise NotFound(f"there is no file of signatures {name[:80]!r}", hint=LISTED)
+            raise NotFound(f"there is no file of signatures {name[:80]!r}", hint=_LISTED)
         audit.note(session, actor, "signatures.remove", name, now)

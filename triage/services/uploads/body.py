@@ -19,13 +19,11 @@ from triage.errors import (
 )
 from triage.parsers.files.compression import Expansion, Truncated, unpacked
 
-__all__ = ["DecodedReader", "PeekedReader", "body_of"]
-
-IDENTITY: Final = ("", "identity")
-CODINGS: Final = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
+_IDENTITY: Final = ("", "identity")
+_CODINGS: Final = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
 
 
-class Request:
+class _Request:
     """The body as it came, counted."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
@@ -86,14 +84,14 @@ def body_of(read: Callable[[int], bytes], encoding: str | None, bounds: Expansio
     Raises :class:`Unsupported` for another than gzip and zstd, and for several.
     """
     name = (encoding or "").strip().lower()
-    request = Request(read)
-    if name in IDENTITY:
+    request = _Request(read)
+    if name in _IDENTITY:
         return request
-    if name not in CODINGS:
+    if name not in _CODINGS:
         raise Unsupported(
             f"Content-Encoding {name[:100]!r} is not read",
             hint="pack the body with gzip or zstd, once, or leave the header out",
             places=(Place("header/Content-Encoding", "is not read"),),
         )
-    layer = unpacked(request, CODINGS[name], bounds)
+    layer = unpacked(request, _CODINGS[name], bounds)
     return DecodedReader(layer, "body")

@@ -24,11 +24,9 @@ from triage.services.uploads.received import Target
 from triage.services.uploads.streams import first_bytes
 from triage.store.incidents import settling
 
-__all__ = ["Chosen", "Outcome", "new_job_id", "settle_now", "take_chosen"]
-
-JOB_JSON: Final = "job.json"
-MAX_JOB_JSON: Final = 1 << 20
-TARS: Final = (
+_JOB_JSON: Final = "job.json"
+_MAX_JOB_JSON: Final = 1 << 20
+_TARS: Final = (
     ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2"
 )  # fmt: skip
 
@@ -70,11 +68,11 @@ def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
     whole = PeekedReader(head, body)
     try:
         if is_job_file(name):
-            take_in(chosen, take_bundle(ctx, target_of(chosen), tar_of_one(whole), None))
-        elif is_tar(head[:512]) or name.lower().endswith(TARS):
-            take_in(chosen, take_bundle(ctx, target_of(chosen), whole.read, None))
+            _take_in(chosen, take_bundle(ctx, _target_of(chosen), _tar_of_one(whole), None))
+        elif is_tar(head[:512]) or name.lower().endswith(_TARS):
+            _take_in(chosen, take_bundle(ctx, _target_of(chosen), whole.read, None))
         else:
-            taken = take_artifact(ctx, target_of(chosen, name), whole.read, None)
+            taken = take_artifact(ctx, _target_of(chosen, name), whole.read, None)
             chosen.incident_id = taken.artifact.incident_id
             chosen.outcomes.append(Outcome(name, "taken" if taken.new else "known"))
     except Refusal as refusal:
@@ -83,7 +81,7 @@ def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
         chosen.outcomes.append(Outcome(name, "refused", refusal.detail))
 
 
-def take_in(chosen: Chosen, bundle: IngestedBundle) -> None:
+def _take_in(chosen: Chosen, bundle: IngestedBundle) -> None:
     chosen.incident_id = bundle.incident_id
     words = {201: "taken", 200: "known"}
     chosen.outcomes += [
@@ -91,7 +89,7 @@ def take_in(chosen: Chosen, bundle: IngestedBundle) -> None:
     ]
 
 
-def target_of(chosen: Chosen, name: str | None = None) -> Target:
+def _target_of(chosen: Chosen, name: str | None = None) -> Target:
     return Target(
         chosen.job_id,
         filename=name,
@@ -101,16 +99,16 @@ def target_of(chosen: Chosen, name: str | None = None) -> Target:
     )
 
 
-def tar_of_one(body: Body) -> Callable[[int], bytes]:
+def _tar_of_one(body: Body) -> Callable[[int], bytes]:
     """``job.json`` as a bundle has it: only there its facts are read."""
     data = bytearray()
     while piece := body.read(1 << 16):
         data += piece
-        if len(data) > MAX_JOB_JSON:
-            raise TooLarge(f"job.json has more than {MAX_JOB_JSON:,} bytes")
+        if len(data) > _MAX_JOB_JSON:
+            raise TooLarge(f"job.json has more than {_MAX_JOB_JSON:,} bytes")
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
-        info = tarfile.TarInfo(JOB_JSON)
+        info = tarfile.TarInfo(_JOB_JSON)
         info.size = len(data)
         tar.addfile(info, io.BytesIO(bytes(data)))
     packed.seek(0)

@@ -8,11 +8,9 @@ from triage.formats.format import Head
 from triage.formats.registry import identify, kind_of
 from triage.parsers.files.text import encoding_of, why_no_text
 
-__all__ = ["LOOK_BYTES", "IdentifiedFile", "identified"]
-
 # Looked at to tell a kernel's log from a job's: its first twelve lines.
 LOOK_BYTES: Final = 16 << 10
-WORDS: Final[dict[str, str]] = {
+_WORDS: Final[dict[str, str]] = {
     FileKind.FLIGHT_RECORDER: "a dump",
     FileKind.KERNEL_LOG: "a kernel log",
     FileKind.JOB_LOG: "a job log",
@@ -52,5 +50,5 @@ def identified(head: bytes, name: str, declared: str | None) -> IdentifiedFile:
     kind = kind_of(row, decoded)
     if declared is None or declared == kind:
         return IdentifiedFile(kind, row.binary)
-    words = WORDS.get(declared, declared)
-    return IdentifiedFile(kind, row.binary, f"declared as {words}; its content is {WORDS[kind]}")
+    words = _WORDS.get(declared, declared)
+    return IdentifiedFile(kind, row.binary, f"declared as {words}; its content is {_WORDS[kind]}")

@@ -29,18 +29,7 @@ from triage.store.retention import erasures
 from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
 
-__all__ = [
-    "IngestedArtifact",
-    "IngestedBundle",
-    "IngestedMember",
-    "TextOfNode",
-    "take_artifact",
-    "take_bundle",
-    "take_text",
-    "take_texts",
-]
-
-Read = Callable[[int], bytes]
+_Read = Callable[[int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +72,22 @@ class TextOfNode:
 
 
 def take_artifact(
-    ctx: Context, target: Target, read: Read, encoding: str | None
+    ctx: Context, target: Target, read: _Read, encoding: str | None
 ) -> IngestedArtifact:
     """One file as the body of a request; durable when this returns.
 
     Raises :class:`Refusal` for what is not taken; then nothing of it is kept.
     """
-    target = bounded(target)
+    target = _bounded(target)
     ctx.quotas.upload(target.caller)
-    check_incident(ctx, target)
-    with new_blob(ctx) as (key, blob):
-        erased = erased_files(ctx, target)
-        file = receive_file(read, encoding, target, limits_of(ctx.settings), blob, erased)
-        check_nodes(target, [file])
-        target = of_its_incident(ctx, target, [file])
-        there = None if target.incident is None else stored_before(ctx, target.incident, file)
-        if there is not None and not is_unread(ctx, there):
+    _check_incident(ctx, target)
+    with _new_blob(ctx) as (key, blob):
+        erased = _erased_files(ctx, target)
+        file = receive_file(read, encoding, target, _limits_of(ctx.settings), blob, erased)
+        _check_nodes(target, [file])
+        target = _of_its_incident(ctx, target, [file])
+        there = None if target.incident is None else _stored_before(ctx, target.incident, file)
+        if there is not None and not _is_unread(ctx, there):
             return IngestedArtifact(there, new=False)
         blob.commit()
         recorded = record(ctx, target, key, blob.tell(), [file])
@@ -106,24 +95,24 @@ def take_artifact(
     if fresh is not None:
         return IngestedArtifact(fresh, new=True)
     # Somebody else sent the same file at the same moment.
-    there = stored_before(ctx, recorded.incident_id, file)
+    there = _stored_before(ctx, recorded.incident_id, file)
     if there is None:
         lost = recorded.known[file.identity]
         raise Unavailable(f"the file {lost} went away", hint="send it again")
     return IngestedArtifact(there, new=False)
 
 
-def erased_files(ctx: Context, target: Target) -> frozenset[str]:
+def _erased_files(ctx: Context, target: Target) -> frozenset[str]:
     with ctx.database.reading() as session:
         return erasures.of_job(session, target.job_id)
 
 
-def stored_before(ctx: Context, incident_id: str, file: ReceivedFile) -> ArtifactView | None:
+def _stored_before(ctx: Context, incident_id: str, file: ReceivedFile) -> ArtifactView | None:
     with ctx.database.reading() as session:
         return artifacts.by_identity(session, incident_id, file.identity)
 
 
-def is_unread(ctx: Context, file: ArtifactView) -> bool:
+def _is_unread(ctx: Context, file: ArtifactView) -> bool:
     """Whether it could not be read: then the bytes that come again are."""
     with ctx.database.reading() as session:
         return bool(again.to_bring_again(session, file.incident_id, [file.identity]))
@@ -134,8 +123,8 @@ def take_texts(ctx: Context, target: Target, texts: Sequence[TextOfNode]) -> Rec
 
     Raises :class:`Refusal` where none of it is kept.
     """
-    limits = limits_of(ctx.settings)
-    with new_blob(ctx) as (key, blob):
+    limits = _limits_of(ctx.settings)
+    with _new_blob(ctx) as (key, blob):
         ingest = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
         files = []
         for text in texts:
@@ -153,37 +142,37 @@ def take_text(ctx: Context, target: Target, text: bytes) -> IngestedArtifact:
     return take_artifact(ctx, target, io.BytesIO(text).read, None)
 
 
-def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) -> IngestedBundle:
+def take_bundle(ctx: Context, target: Target, read: _Read, encoding: str | None) -> IngestedBundle:
     """A tar of files; durable when this returns.
 
     Raises :class:`Refusal` for what is not taken as a whole; then nothing of it is kept.
     """
-    target = bounded(target)
+    target = _bounded(target)
     ctx.quotas.upload(target.caller)
-    check_incident(ctx, target)
-    with new_blob(ctx) as (key, blob):
-        erased = erased_files(ctx, target)
-        files = list(receive_bundle(read, encoding, target, limits_of(ctx.settings), blob, erased))
+    _check_incident(ctx, target)
+    with _new_blob(ctx) as (key, blob):
+        erased = _erased_files(ctx, target)
+        files = list(receive_bundle(read, encoding, target, _limits_of(ctx.settings), blob, erased))
         if not files:
             raise Unprocessable(
                 "the bundle holds no file", hint="put dumps and logs of the node into the tar"
             )
         if all(file.erased for file in files):
             raise gone(Erased())
-        check_nodes(target, files)
-        target = of_its_incident(ctx, target, files)
-        recorded = all_there(ctx, target, files)
+        _check_nodes(target, files)
+        target = _of_its_incident(ctx, target, files)
+        recorded = _all_there(ctx, target, files)
         if recorded is None:
             blob.commit()
             recorded = record(ctx, target, key, blob.tell(), files)
     return IngestedBundle(
         recorded.incident_id,
-        [outcome_of(file, recorded) for file in files],
+        [_outcome_of(file, recorded) for file in files],
         new=bool(recorded.fresh),
     )
 
 
-def outcome_of(file: ReceivedFile, recorded: RecordedUpload) -> IngestedMember:
+def _outcome_of(file: ReceivedFile, recorded: RecordedUpload) -> IngestedMember:
     if file.reason is not None:
         return IngestedMember(file.name, file.status, file.reason, None)
     fresh = recorded.fresh.get(file.identity)
@@ -193,7 +182,7 @@ def outcome_of(file: ReceivedFile, recorded: RecordedUpload) -> IngestedMember:
     return IngestedMember(file.name, 200, None, there)
 
 
-def bounded(target: Target) -> Target:
+def _bounded(target: Target) -> Target:
     """What a request says, and what its token says where the request says nothing.
 
     Raises :class:`NotAllowed` for what the token is not to say.
@@ -205,13 +194,13 @@ def bounded(target: Target) -> Target:
     return replace(target, cluster=cluster)
 
 
-def check_nodes(target: Target, files: Sequence[ReceivedFile]) -> None:
+def _check_nodes(target: Target, files: Sequence[ReceivedFile]) -> None:
     """Raises :class:`NotAllowed` where a file is of a node that the token is not to speak of."""
     nodes = {file.node for file in files if file.data is None}
     target.caller.check(target.cluster, job_id=target.job_id, nodes=nodes)
 
 
-def check_incident(ctx: Context, target: Target) -> None:
+def _check_incident(ctx: Context, target: Target) -> None:
     """See that the incident that a request names is there, and is one that it may add to.
 
     Raises :class:`NotFound` for one that is not, :class:`Gone` for one that was deleted,
@@ -245,7 +234,9 @@ def check_incident(ctx: Context, target: Target) -> None:
         )
 
 
-def all_there(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> RecordedUpload | None:
+def _all_there(
+    ctx: Context, target: Target, files: Sequence[ReceivedFile]
+) -> RecordedUpload | None:
     """What is on record, if the incident has every one of these files already."""
     if target.incident is None:
         return None
@@ -257,7 +248,7 @@ def all_there(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> Re
     return RecordedUpload(target.incident, {}, known, None)
 
 
-def of_its_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> Target:
+def _of_its_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> Target:
     """Files that an incident of the job has already are of that one, however late they come."""
     if target.incident is not None:
         return target
@@ -273,7 +264,7 @@ def of_its_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile])
 
 
 @contextmanager
-def new_blob(ctx: Context) -> Iterator[tuple[str, BlobWriter]]:
+def _new_blob(ctx: Context) -> Iterator[tuple[str, BlobWriter]]:
     """A key and a writer; without a commit, nothing stays."""
     key = new_id("blob", utc_now())
     blob = ctx.blobs.begin(key)
@@ -283,7 +274,7 @@ def new_blob(ctx: Context) -> Iterator[tuple[str, BlobWriter]]:
         blob.abort()
 
 
-def limits_of(settings: Settings) -> ReceiveLimits:
+def _limits_of(settings: Settings) -> ReceiveLimits:
     return ReceiveLimits(
         artifact_bytes=settings.max_artifact_bytes,
         dump_bytes=settings.max_dump_bytes,

@@ -11,12 +11,10 @@ import zstandard
 from triage.errors import Corrupt
 from triage.store.blobs.interface import Blobs, BlobWriter
 
-__all__ = ["Frame", "FrameWriter", "Packer", "Span", "copy_frames", "write_plain"]
-
-LEVEL: Final = 1
+_LEVEL: Final = 1
 # A shorter file is packed in one call, which writes its size before it.
 ONE_CALL_BYTES: Final = 1 << 20
-PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 18
 
 
 class Frame(Protocol):
@@ -37,7 +35,7 @@ class Packer:
     """Compression contexts, to be used for one frame after the other."""
 
     def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+        self.compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
 
 
 class FrameWriter:
@@ -102,8 +100,8 @@ def write_plain(
             file = files[number]
             if file.position < place:
                 raise Corrupt("two files of one pack overlap", offset=file.position)
-            skip(pack, file.position - place)
-            write_frame(decompressor, Span(pack, file.stored_bytes), paths[number], file.position)
+            _skip(pack, file.position - place)
+            _write_frame(decompressor, Span(pack, file.stored_bytes), paths[number], file.position)
             place = file.position + file.stored_bytes
     return paths
 
@@ -115,7 +113,7 @@ def copy_frames(blobs: Blobs, key: str, files: Sequence[Frame], into: BlobWriter
         positions.append(into.tell())
         left = file.stored_bytes
         with blobs.open(key, file.position, left) as pack:
-            while left > 0 and (part := pack.read(min(left, PIECE))):
+            while left > 0 and (part := pack.read(min(left, _PIECE))):
                 into.write(part)
                 left -= len(part)
         if left:
@@ -123,48 +121,48 @@ def copy_frames(blobs: Blobs, key: str, files: Sequence[Frame], into: BlobWriter
     return positions
 
 
-def write_frame(
+def _write_frame(
     decompressor: zstandard.ZstdDecompressor, span: "Span", path: Path, offset: int
 ) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb", buffering=0) as target:
         try:
             if span.left <= ONE_CALL_BYTES:
-                write_short(decompressor, span.read(), target)
+                _write_short(decompressor, span.read(), target)
             else:
-                write_long(decompressor, span, target)
+                _write_long(decompressor, span, target)
         except zstandard.ZstdError as error:
             raise Corrupt(f"a stored file is damaged: {error}", offset=offset) from error
     if span.left:
         raise Corrupt("a stored file is shorter than when it was written", offset=offset)
 
 
-def write_short(
+def _write_short(
     decompressor: zstandard.ZstdDecompressor, frame: bytes, target: io.RawIOBase
 ) -> None:
     """In one call where the frame says that its content is short as well."""
     if 0 <= zstandard.frame_content_size(frame) <= ONE_CALL_BYTES:
-        write_all(target, decompressor.decompress(frame))
+        _write_all(target, decompressor.decompress(frame))
     else:
-        write_long(decompressor, io.BytesIO(frame), target)
+        _write_long(decompressor, io.BytesIO(frame), target)
 
 
-def write_long(
+def _write_long(
     decompressor: zstandard.ZstdDecompressor, packed: io.IOBase, target: io.RawIOBase
 ) -> None:
     with decompressor.stream_reader(cast("IO[bytes]", packed), closefd=False) as plain:
-        while part := plain.read(PIECE):
-            write_all(target, part)
+        while part := plain.read(_PIECE):
+            _write_all(target, part)
 
 
-def write_all(target: io.RawIOBase, plain: bytes) -> None:
+def _write_all(target: io.RawIOBase, plain: bytes) -> None:
     view = memoryview(plain)
     while view:
         view = view[target.write(view) or 0 :]
 
 
-def skip(pack: io.BufferedIOBase, size: int) -> None:
-    while size > 0 and (part := pack.read(min(size, PIECE))):
+def _skip(pack: io.BufferedIOBase, size: int) -> None:
+    while size > 0 and (part := pack.read(min(size, _PIECE))):
         size -= len(part)
 
 

@@ -15,8 +15,6 @@ from triage.services.uploads.body import DecodedReader, PeekedReader, body_of
 from triage.services.uploads.streams import first_bytes, in_utf8
 from triage.services.uploads.take import ReceiveLimits
 
-__all__ = ["LOOK_BYTES", "looked_at", "plain_text"]
-
 # What is looked at to tell what a body is.
 LOOK_BYTES: Final = 64 << 10
 
@@ -38,15 +36,15 @@ def looked_at(
     head = first_bytes(plain, LOOK_BYTES)
     packing = packing_of(head)
     if is_tar(head[:512]):
-        raise refused("is a tar archive", "send its files one by one")
+        raise _refused("is a tar archive", "send its files one by one")
     if packing is not None:
-        raise refused(f"is {packing[0]}", packing[1])
+        raise _refused(f"is {packing[0]}", packing[1])
     text = in_utf8(PeekedReader(head, plain), head)
     shown = first_bytes(text, LOOK_BYTES)
     return shown, PeekedReader(shown, text)
 
 
-class Bounded:
+class _Bounded:
     """A body that may not have more than so many bytes."""
 
     def __init__(self, body: Body, max_bytes: int) -> None:
@@ -59,14 +57,14 @@ class Bounded:
         part = self.body.read(size)
         self.total += len(part)
         if self.total > self.max_bytes:
-            raise refused(f"has more than {self.max_bytes:,} bytes", "send less at once")
+            raise _refused(f"has more than {self.max_bytes:,} bytes", "send less at once")
         return part
 
 
 def plain_text(read: Callable[[int], bytes], encoding: str | None, max_bytes: int) -> Body:
     """The plain bytes of a body. It raises as :func:`looked_at`, and beyond ``max_bytes``."""
-    return Bounded(looked_at(read, encoding, max_bytes)[1], max_bytes)
+    return _Bounded(looked_at(read, encoding, max_bytes)[1], max_bytes)
 
 
-def refused(why: str, hint: str) -> Unprocessable:
+def _refused(why: str, hint: str) -> Unprocessable:
     return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

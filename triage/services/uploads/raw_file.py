@@ -21,12 +21,10 @@ from triage.services.uploads.pack import Span
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 
-__all__ = ["Lines", "lines_around", "pieces_of", "stored_file"]
-
 PIECE: Final = 1 << 18
 # Of one line; a line can be as long as the file.
 MAX_LINE_BYTES: Final = 8 << 10
-LINE_END: Final = re.compile(rb"\n")
+_LINE_END: Final = re.compile(rb"\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ def lines_around(ctx: Context, file: ArtifactView, line: int, around: int) -> Li
     first, last = max(1, line - around), line + around
     kept: list[tuple[int, bytes]] = []
     more = False
-    with plain_of(ctx, file) as plain:
-        for number, text in numbered(text_of(plain, file.name), first):
+    with _plain_of(ctx, file) as plain:
+        for number, text in _numbered(_text_of(plain, file.name), first):
             if number > last:
                 more = True
                 break
@@ -80,13 +78,13 @@ def lines_around(ctx: Context, file: ArtifactView, line: int, around: int) -> Li
 
 def pieces_of(ctx: Context, file: ArtifactView) -> Iterator[bytes]:
     """The whole file, piece by piece."""
-    with plain_of(ctx, file) as plain:
+    with _plain_of(ctx, file) as plain:
         while piece := plain.read(PIECE):
             yield piece
 
 
 @contextmanager
-def plain_of(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
+def _plain_of(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
     try:
         pack = ctx.blobs.open(file.blob_key or "", file.position, file.stored_bytes)
     except NotFound as error:
@@ -100,7 +98,7 @@ def plain_of(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
             yield cast("IO[bytes]", plain)
 
 
-def text_of(plain: IO[bytes], name: str) -> LogStream:
+def _text_of(plain: IO[bytes], name: str) -> LogStream:
     stream = stream_of(plain, name)
     if stream is None or FLIGHT_RECORDER.claims(Head(stream.raw, name)):
         why = "it is a dump, or empty"
@@ -113,7 +111,7 @@ def text_of(plain: IO[bytes], name: str) -> LogStream:
     )
 
 
-def numbered(text: LogStream, start: int) -> Iterator[tuple[int, bytes]]:
+def _numbered(text: LogStream, start: int) -> Iterator[tuple[int, bytes]]:
     """(number, line) from line ``start`` on, or a little before.
 
     Lines before are counted, not cut out: that is a hundred times quicker. Of a line only the
@@ -128,7 +126,7 @@ def numbered(text: LogStream, start: int) -> Iterator[tuple[int, bytes]]:
             line = bytearray(piece[piece.rfind(b"\n") + 1 :][:MAX_LINE_BYTES])
             continue
         place = 0
-        for end in LINE_END.finditer(piece):
+        for end in _LINE_END.finditer(piece):
             line += piece[place : min(end.start(), place + MAX_LINE_BYTES - len(line))]
             yield number, bytes(line)
             number, place = number + 1, end.end()

@@ -27,19 +27,17 @@ from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
 from triage.services.uploads.take import Archived, FileIngest, PackedFurther, ReceiveLimits
 from triage.store.blobs.interface import BlobWriter
 
-__all__ = ["gone", "place_by_name", "receive_bundle", "receive_file"]
-
-PIECE: Final = 1 << 18
-MAX_NODE: Final = 256
-MAX_FILENAME: Final = 1024
-CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_PIECE: Final = 1 << 18
+_MAX_NODE: Final = 256
+_MAX_FILENAME: Final = 1024
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # The half of a file in which macOS keeps its own attributes.
-APPLE_DOUBLE: Final = "._"
+_APPLE_DOUBLE: Final = "._"
 # A kernel writes on when a job has ended; these end with it.
-WRITTEN_BY_THE_JOB: Final = frozenset({FileKind.FLIGHT_RECORDER, FileKind.JOB_LOG})
+_WRITTEN_BY_THE_JOB: Final = frozenset({FileKind.FLIGHT_RECORDER, FileKind.JOB_LOG})
 # Many tools leave the time out, or set it to 0 or 1980: what is before 2001 is none.
-NO_TIME_BEFORE_S: Final = 1e9
-REFUSED_BUNDLE: Final = "bundle regular files alone, with names relative to one folder"
+_NO_TIME_BEFORE_S: Final = 1e9
+_REFUSED_BUNDLE: Final = "bundle regular files alone, with names relative to one folder"
 
 
 def receive_file(
@@ -57,12 +55,12 @@ def receive_file(
     for damage and for an archive, and what the blob store raises.
     """
     source = body_of(body, encoding, limits.expansion(limits.artifact_bytes))
-    name = shown(target.filename or "")[:MAX_FILENAME]
+    name = _shown(target.filename or "")[:_MAX_FILENAME]
     file = ReceivedFile(name, target.node, target.rank)
     ingest = FileIngest(limits, blob, limits.artifact_bytes, alone=True)
     ingest.take(file, source, target.kind)
     if file.error is not None:
-        raise refusal_of(file.error)
+        raise _refusal_of(file.error)
     place_by_name(file)
     if file.identity in erased:
         raise gone(Erased())
@@ -83,11 +81,11 @@ def receive_bundle(
 
     Raises as :func:`receive_file`, at any place: then nothing that was yielded counts.
     """
-    stream = ForwardOnlyReader(tar_of(body, encoding, limits), limits.bundle_bytes)
+    stream = ForwardOnlyReader(_tar_of(body, encoding, limits), limits.bundle_bytes)
     ingest = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
     seen: set[str] = set()
-    for entry in members_of(stream, limits):
-        file = member_from(entry, ingest, target.node, limits)
+    for entry in _members_of(stream, limits):
+        file = _member_from(entry, ingest, target.node, limits)
         if entry.source is not None and entry.source.short:
             raise Unprocessable(
                 f"the body ends inside {file.name!r}", hint="send it again; nothing was kept"
@@ -102,10 +100,10 @@ def receive_bundle(
         elif file.stored_bytes:
             seen.add(identity)
         yield file
-    behind_the_end(stream)
+    _behind_the_end(stream)
 
 
-def members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[Entry]:
+def _members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[Entry]:
     """The members of a tar that are of interest.
 
     Raises :class:`Unprocessable` for what refuses the whole, and :class:`TooLarge`.
@@ -113,19 +111,19 @@ def members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[Ent
     entries = stream_entries(cast("IO[bytes]", stream), limits.bundle_bytes, seeks=True)
     for count, entry in enumerate(entries, start=1):
         if not entry.name and entry.why is not None:
-            raise broken_bundle(entry.why, first=stream.tell() <= 512)
+            raise _broken_bundle(entry.why, first=stream.tell() <= 512)
         if entry.hostile:
-            raise Unprocessable(f"{shown(entry.name)!r}: {entry.why}", hint=REFUSED_BUNDLE)
+            raise Unprocessable(f"{_shown(entry.name)!r}: {entry.why}", hint=_REFUSED_BUNDLE)
         if count > limits.members:
             raise TooLarge(
                 f"more than {limits.members:,} files in one bundle",
                 hint="send them in several bundles",
             )
-        if not PurePosixPath(entry.name).name.startswith(APPLE_DOUBLE):
+        if not PurePosixPath(entry.name).name.startswith(_APPLE_DOUBLE):
             yield entry
 
 
-def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLimits) -> Body:
+def _tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLimits) -> Body:
     """The plain tar in the body. Raises :class:`Unprocessable` for an empty one."""
     source = body_of(body, encoding, limits.expansion(limits.bundle_bytes))
     head = first_bytes(source, HEAD_BYTES)
@@ -141,24 +139,24 @@ def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLi
     return DecodedReader(unpacked(whole, compression, bounds), "archive")
 
 
-def member_from(
+def _member_from(
     entry: Entry, ingest: FileIngest, node: str | None, limits: ReceiveLimits
 ) -> ReceivedFile:
-    name = shown(entry.name)
+    name = _shown(entry.name)
     if entry.source is None:
         error = Corrupt(entry.why or "cannot be read")
         return ReceivedFile(name, node, filename=name, size_bytes=entry.size, error=error)
     if is_job_file(entry.name):
-        return job_json(name, entry.source, entry.size, limits)
+        return _job_json(name, entry.source, entry.size, limits)
     file = ReceivedFile(name, node)
     ingest.take(file, cast(Body, entry.source), size=entry.size)
     place_by_name(file)
-    if file.kind in WRITTEN_BY_THE_JOB:
-        file.written_at = moment(entry.mtime) if entry.mtime >= NO_TIME_BEFORE_S else None
+    if file.kind in _WRITTEN_BY_THE_JOB:
+        file.written_at = moment(entry.mtime) if entry.mtime >= _NO_TIME_BEFORE_S else None
     return file
 
 
-def job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> ReceivedFile:
+def _job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> ReceivedFile:
     file = ReceivedFile(name, kind=FileKind.JOB_JSON, filename=name, size_bytes=size)
     if size > limits.job_json_bytes:
         file.error = Forbidden(f"more than {limits.job_json_bytes:,} bytes")
@@ -171,7 +169,7 @@ def place_by_name(file: ReceivedFile) -> None:
     """Fill in the rank and the node that the file's name says, where the request says none."""
     if file.node is None:
         node = node_in_name(file.name)
-        if node is not None and (len(node) > MAX_NODE or not node.strip()):
+        if node is not None and (len(node) > _MAX_NODE or not node.strip()):
             file.notes.append("its folder's name is no node's")
         else:
             file.node = node
@@ -179,10 +177,10 @@ def place_by_name(file: ReceivedFile) -> None:
         file.rank = rank_in_name(file.name)
         if file.rank is None:
             file.notes.append("rank unknown: neither the request nor the file's name says it")
-    file.filename = filename_of(file.name, file.kind, file.rank)
+    file.filename = _filename_of(file.name, file.kind, file.rank)
 
 
-def filename_of(name: str, kind: str, rank: int | None) -> str:
+def _filename_of(name: str, kind: str, rank: int | None) -> str:
     """The name below ``nodes/<node>/``; what the report calls the file."""
     parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
     for k in range(len(parts) - 2):
@@ -195,12 +193,12 @@ def filename_of(name: str, kind: str, rank: int | None) -> str:
     return "upload.log"
 
 
-def shown(name: str) -> str:
+def _shown(name: str) -> str:
     """A name as display text: what controls a terminal or breaks a row is replaced."""
-    return CONTROLS.sub("\ufffd", name)
+    return _CONTROLS.sub("\ufffd", name)
 
 
-def refusal_of(error: ArtifactError) -> TooLarge | Unprocessable:
+def _refusal_of(error: ArtifactError) -> TooLarge | Unprocessable:
     if isinstance(error, Archived):
         return Unprocessable(
             "the file is itself a tar archive",
@@ -222,7 +220,7 @@ def gone(error: Erased) -> Gone:
     )
 
 
-def broken_bundle(why: str, *, first: bool) -> Unprocessable:
+def _broken_bundle(why: str, *, first: bool) -> Unprocessable:
     if first:
         return Unprocessable(
             "the body is no tar archive", hint="send a tar here, and one file to .../artifacts"
@@ -232,9 +230,9 @@ def broken_bundle(why: str, *, first: bool) -> Unprocessable:
     )
 
 
-def behind_the_end(stream: ForwardOnlyReader) -> None:
+def _behind_the_end(stream: ForwardOnlyReader) -> None:
     """Reads the rest of the body: padding, and the check sums of what packed it."""
-    while part := stream.read(PIECE):
+    while part := stream.read(_PIECE):
         if part.strip(b"\0"):
             raise Unprocessable(
                 "more bytes follow the archive's end: a second archive would be lost",

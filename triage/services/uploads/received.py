@@ -10,8 +10,6 @@ from triage.domain.caller import Caller
 from triage.domain.failure_match import JobAttempt
 from triage.errors import ArtifactError, Forbidden, Gone, TooLarge, Unprocessable
 
-__all__ = ["Erased", "ReceivedFile", "Target"]
-
 
 class Erased(ArtifactError):
     """A file that a person had erased, and that came again."""

@@ -31,8 +31,6 @@ from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
 from triage.store.work.fair_queue import enqueue_upload, yield_turn
 
-__all__ = ["OF_HOOKS", "RecordedUpload", "is_note", "record"]
-
 OF_HOOKS: Final = "hook-events"
 """The folder of what hooks said of a node."""
 
@@ -57,7 +55,7 @@ def record(
     by_identity = {file.identity: file for file in reversed(files) if not file.erased}
     beside = ctx.quotas.jobs_beside(target.caller, target.job_id)
     job_json = [
-        read_job_json(file.data, target.caller, own_patterns(settings.redact_patterns))
+        _read_job_json(file.data, target.caller, own_patterns(settings.redact_patterns))
         for file in files
         if file.data is not None
     ]
@@ -82,13 +80,13 @@ def record(
         known = artifacts.known_identities(session, incident_id, by_identity)
         problem = job_json[0].problem if job_json else None
         new = [
-            new_artifact(file, incident_id, target.caller, blob_key, problem, now)
+            _new_artifact(file, incident_id, target.caller, blob_key, problem, now)
             for identity, file in by_identity.items()
             if identity not in known
         ]
         unread = again.to_bring_again(session, incident_id, known) if known else {}
         brought = [
-            new_artifact(file, incident_id, target.caller, blob_key, problem, now)
+            _new_artifact(file, incident_id, target.caller, blob_key, problem, now)
             for identity, file in by_identity.items()
             if identity in unread and file.stored_bytes
         ]
@@ -96,7 +94,7 @@ def record(
             return RecordedUpload(incident_id, {}, known, None)
         # A dump whose digest was counted is no further file that somebody expects.
         whole = wanted.with_digest(session, incident_id, new)
-        named = with_names_of_their_own(session, incident_id, new)
+        named = _with_names_of_their_own(session, incident_id, new)
         upload_id, fresh = artifacts.add_upload(
             session, incident_id, stored_bytes, named, target.caller.key_id, blob_key, now
         )
@@ -130,29 +128,29 @@ def record(
     return recorded
 
 
-class JobJson(NamedTuple):
+class _JobJson(NamedTuple):
     """A bundle's ``job.json``: its object, and what of it is not used; None where there is none."""
 
     facts: dict[str, Any] | None
     problem: str | None
 
 
-def read_job_json(data: bytes, caller: Caller, own: OwnPatterns) -> JobJson:
+def _read_job_json(data: bytes, caller: Caller, own: OwnPatterns) -> _JobJson:
     if caller.node_pattern is not None:  # who speaks for a node places no ranks on others
         why = f"is not used: the token is bound to the nodes {caller.node_pattern!r}"
-        return JobJson(None, why)
+        return _JobJson(None, why)
     try:
         facts = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        return JobJson(None, f"is not valid JSON ({error}); it is not used")
+        return _JobJson(None, f"is not valid JSON ({error}); it is not used")
     if not isinstance(facts, dict):
-        return JobJson(None, "is no JSON object; it is not used")
+        return _JobJson(None, "is no JSON object; it is not used")
     facts.pop(IGNORED, None)
     problems = job_from_dict(facts).problems
-    return JobJson(without_secrets(facts, own), "; ".join(problems) or None)
+    return _JobJson(without_secrets(facts, own), "; ".join(problems) or None)
 
 
-def new_artifact(
+def _new_artifact(
     file: ReceivedFile,
     incident_id: str,
     caller: Caller,
@@ -194,7 +192,7 @@ def is_note(file: ArtifactView) -> bool:
     return path.name == MANIFEST or path.parts[:1] == (OF_HOOKS,)
 
 
-def with_names_of_their_own(
+def _with_names_of_their_own(
     session: Session, incident_id: str, files: Sequence[ArtifactView]
 ) -> list[ArtifactView]:
     """Each with a name of its own in reports: a log that has grown comes again under its name.

@@ -9,15 +9,7 @@ from triage.errors import Forbidden, TooLarge
 from triage.parsers.files.compression import Truncated
 from triage.parsers.files.text import encoding_of
 
-__all__ = [
-    "ForwardOnlyReader",
-    "HashingReader",
-    "TruncationTolerantReader",
-    "first_bytes",
-    "in_utf8",
-]
-
-PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 18
 
 
 def first_bytes(body: Body, size: int) -> bytes:
@@ -48,7 +40,7 @@ class HashingReader:
 
     def drain(self) -> None:
         """Hashes what nobody wants to read."""
-        while part := self.body.read(PIECE):
+        while part := self.body.read(_PIECE):
             self.hash.update(part)
             self.total += len(part)
 
@@ -73,7 +65,7 @@ class TruncationTolerantReader:
             return b""
 
 
-class Utf16:
+class _Utf16:
     """UTF-16 text read as UTF-8, so that what looks for bytes finds them."""
 
     def __init__(self, body: Body, encoding: str) -> None:
@@ -91,7 +83,7 @@ class Utf16:
 def in_utf8(body: Body, head: bytes) -> Body:
     """``body``, which begins with ``head``, decoded where that is UTF-16."""
     encoding = encoding_of(head)
-    return body if encoding is None else Utf16(body, encoding)
+    return body if encoding is None else _Utf16(body, encoding)
 
 
 class ForwardOnlyReader:
@@ -130,7 +122,7 @@ class ForwardOnlyReader:
         left = size - len(parts[0])
         self.buffer, self.used = b"", 0
         while left:
-            part = self.body.read(PIECE)
+            part = self.body.read(_PIECE)
             if not part:
                 break
             if len(part) > left:
@@ -144,6 +136,6 @@ class ForwardOnlyReader:
         """Reads on to ``place``, or to the end. Raises :class:`Forbidden` for one behind."""
         if place < self.place:
             raise Forbidden("an archive that must be read backwards")
-        while self.place < place and self.read(min(place - self.place, PIECE)):
+        while self.place < place and self.read(min(place - self.place, _PIECE)):
             pass
         return self.place

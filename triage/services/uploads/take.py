@@ -23,12 +23,10 @@ from triage.services.uploads.streams import (
 )
 from triage.store.blobs.interface import BlobWriter
 
-__all__ = ["Archived", "FileIngest", "PackedFurther", "ReceiveLimits"]
-
-PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 18
 # Of what is unpacked, kept by a decoder. RFC 9659: a content coding needs no more, and that is
 # what `xz -6` keeps, the default.
-WINDOW_BYTES: Final = 8 << 20
+_WINDOW_BYTES: Final = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class ReceiveLimits:
 
     def expansion(self, max_bytes: int) -> Expansion:
         """The bound on unpacking something of at most ``max_bytes``."""
-        return Expansion(max_bytes, self.ratio, self.ratio_floor_bytes, WINDOW_BYTES)
+        return Expansion(max_bytes, self.ratio, self.ratio_floor_bytes, _WINDOW_BYTES)
 
 
 class Archived(Corrupt):
@@ -123,7 +121,7 @@ class FileIngest:
         file.kind = found.kind
         file.is_digest = look.startswith(NODE_DIGEST)
         file.notes.append(found.note)
-        refuse_packed(look, compression)
+        _refuse_packed(look, compression)
         limit = self.limits.dump_bytes if found.binary else self.limits.artifact_bytes
         whole: Body = PeekedReader(look, plain)
         if found.binary:
@@ -144,7 +142,7 @@ class FileIngest:
     def copy(self, body: Body, frame: FrameWriter, redactor: Redactor | None, limit: int) -> None:
         """All of ``body`` into ``frame``."""
         total = 0
-        while part := body.read(PIECE):
+        while part := body.read(_PIECE):
             total += len(part)
             if total > limit:
                 raise Forbidden(f"more than {limit:,} bytes: too large to be read")
@@ -157,7 +155,7 @@ class FileIngest:
             frame.write(part if redactor is None else redactor.feed(part))
 
 
-def refuse_packed(head: bytes, compression: str | None) -> None:
+def _refuse_packed(head: bytes, compression: str | None) -> None:
     """Raises :class:`Archived` and :class:`PackedFurther` by the first plain bytes."""
     if is_tar(head[:512]):
         raise Archived("is itself a tar archive")

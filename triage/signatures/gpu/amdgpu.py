@@ -22,10 +22,7 @@ from triage.signatures.severity import (
 )
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
-BLOCKS = {
+_BLOCKS = {
     "umc": (Category.GPU_HBM, ()),
     "hbm": (Category.GPU_HBM, ()),
     "xgmi": (Category.NVLINK, (Category.GPU,)),
@@ -46,7 +43,7 @@ def block(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     # Deferred errors were found in memory that nobody has read since.
     corrected = says(match, "said") in ("correctable", "deferred")
     bus = says(match, "bus")
-    category, also = BLOCKS.get(
+    category, also = _BLOCKS.get(
         says(match, "block").split("_")[0], (Category.GPU_SRAM, (Category.GPU,))
     )
     return Reading(

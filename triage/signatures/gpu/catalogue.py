@@ -14,8 +14,6 @@ from typing import Any
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole
 
-__all__ = ["SXid", "Xid", "followers", "sxid", "sxids", "xid", "xids"]
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -56,7 +54,7 @@ def xids() -> Mapping[int, Xid]:
     """The whole Xid catalogue by code."""
     return {
         int(code): Xid(**shared(int(code), row), clears=tuple(row.get("clears", ())))
-        for code, row in rows("xid").items()
+        for code, row in _rows("xid").items()
     }
 
 
@@ -65,7 +63,7 @@ def sxids() -> Mapping[int, SXid]:
     """The whole SXid catalogue by code."""
     return {
         int(code): SXid(**shared(int(code), row), prints=row["prints"], reach=row["reach"])
-        for code, row in rows("sxid").items()
+        for code, row in _rows("sxid").items()
     }
 
 
@@ -85,7 +83,7 @@ def followers(code: int) -> tuple[int, ...]:
     return tuple(sorted(one.code for one in xids().values() if code in one.parents))
 
 
-def rows(name: str) -> dict[str, dict[str, Any]]:
+def _rows(name: str) -> dict[str, dict[str, Any]]:
     """The tables of one catalogue file, by code as text."""
     text = resources.files("triage.signatures.gpu").joinpath(f"{name}.toml").read_text("utf-8")
     table: dict[str, dict[str, Any]] = tomllib.loads(text)[name]

@@ -15,8 +15,6 @@ from triage.domain.evidence import Trait
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def out_of_memory(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The size that was asked for; what no machine has is a broken number and no need."""
@@ -31,16 +29,16 @@ def out_of_memory(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields=fields if gpu is None else {**fields, "cuda_device": gpu[1]})
 
 
-NOT_STARTED = (Category.IO_BOARD, Category.GPU)
+_NOT_STARTED = (Category.IO_BOARD, Category.GPU)
 
 # cudaError_t and CUresult, which agree on these since CUDA 10.1:
 # number -> category, what else it may be, weak.
-NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
+_NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
     2: (Category.GPU_OOM, (), False),
-    3: (Category.DEPENDENCY, NOT_STARTED, True),
+    3: (Category.DEPENDENCY, _NOT_STARTED, True),
     46: (Category.GPU, (Category.DEPENDENCY,), True),
-    100: (Category.DEPENDENCY, NOT_STARTED, True),
-    101: (Category.DEPENDENCY, (*NOT_STARTED, Category.SOFTWARE_USER), True),
+    100: (Category.DEPENDENCY, _NOT_STARTED, True),
+    101: (Category.DEPENDENCY, (*_NOT_STARTED, Category.SOFTWARE_USER), True),
     209: (Category.DEPENDENCY, (), False),
     214: (Category.GPU_HBM, (Category.GPU_SRAM,), False),
     220: (Category.NVLINK, (), False),
@@ -57,19 +55,19 @@ NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
     802: (Category.NVLINK, (Category.DEPENDENCY,), True),
     803: (Category.DEPENDENCY, (), False),
     804: (Category.DEPENDENCY, (), False),
-    999: (Category.DEPENDENCY, (*NOT_STARTED, Category.SOFTWARE_FRAMEWORK), True),
+    999: (Category.DEPENDENCY, (*_NOT_STARTED, Category.SOFTWARE_FRAMEWORK), True),
 }
 # CUDA does not start the GPU: a GPU that is gone explains these.
-STARTING = frozenset({3, 46, 100, 101, 999})
+_STARTING = frozenset({3, 46, 100, 101, 999})
 
 
 def by_number(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """What the number means; None for one that is not an error of a GPU or a driver."""
-    known = NUMBERED.get(int(match["cuda_code"]))
+    known = _NUMBERED.get(int(match["cuda_code"]))
     if known is None:
         return None
     category, also, weak = known
-    traits = frozenset({Trait.GPU_NOT_STARTED}) if int(match["cuda_code"]) in STARTING else None
+    traits = frozenset({Trait.GPU_NOT_STARTED}) if int(match["cuda_code"]) in _STARTING else None
     return Reading(category=category, also=also, weak=weak, traits=traits)
 
 

@@ -13,10 +13,8 @@ from triage.signatures.gpu.gpu_reading import GpuReading, gpu_reading
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
 
-
-def fields_of(sample: GpuReading) -> dict[str, str]:
+def _fields_of(sample: GpuReading) -> dict[str, str]:
     fields: dict[str, str] = {} if sample.at is None else {"time": sample.at}
     if sample.node is not None:
         fields["node"] = sample.node
@@ -47,9 +45,9 @@ def slowed(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
             also=(Category.CHASSIS, Category.GPU_THERMAL),
             gpu=sample.gpu,
             weak=not sample.hardware and not sample.heat,
-            fields=fields_of(sample),
+            fields=_fields_of(sample),
         )
-    return Reading(gpu=sample.gpu, weak=not sample.hot, fields=fields_of(sample))
+    return Reading(gpu=sample.gpu, weak=not sample.hot, fields=_fields_of(sample))
 
 
 def hot(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -57,13 +55,13 @@ def hot(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     sample = gpu_reading(match.string)
     if sample is None or not sample.hot or sample.heat or sample.brake:
         return None
-    return Reading(gpu=sample.gpu, fields=fields_of(sample))
+    return Reading(gpu=sample.gpu, fields=_fields_of(sample))
 
 
 def measured(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Any other monitor's line about one GPU."""
     sample = gpu_reading(match.string)
-    return None if sample is None else Reading(gpu=sample.gpu, fields=fields_of(sample))
+    return None if sample is None else Reading(gpu=sample.gpu, fields=_fields_of(sample))
 
 
 SIGNATURES = load(__name__)

@@ -13,9 +13,6 @@ from triage.signatures.load import load
 from triage.signatures.pci import bus_id
 from triage.signatures.signature import Reading
 
-__all__ = ["ADDRESS", "NAMES", "SIGNATURES", "UUID", "names_in"]
-
-
 ADDRESS: Final = re.compile(
     r"(?:(?<=PCI:)|(?<![0-9A-Fa-f:]))(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?!:?[0-9A-Fa-f])"
 )
@@ -24,7 +21,7 @@ NAMES: Final = ("gpu_uuid", "gpu_serial", "gpu_minor", "gpu_index", "gpu_module"
 """The fields of a row that name a GPU, beside its address."""
 
 # What the lines of one block say: text of nvidia-smi -q, of its XML, of /proc.
-IN_BLOCK: Final = {
+_IN_BLOCK: Final = {
     "gpu_uuid": re.compile(r"(?:GPU UUID\s{0,40}:\s{0,20}|<uuid>)(GPU-[0-9a-f-]{36})", re.I),
     "gpu_serial": re.compile(r"(?:Serial Number\s{0,40}: |<serial>)(\d{6,20})\b", re.I),
     "gpu_minor": re.compile(
@@ -37,7 +34,7 @@ IN_BLOCK: Final = {
         re.I,
     ),
 }
-NEXT_BLOCK: Final = re.compile(
+_NEXT_BLOCK: Final = re.compile(
     r"^\s{0,8}(?:GPU [0-9A-F]{8}:[0-9A-F]{2}:|<gpu id=|\*\*\* |Model:|</gpu>)"
 )
 
@@ -46,9 +43,9 @@ def block(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The names of the GPU whose block this line stands in, up to the next block."""
     names: dict[str, str] = {}
     for index, line in enumerate((found.string, *after)):
-        if index and NEXT_BLOCK.match(line):
+        if index and _NEXT_BLOCK.match(line):
             break
-        for name, pattern in IN_BLOCK.items():
+        for name, pattern in _IN_BLOCK.items():
             match = pattern.search(line)
             if match is not None:
                 names.setdefault(name, match[1].lower())
@@ -68,7 +65,7 @@ def reading(names: Mapping[str, str]) -> Reading | None:
 
 
 # "3, GPU-8a1f..., 00000000:5D:00.0", 'gpu="3",UUID="GPU-8a1f..."', 'device="nvidia3"'
-LABELS: Final = {
+_LABELS: Final = {
     "gpu_index": re.compile(
         r'(?:\bgpu="|\bindex[=:] ?"?|^\s{0,4}|\bGPU )(\d{1,2})(?=["\s,:])', re.I
     ),
@@ -85,7 +82,7 @@ def names_in(text: str) -> Reading | None:
     names = {"gpu_uuid": next(iter(uuids))} if uuids else {}
     if buses:
         names["bus"] = next(iter(buses)) or ""
-    for name, pattern in LABELS.items():
+    for name, pattern in _LABELS.items():
         match = pattern.search(text)
         if match is not None:
             names[name] = str(int(match[1]))

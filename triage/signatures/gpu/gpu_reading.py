@@ -13,86 +13,84 @@ from typing import Final
 
 from triage.signatures.pci import bus_id
 
-__all__ = ["HOT_C", "GpuReading", "gpu_reading"]
-
 # Where GPUs of data centres begin to slow themselves down; at work they stay far below.
 HOT_C: Final = 85
 # What no sensor of a GPU says; numbers beyond are something else.
-TEMPERATURES: Final = range(5, 131)
-POWERS: Final = (5.0, 3000.0)
-CLOCKS: Final = (50.0, 5000.0)
+_TEMPERATURES: Final = range(5, 131)
+_POWERS: Final = (5.0, 3000.0)
+_CLOCKS: Final = (50.0, 5000.0)
 
 # "temp=70C", "hw_thermal_slowdown=Not Active", '"gpu": 3'
-PAIR: Final = re.compile(
+_PAIR: Final = re.compile(
     r"""(?<![\w.-])["']?(?P<key>[A-Za-z][\w.]{0,60}(?:\ \[[\w%]{1,8}\])?)["']?
     \ {0,20}[=:]\ {0,4}["'\[]{0,2}
     (?P<value>(?>Not\ Active|[^\s,;"'\[\]{}=]{1,64})(?!=))""",
     re.VERBOSE,
 )
-NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 # "93C", "93 C", "93 degC"; "634.0W"; "868 MHz", "868Mhz"
-DEGREES: Final = re.compile(r"(?<![\w.])(\d{2,3})(?:\.\d)? ?(?:\u00b0|deg ?)?C\b")
-WATTS: Final = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,3})?) ?W\b")
-MEGAHERTZ: Final = re.compile(r"(?<![\w.])(\d{2,4}) ?MHz\b", re.IGNORECASE)
+_DEGREES: Final = re.compile(r"(?<![\w.])(\d{2,3})(?:\.\d)? ?(?:\u00b0|deg ?)?C\b")
+_WATTS: Final = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,3})?) ?W\b")
+_MEGAHERTZ: Final = re.compile(r"(?<![\w.])(\d{2,4}) ?MHz\b", re.IGNORECASE)
 # "GPU 3", "gpu3:", "GPU[3]", "n12/gpu3", "cuda:3"
-GPU_WORD: Final = re.compile(
+_GPU_WORD: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:gpu|cuda:|card|device)[ #_-]{0,2}\[?(\d{1,2})\]?(?![\w.-]*:[0-9a-f]{2}:)",
     re.IGNORECASE,
 )
 # Who a collector heard it from: "n12: 2026/11/21 03:04:15, 3, ...", "n12 [gpu-mon] ...".
-HOST_FIRST: Final = re.compile(
+_HOST_FIRST: Final = re.compile(
     r"(?!(?:gpu|cuda|rank|worker|device|card|step|iter|epoch)\W?\d)"
     r"(?P<host>[A-Za-z](?=[\w.-]{0,127}\d)[\w.-]{1,127})"
     r"(?:: (?=[\d{\[|])| (?=[{\[|]|\d{4}[-/]\d\d))",
     re.IGNORECASE,
 )
 # "2026/11/21 03:04:15.123", and a clock without a day: "[gpu-mon] 06:28:07 host=..."
-DATE: Final = re.compile(
+_DATE: Final = re.compile(
     r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 )
-CLOCK_TIME: Final = re.compile(r"(?<![\d:-])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
-HOST_SLASH: Final = re.compile(r"(?<![\w./-])([A-Za-z][\w.-]{0,127})/gpu\d{1,2}\b", re.IGNORECASE)
-BUS: Final = re.compile(
+_CLOCK_TIME: Final = re.compile(r"(?<![\d:-])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
+_HOST_SLASH: Final = re.compile(r"(?<![\w./-])([A-Za-z][\w.-]{0,127})/gpu\d{1,2}\b", re.IGNORECASE)
+_BUS: Final = re.compile(
     r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])"
 )
-NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 
-NODES: Final = frozenset({"host", "hostname", "node", "nodename", "node_name", "machine"})
-INDICES: Final = frozenset(
+_NODES: Final = frozenset({"host", "hostname", "node", "nodename", "node_name", "machine"})
+_INDICES: Final = frozenset(
     {"gpu", "gpu_id", "gpuid", "gpu_index", "gpu_idx", "index", "idx", "minor_number", "gpu_num"}
 )
-LOCAL_RANKS: Final = frozenset({"local_rank", "localrank"})
-BUSES: Final = frozenset({"bus", "bus_id", "busid", "pci", "pci_bus", "pci_bus_id", "bdf"})
-TEMPS: Final = frozenset(
+_LOCAL_RANKS: Final = frozenset({"local_rank", "localrank"})
+_BUSES: Final = frozenset({"bus", "bus_id", "busid", "pci", "pci_bus", "pci_bus_id", "bdf"})
+_TEMPS: Final = frozenset(
     {"temp", "temp_c", "temperature", "temperature_c", "temperature_gpu", "gpu_temp", "gpu_temp_c",
      "gpu_temperature", "tgpu", "t_gpu", "core_temp", "temp_gpu", "gtemp", "edge_temp", "die_temp",
      "junction_temp", "temp_junction", "temp_edge", "gpu_temp_celsius", "temperature_celsius",
      "dcgm_fi_dev_gpu_temp"}
 )  # fmt: skip
-CLOCK_KEYS: Final = frozenset(
+_CLOCK_KEYS: Final = frozenset(
     {"sm_clk", "sm_clock", "sm_mhz", "sm", "smclk", "sm_clock_mhz", "clocks_sm",
      "clocks_current_sm", "gfx_clk", "gfxclk", "gr_clk", "graphics_clock", "graphics_clk", "sclk",
      "core_clk", "gclk",
      "clock_mhz", "clk", "clock", "gpu_clock", "pclk", "dcgm_fi_dev_sm_clock", "clk_sm"}
 )  # fmt: skip
-POWER_KEYS: Final = frozenset(
+_POWER_KEYS: Final = frozenset(
     {"power", "power_w", "pwr", "power_draw", "power_usage", "watts", "power_watts", "gpu_power",
      "pwr_w", "draw", "dcgm_fi_dev_power_usage", "socket_power"}
 )  # fmt: skip
-TIMES: Final = frozenset({"ts", "time", "timestamp", "at", "epoch"})
+_TIMES: Final = frozenset({"ts", "time", "timestamp", "at", "epoch"})
 # Keys whose value says why clocks are lowered, and those that are one such reason.
-REASON_KEY: Final = re.compile(
+_REASON_KEY: Final = re.compile(
     r"(?:clocks?_)?(?:throttle|event|perf|slowdown)(?:_reasons?|_cap|_status)?(?:_active)?"
     r"|throttling|throttled|dcgm_fi_dev_clock_throttle_reasons|dcgm_fi_dev_clocks_event_reasons"
 )
-FLAG_KEY: Final = re.compile(
+_FLAG_KEY: Final = re.compile(
     r"(?:.*_)?(?P<flag>(?:hw|sw)_thermal(?:_slowdown)?|hw_slowdown"
     r"|(?:hw_)?power_brake(?:_slowdown)?|thermal_(?:throttle|throttling|throttled|slowdown))"
 )
-ON: Final = frozenset({"active", "true", "1", "yes", "on", "asserted", "engaged"})
-HEX_MASK: Final = re.compile(r"0x[0-9a-f]{1,16}")
+_ON: Final = frozenset({"active", "true", "1", "yes", "on", "asserted", "engaged"})
+_HEX_MASK: Final = re.compile(r"0x[0-9a-f]{1,16}")
 # Bits of NVML's reasons: hardware slowdown, heat as software and hardware see it, the power brake.
-HW_BIT, HEAT_BITS, BRAKE_BIT = 0x8, 0x60, 0x80
+_HW_BIT, _HEAT_BITS, _BRAKE_BIT = 0x8, 0x60, 0x80
 
 
 @dataclass(slots=True)
@@ -139,19 +137,19 @@ def gpu_reading(text: str) -> GpuReading | None:
     """What a monitor's line says of one GPU; None for any other line."""
     text = text[:2000]
     reading = GpuReading()
-    num_temps = take_pairs(text, reading)
+    num_temps = _take_pairs(text, reading)
     if num_temps > 1:
         return None  # several GPUs in one line
-    take_units(text, reading)
-    if reading.gpu is None and (bus := BUS.search(text)) is not None:
+    _take_units(text, reading)
+    if reading.gpu is None and (bus := _BUS.search(text)) is not None:
         reading.gpu = bus_id(bus[0])
-    if reading.index is None and (word := GPU_WORD.search(text)) is not None:
+    if reading.index is None and (word := _GPU_WORD.search(text)) is not None:
         reading.index = int(word[1])
-    if reading.node is None and (host := HOST_SLASH.search(text)) is not None:
+    if reading.node is None and (host := _HOST_SLASH.search(text)) is not None:
         reading.node = host[1]
-    if reading.node is None and (host := HOST_FIRST.match(text)) is not None:
+    if reading.node is None and (host := _HOST_FIRST.match(text)) is not None:
         reading.node = host["host"]
-    if reading.at is None and (date := DATE.search(text) or CLOCK_TIME.search(text)) is not None:
+    if reading.at is None and (date := _DATE.search(text) or _CLOCK_TIME.search(text)) is not None:
         reading.at = date[0]
     if reading.gpu is None and reading.index is None and reading.local_rank is None:
         return None
@@ -164,74 +162,74 @@ def gpu_reading(text: str) -> GpuReading | None:
     return reading
 
 
-def pairs_in(text: str) -> Iterator[tuple[str, str]]:
+def _pairs_in(text: str) -> Iterator[tuple[str, str]]:
     """Keys in one form, ``clocks.current.sm [MHz]`` as ``clocks_current_sm``, and values."""
-    for pair in PAIR.finditer(text):
+    for pair in _PAIR.finditer(text):
         key = pair["key"].partition(" [")[0]
-        yield NO_NAME.sub("_", key.lower()).strip("_"), pair["value"]
+        yield _NO_NAME.sub("_", key.lower()).strip("_"), pair["value"]
 
 
-def take_pairs(text: str, reading: GpuReading) -> int:
+def _take_pairs(text: str, reading: GpuReading) -> int:
     """Fill ``reading`` from keys and values; how many temperatures of a GPU they hold."""
     temps = 0
-    for key, value in pairs_in(text):
-        if key in NODES and reading.node is None:
+    for key, value in _pairs_in(text):
+        if key in _NODES and reading.node is None:
             reading.node = value if value[0].isalnum() else None
-        elif key in INDICES and reading.index is None:
-            reading.index = small(value)
+        elif key in _INDICES and reading.index is None:
+            reading.index = _small(value)
             if ":" in value and reading.gpu is None:
                 reading.gpu = bus_id(value)
-        elif key in LOCAL_RANKS:
-            reading.local_rank = small(value)
+        elif key in _LOCAL_RANKS:
+            reading.local_rank = _small(value)
         elif key == "rank":
-            reading.rank = small(value)
-        elif key in BUSES and reading.gpu is None:
+            reading.rank = _small(value)
+        elif key in _BUSES and reading.gpu is None:
             reading.gpu = bus_id(value)
-        elif key in TEMPS:
+        elif key in _TEMPS:
             temps += 1
-            reading.temp_c = within(value, TEMPERATURES.start, TEMPERATURES.stop)
-        elif key in CLOCK_KEYS and reading.clock_mhz is None:
-            reading.clock_mhz = within(value, *CLOCKS)
-        elif key in POWER_KEYS and reading.power_w is None:
-            reading.power_w = within(value, *POWERS)
-        elif key in TIMES and reading.at is None:
+            reading.temp_c = within(value, _TEMPERATURES.start, _TEMPERATURES.stop)
+        elif key in _CLOCK_KEYS and reading.clock_mhz is None:
+            reading.clock_mhz = within(value, *_CLOCKS)
+        elif key in _POWER_KEYS and reading.power_w is None:
+            reading.power_w = within(value, *_POWERS)
+        elif key in _TIMES and reading.at is None:
             reading.at = value
-        elif (flag := FLAG_KEY.fullmatch(key)) is not None:
+        elif (flag := _FLAG_KEY.fullmatch(key)) is not None:
             reading.names_reasons = True
-            if value.lower() in ON:
+            if value.lower() in _ON:
                 reading.reason(flag["flag"])
-        elif REASON_KEY.fullmatch(key):
+        elif _REASON_KEY.fullmatch(key):
             reading.names_reasons = True
-            take_reasons(value.lower(), reading)
+            _take_reasons(value.lower(), reading)
     return temps
 
 
-def take_reasons(value: str, reading: GpuReading) -> None:
+def _take_reasons(value: str, reading: GpuReading) -> None:
     """``hw_thermal_slowdown``, ``HW_THERMAL|HW_SLOWDOWN``, ``0x0000000000000040``."""
-    if HEX_MASK.fullmatch(value):
+    if _HEX_MASK.fullmatch(value):
         mask = int(value, 16)
-        reading.hardware = bool(mask & (HW_BIT | 0x40))
-        reading.heat = bool(mask & HEAT_BITS)
-        reading.brake = bool(mask & BRAKE_BIT)
+        reading.hardware = bool(mask & (_HW_BIT | 0x40))
+        reading.heat = bool(mask & _HEAT_BITS)
+        reading.brake = bool(mask & _BRAKE_BIT)
         return
     for word in re.split(r"[|+/&]", value):
         if not word.startswith(("no", "not")):
-            reading.reason(NO_NAME.sub("_", word))
+            reading.reason(_NO_NAME.sub("_", word))
 
 
-def take_units(text: str, reading: GpuReading) -> None:
+def _take_units(text: str, reading: GpuReading) -> None:
     """Numbers whose unit alone tells what they are, where no key did; and columns without names."""
-    if reading.power_w is None and (watts := WATTS.search(text)) is not None:
-        reading.power_w = within(watts[1], *POWERS)
-    if reading.clock_mhz is None and (clock := MEGAHERTZ.search(text)) is not None:
-        reading.clock_mhz = within(clock[1], *CLOCKS)
-    if reading.temp_c is None and (degrees := DEGREES.search(text)) is not None:
-        reading.temp_c = within(degrees[1], TEMPERATURES.start, TEMPERATURES.stop)
+    if reading.power_w is None and (watts := _WATTS.search(text)) is not None:
+        reading.power_w = within(watts[1], *_POWERS)
+    if reading.clock_mhz is None and (clock := _MEGAHERTZ.search(text)) is not None:
+        reading.clock_mhz = within(clock[1], *_CLOCKS)
+    if reading.temp_c is None and (degrees := _DEGREES.search(text)) is not None:
+        reading.temp_c = within(degrees[1], _TEMPERATURES.start, _TEMPERATURES.stop)
     if reading.temp_c is None and text.count(",") >= 3:
-        take_columns([one.strip() for one in text.split(",")], reading)
+        _take_columns([one.strip() for one in text.split(",")], reading)
 
 
-def take_columns(cells: list[str], reading: GpuReading) -> None:
+def _take_columns(cells: list[str], reading: GpuReading) -> None:
     """A row of ``nvidia-smi --format=csv,noheader``: units stay, names do not.
 
     The number before the address, or the first of all, is the GPU's; a whole number between 5
@@ -241,7 +239,7 @@ def take_columns(cells: list[str], reading: GpuReading) -> None:
     flags = [one for one in cells if one in ("Active", "Not Active")]
     if reading.power_w is None and reading.clock_mhz is None:
         return
-    address = next((k for k, one in enumerate(cells) if BUS.fullmatch(one)), None)
+    address = next((k for k, one in enumerate(cells) if _BUS.fullmatch(one)), None)
     whole = [k for k, one in enumerate(cells) if one.isascii() and one.isdecimal()]
     first = next((k for k in whole if len(cells[k]) <= 2), None)
     if address is None and first is None:
@@ -255,7 +253,7 @@ def take_columns(cells: list[str], reading: GpuReading) -> None:
         (
             float(cells[k])
             for k in whole
-            if k > start and len(cells[k]) <= 3 and int(cells[k]) in TEMPERATURES
+            if k > start and len(cells[k]) <= 3 and int(cells[k]) in _TEMPERATURES
         ),
         None,
     )
@@ -265,13 +263,13 @@ def take_columns(cells: list[str], reading: GpuReading) -> None:
         reading.heat = "Active" in flags and reading.hot
 
 
-def small(text: str) -> int | None:
+def _small(text: str) -> int | None:
     """A number of a GPU or rank; None for anything else."""
     return int(text) if len(text) <= 7 and text.isascii() and text.isdecimal() else None
 
 
 def within(text: str, low: float, high: float) -> float | None:
     """The number at the beginning of ``text``, where a sensor can say it."""
-    number = NUMBER.match(text)
+    number = _NUMBER.match(text)
     value = float(number[0]) if number is not None else None
     return value if value is not None and low <= value < high else None

@@ -14,8 +14,6 @@ from triage.signatures.pci import bus_id
 from triage.signatures.severity import says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def reason(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Heat, or the power brake that a chassis pulls."""

@@ -13,11 +13,8 @@ from triage.signatures.host.agent_words import gpu_fields, part_of_reason
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # Where H100-class GPUs slow down by themselves.
-HOT_CELSIUS = 90
+_HOT_CELSIUS = 90
 
 
 def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -28,7 +25,7 @@ def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def hot(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Only a temperature at which the GPU slows itself."""
-    return Reading() if int(match["celsius"]) >= HOT_CELSIUS else None
+    return Reading() if int(match["celsius"]) >= _HOT_CELSIUS else None
 
 
 def of_memory(match: re.Match[str], _: Sequence[str]) -> Reading:
@@ -43,16 +40,16 @@ def counted(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     return None if int(match["errors"]) == 0 else of_memory(match, after)
 
 
-RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
+_RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
 
 
-def named_rank(text: str, at: int) -> Reading:
+def _named_rank(text: str, at: int) -> Reading:
     """The rank that a report names, which is seldom the one that prints it."""
-    match = RANK.search(text, at)
+    match = _RANK.search(text, at)
     return Reading(peer=None if match is None else f"rank {match[1]}")
 
 
-DIAGNOSIS = {
+_DIAGNOSIS = {
     "memory": Category.GPU_HBM,
     "memory bandwidth": Category.GPU_HBM,
     "pcie": Category.IO_BOARD,
@@ -65,11 +62,11 @@ DIAGNOSIS = {
 
 def diagnosis(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a failed test of DCGM is about."""
-    return Reading(category=DIAGNOSIS.get(match["test"].strip().lower()))
+    return Reading(category=_DIAGNOSIS.get(match["test"].strip().lower()))
 
 
-CELL = re.compile(r"\|\s{20,40}\|\s?(?P<words>\S.{0,120}?)\s{0,80}\|\s*$")
-HEALTH_PARTS = {
+_CELL = re.compile(r"\|\s{20,40}\|\s?(?P<words>\S.{0,120}?)\s{0,80}\|\s*$")
+_HEALTH_PARTS = {
     "memory": Category.GPU_HBM,
     "nvlink": Category.NVLINK,
     "nvswitch": Category.NVLINK,
@@ -84,13 +81,13 @@ def unwell(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The part of a GPU that DCGM's health watch complains of, in the words below its name."""
     cells = []
     for line in after:
-        cell = CELL.match(line)
+        cell = _CELL.match(line)
         if cell is None:
             break
         cells.append(cell["words"])
     words = "".join(cells)
     part = part_of_reason(words)
-    category = HEALTH_PARTS.get(match["part"].lower(), Category.GPU)
+    category = _HEALTH_PARTS.get(match["part"].lower(), Category.GPU)
     lost = re.search(r"fallen off|\blost\b", words, re.IGNORECASE) is not None
     if lost or part.category not in (None, Category.GPU):
         category = part.category or category
@@ -112,5 +109,5 @@ SIGNATURES = load(
         if match["thermal"]
         else Reading(category=Category.POWER, also=(Category.GPU_THERMAL,))
     ),
-    straggler=lambda match, _after: named_rank(match.string, match.end()),
+    straggler=lambda match, _after: _named_rank(match.string, match.end()),
 )

@@ -13,8 +13,6 @@ from triage.signatures.pci import bus_id
 from triage.signatures.severity import ADVICE, CORRECTED, FATAL, NOISE, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def place(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The accelerator in front of the words."""
@@ -23,7 +21,7 @@ def place(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # Received H/W interrupt 271 ["HBM0_MC0_SEI_SEVERE"]
-UNITS = (
+_UNITS = (
     (re.compile(r"HBM", re.IGNORECASE), Category.GPU_HBM, (Category.GPU,)),
     (re.compile(r"ECC|SERR|DERR|SRAM|PARITY", re.IGNORECASE), Category.GPU_SRAM, (Category.GPU,)),
     (re.compile(r"NIC|PORT", re.IGNORECASE), Category.NIC, (Category.NETWORK, Category.GPU)),
@@ -32,7 +30,7 @@ UNITS = (
     (re.compile(r"THERM|OVERHEAT", re.IGNORECASE), Category.GPU_THERMAL, (Category.CHASSIS,)),
 )
 # What is corrected, only counted, or a limit that did its work.
-MILD = re.compile(r"NON_?SEVERE|SERR\b|_CORR|SINGLE|WARN|FIX_|ENV_S|ENV_E|THROTTL|_INFO", re.I)
+_MILD = re.compile(r"NON_?SEVERE|SERR\b|_CORR|SINGLE|WARN|FIX_|ENV_S|ENV_E|THROTTL|_INFO", re.I)
 
 
 def interrupt(match: re.Match[str], after: Sequence[str]) -> Reading:
@@ -40,11 +38,11 @@ def interrupt(match: re.Match[str], after: Sequence[str]) -> Reading:
     event = match["event"]
     category: Category = Category.GPU
     also: tuple[Category, ...] = (Category.SOFTWARE_USER,)
-    for words, named, others in UNITS:
+    for words, named, others in _UNITS:
         if words.search(event):
             category, also = named, others
             break
-    mild = MILD.search(event) is not None
+    mild = _MILD.search(event) is not None
     return Reading(
         category=category,
         also=also,

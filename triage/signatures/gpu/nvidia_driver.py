@@ -14,11 +14,8 @@ from triage.signatures.pci import bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, NOISE
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 ADDRESS = r"(?:PCI:)?(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?"
-SLOT = (Category.IO_BOARD, Category.POWER, Category.CHASSIS)
+_SLOT = (Category.IO_BOARD, Category.POWER, Category.CHASSIS)
 
 
 def addressed(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -33,14 +30,14 @@ def probed(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     return None if gone is None else Reading(gpu=bus_id(match["gpu"]))
 
 
-NAMED_GPU = re.compile(rf"\bGPU (?:at )?(?P<gpu>{ADDRESS})")
+_NAMED_GPU = re.compile(rf"\bGPU (?:at )?(?P<gpu>{ADDRESS})")
 
 
 def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Without an address it may be the third line of a record that counted already."""
     gpu = match["gpu"] or match["other"]
     if not gpu:
-        named = NAMED_GPU.search(match.string, max(0, match.start() - 100), match.end())
+        named = _NAMED_GPU.search(match.string, max(0, match.start() - 100), match.end())
         gpu = named["gpu"] if named is not None else None
     return Reading(
         gpu=bus_id(gpu) if gpu else None, weak=not gpu, signature="nvidia.fallen_off_bus"
@@ -51,7 +48,7 @@ def asserted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A failed assertion is noise, unless it failed because the GPU was gone."""
     if "GPU_IS_LOST" in match["why"].upper():
         return Reading(
-            role=CONSEQUENCE, category=Category.GPU, also=SLOT, fields={"severity": ERROR}
+            role=CONSEQUENCE, category=Category.GPU, also=_SLOT, fields={"severity": ERROR}
         )
     return Reading(role=NOISE)
 

@@ -16,20 +16,18 @@ from triage.signatures.pci import bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
 from triage.signatures.signature import Reading, Scope, Signature
 
-__all__ = ["SIGNATURES"]
-
-FABRIC: tuple[Category, ...] = (Category.NETWORK,)
-HEAT: tuple[Category, ...] = (Category.NVLINK, Category.CHASSIS)
+_FABRIC: tuple[Category, ...] = (Category.NETWORK,)
+_HEAT: tuple[Category, ...] = (Category.NVLINK, Category.CHASSIS)
 
 # nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
-PATTERN = re.compile(
+_PATTERN = re.compile(
     r"(?:nvidia-nvswitch(?P<chip>\d{1,3}): )?SXid ?\("
     r"(?P<switch>(?:PCI:)?(?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)\) ?: ?"
     r"(?P<code>\d{4,6})(?!\d)(?:, ?(?P<said>Fatal|Non-?fatal)\b)?"
     r"(?:,? ?Link (?P<link>\d{1,3})\b)?",
     re.IGNORECASE,
 )
-REPEATED = re.compile(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
+_REPEATED = re.compile(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class TextRule:
     severity: str | None = None
 
 
-def text_rule(
+def _text_rule(
     words: str,
     category: Category | None,
     also: tuple[Category, ...] = (),
@@ -54,54 +52,54 @@ def text_rule(
     return TextRule(re.compile(words, re.IGNORECASE), category, also, role, severity)
 
 
-TEXTS: tuple[TextRule, ...] = (
+_TEXTS: tuple[TextRule, ...] = (
     # Links that come up ask the controller in dozens.
-    text_rule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
-    text_rule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, FABRIC, ROOT, FATAL),
-    text_rule(
+    _text_rule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
+    _text_rule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
+    _text_rule(
         r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)",
         Category.NVLINK,
-        FABRIC,
+        _FABRIC,
         ROOT,
         ERROR,
     ),
-    text_rule(
+    _text_rule(
         r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
         Category.GPU_THERMAL,
-        HEAT,
+        _HEAT,
         NOISE,
         "info",
     ),
-    text_rule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, HEAT, ROOT, FATAL),
-    text_rule(
-        r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, HEAT, ROOT, ERROR
+    _text_rule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
+    _text_rule(
+        r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, _HEAT, ROOT, ERROR
     ),
     # The far end answered with an error, or not at all: a process or a GPU died there.
-    text_rule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
-    text_rule(
+    _text_rule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
+    _text_rule(
         r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)",
         Category.GPU,
         (Category.NVLINK,),
         CONSEQUENCE,
     ),
-    text_rule(r"\bcredit time ?out", Category.NVLINK, FABRIC, CONSEQUENCE),
-    text_rule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, FABRIC, ROOT),
+    _text_rule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
+    _text_rule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
     # Events of multicast and reduction, under whichever number.
-    text_rule(
+    _text_rule(
         r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
         Category.NVLINK,
-        FABRIC,
+        _FABRIC,
     ),
-    text_rule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
+    _text_rule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
 )
-ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
+_ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 # From R550 the optics of a cage, before it multicast: the number alone is both.
-MOVED = range(28000, 29000)
+_MOVED = range(28000, 29000)
 
 
 def meaning(text: str) -> TextRule | None:
     """The first row whose words are in ``text``."""
-    return next((row for row in TEXTS if row.words.search(text)), None)
+    return next((row for row in _TEXTS if row.words.search(text)), None)
 
 
 def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
@@ -114,9 +112,9 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
         fields["first"] = "yes"
     words = meaning(text)
     known = catalogue.sxid(code)
-    if code in MOVED and (said or match["link"]):
+    if code in _MOVED and (said or match["link"]):
         known = None  # ports have links and severities, cages have neither
-    category, also = Category.NVLINK, FABRIC
+    category, also = Category.NVLINK, _FABRIC
     role: EvidenceRole | None = None
     severity = WARN
     if known is not None:
@@ -133,7 +131,7 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     if role is NOISE and said == "fatal":
         role = ROOT
     fields["severity"] = severity
-    if REPEATED.match(text) and role is not NOISE:
+    if _REPEATED.match(text) and role is not NOISE:
         role = CONSEQUENCE
     # What the driver itself calls fatal is the cause where nothing else on the node is.
     alone = role is CONSEQUENCE and said == "fatal"
@@ -144,11 +142,11 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
         code=code,
         weak=severity in (WARN, "info"),
         fields=fields,
-        traits=ALONE if alone else frozenset(),
+        traits=_ALONE if alone else frozenset(),
     )
 
 
-def unnumbered(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
+def _unnumbered(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     """A line of the switch driver that has words and no number."""
     row = meaning(match["text"])
     if row is None or row.role is not ROOT:
@@ -166,7 +164,7 @@ SIGNATURES: tuple[Signature, ...] = (
         kind=Kind.SXID,
         role=ROOT,
         literals=("sxid (", "sxid("),
-        pattern=PATTERN,
+        pattern=_PATTERN,
         source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
         scope=Scope.KERNEL,
         traits=frozenset({Trait.QUOTABLE}),
@@ -197,7 +195,7 @@ SIGNATURES: tuple[Signature, ...] = (
         source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
         scope=Scope.KERNEL,
         traits=frozenset({Trait.QUOTABLE}),
-        read=unnumbered,
+        read=_unnumbered,
         matches=(
             "nvidia-nvswitch2: SOE HALTED",
             "nvidia-nvswitch2: Failed to boot SOE",

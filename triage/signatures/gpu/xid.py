@@ -14,12 +14,10 @@ from triage.signatures.gpu.xid_text import words
 from triage.signatures.pci import bus_id
 from triage.signatures.signature import Reading, Scope, Signature
 
-__all__ = ["SIGNATURES"]
-
 # NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 43, pid=4711, name=python3, Ch 00000008
 # NVRM: Xid (0000:03:00): 13, 0001 00000000 000050c0
 # The look-behind keeps the switches' SXid out.
-PATTERN = re.compile(
+_PATTERN = re.compile(
     r"(?<![A-Za-z])Xid ?\("
     r"(?P<gpu>(?:PCI:)?[0-9a-f]{1,8}:[0-9a-f]{1,2}(?::[0-9a-f]{2})?(?:\.[0-7])?)"
     r"(?: GPU-I:(?P<gpu_instance>\w{1,4}))?(?: GPU-CI:(?P<compute_instance>\w{1,4}))?\) ?: ?"
@@ -27,9 +25,9 @@ PATTERN = re.compile(
     re.IGNORECASE,
 )
 # The name is cut to 15 characters and may hold nearly anything, even a comma.
-NAME = re.compile(r",? ?name=(.{0,40}?)(?:, |,?$)")
-LOST = 79
-PARENT = re.compile(r"caused by previous Xid (\d{1,5})")
+_NAME = re.compile(r",? ?name=(.{0,40}?)(?:, |,?$)")
+_LOST = 79
+_PARENT = re.compile(r"caused by previous Xid (\d{1,5})")
 
 
 def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
@@ -37,7 +35,7 @@ def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
     code = int(match["code"])
     text = match.string[match.end() :]
     fields: dict[str, str] = {}
-    name = NAME.match(text)
+    name = _NAME.match(text)
     if name is not None:
         fields["name"] = name[1]
         text = text[name.end() :]
@@ -45,7 +43,7 @@ def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
     fields.update(said.fields)
     gpu = bus_id(match["gpu"])
     known = catalogue.xid(code)
-    parent = PARENT.search(text)
+    parent = _PARENT.search(text)
     if known is None:
         # A number of a newer driver: something happened to this GPU, nobody knows what.
         fields["severity"] = "error"
@@ -61,7 +59,7 @@ def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
         peer=said.peer,
         blame=said.blame,
         weak=known.severity == "warn" if said.weak is None else said.weak,
-        traits=frozenset({Trait.QUOTABLE, Trait.GPU_LOST}) if code == LOST else None,
+        traits=frozenset({Trait.QUOTABLE, Trait.GPU_LOST}) if code == _LOST else None,
         fields=fields,
     )
     return reading if parent is None else caused(reading, int(parent[1]))
@@ -94,7 +92,7 @@ SIGNATURES: tuple[Signature, ...] = (
         kind=Kind.XID,
         role=EvidenceRole.ROOT,
         literals=("nvrm: xid", "xid (pci", "xid(pci", "xid (0"),
-        pattern=PATTERN,
+        pattern=_PATTERN,
         source="NVIDIA open kernel modules, the print of an Xid; public tickets for wrapped forms",
         scope=Scope.KERNEL,
         traits=frozenset({Trait.QUOTABLE}),

@@ -13,8 +13,6 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole
 from triage.signatures.pci import bus_id
 
-__all__ = ["Words", "memory_unit", "words"]
-
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -29,43 +27,43 @@ class Words:
     fields: dict[str, str] = field(default_factory=dict)
 
 
-Reader = Callable[[str, Sequence[str]], Words]
-SILENT = Words()
+_Reader = Callable[[str, Sequence[str]], Words]
+_SILENT = Words()
 
 # "a", "a partition p" alone also stands behind an L2 slice, so the plain word comes last.
-DRAM_WORDS = re.compile(r"\b(?:framebuffer|FBPA\w*|HBM\w*|DRAM|row remapper|FB)\b", re.IGNORECASE)
-SRAM_WORDS = re.compile(
+_DRAM_WORDS = re.compile(r"\b(?:framebuffer|FBPA\w*|HBM\w*|DRAM|row remapper|FB)\b", re.IGNORECASE)
+_SRAM_WORDS = re.compile(
     r"\b(?:S-?RAM|LTC\w*|L2|L1\w*|SM\w?|GPC\w*|TPC\w*|FECS|GCC|RISC-?V|MMU|GMMU|"
     r"icache|register file|ROP|PMU|GSP|SEC2|NVDEC\w*)\b",
     re.IGNORECASE,
 )
-PARTITION = re.compile(r"\bpartition\b", re.IGNORECASE)
+_PARTITION = re.compile(r"\bpartition\b", re.IGNORECASE)
 
 
 def memory_unit(text: str) -> Category | None:
     """Stacked memory or on-chip memory, None where no word says which."""
-    if DRAM_WORDS.search(text):
+    if _DRAM_WORDS.search(text):
         return Category.GPU_HBM
-    if SRAM_WORDS.search(text):
+    if _SRAM_WORDS.search(text):
         return Category.GPU_SRAM
-    return Category.GPU_HBM if PARTITION.search(text) else None
+    return Category.GPU_HBM if _PARTITION.search(text) else None
 
 
 # An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at
 # partition 6, subpartition 0.   then for each channel:   pid=4711, name=python, Ch 00000010
-CHANNEL_ONLY = re.compile(r"(?:Ch|channel|ChID|Channel ID) (?:0x)?[0-9a-f]+\b", re.IGNORECASE)
+_CHANNEL_ONLY = re.compile(r"(?:Ch|channel|ChID|Channel ID) (?:0x)?[0-9a-f]+\b", re.IGNORECASE)
 
 
 def ecc(text: str, _after: Sequence[str]) -> Words:
     """48, 171, 172: the event itself, then one line for each channel that it took along."""
     unit = memory_unit(text)
-    if unit is None and CHANNEL_ONLY.match(text):
+    if unit is None and _CHANNEL_ONLY.match(text):
         return Words(role=EvidenceRole.CONSEQUENCE)
     return Words(category=unit)
 
 
 # Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No
-CONTAINMENT = re.compile(
+_CONTAINMENT = re.compile(
     r"(?P<containment>Contained|Uncontained): ?(?P<unit>[^(.]{1,40}?) ?"
     r"(?:\((?P<location>[^)]{0,40})\))?(?:\. ?RST: ?(?P<reset>\w+))?(?:, ?D-RST: ?(?P<drain>\w+))?"
     r"(?:$|[.,]| )",
@@ -73,11 +71,11 @@ CONTAINMENT = re.compile(
 )
 
 
-def blast(text: str, _after: Sequence[str]) -> Words:
+def _blast(text: str, _after: Sequence[str]) -> Words:
     """94, 95: how far an uncorrectable error reached, and the unit that met it."""
-    match = CONTAINMENT.search(text)
+    match = _CONTAINMENT.search(text)
     if match is None:
-        if CHANNEL_ONLY.match(text):
+        if _CHANNEL_ONLY.match(text):
             return Words(role=EvidenceRole.CONSEQUENCE)
         return Words(category=memory_unit(text))
     unit = memory_unit(match["unit"])
@@ -90,20 +88,20 @@ def blast(text: str, _after: Sequence[str]) -> Words:
 
 
 # Row Remapper: New row (0x00000000abcd1234) marked for remapping, reset gpu to activate.
-ROW = re.compile(r"\((0x[0-9a-f]+)\)", re.IGNORECASE)
+_ROW = re.compile(r"\((0x[0-9a-f]+)\)", re.IGNORECASE)
 
 
 def retirement(text: str, _after: Sequence[str]) -> Words:
     """63, 64: a bad row or page was booked, or could not be."""
     unit = memory_unit(text)
-    row = ROW.search(text)
+    row = _ROW.search(text)
     fields = {} if row is None else {"row": row[1]}
     return Words(category=unit, fields=fields)
 
 
 # An uncorrectable ECC error detected (possible firmware handling failure) DRAM:-3, LTC:0, ...
-COUNTER = re.compile(r"\b(DRAM|LTC|MMU|PCIE)[:=] ?(-?\d{1,10})")
-COUNTED = {
+_COUNTER = re.compile(r"\b(DRAM|LTC|MMU|PCIE)[:=] ?(-?\d{1,10})")
+_COUNTED = {
     "DRAM": Category.GPU_HBM,
     "LTC": Category.GPU_SRAM,
     "MMU": Category.GPU_SRAM,
@@ -111,11 +109,11 @@ COUNTED = {
 }
 
 
-def escaped_ecc(text: str, _after: Sequence[str]) -> Words:
+def _escaped_ecc(text: str, _after: Sequence[str]) -> Words:
     """140: the counters that are not zero say where."""
-    counts = {name: int(value) for name, value in COUNTER.findall(text)}
+    counts = {name: int(value) for name, value in _COUNTER.findall(text)}
     hit = [
-        COUNTED[name] for name in sorted(counts, key=lambda one: -abs(counts[one])) if counts[name]
+        _COUNTED[name] for name in sorted(counts, key=lambda one: -abs(counts[one])) if counts[name]
     ]
     places = tuple(dict.fromkeys(hit))
     fields = {name.lower(): str(value) for name, value in counts.items()}
@@ -125,24 +123,24 @@ def escaped_ecc(text: str, _after: Sequence[str]) -> Words:
 
 
 # Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal Instruction Parameter
-SM_PLACE = re.compile(
+_SM_PLACE = re.compile(
     r"(?P<reach>Warp|Global) Exception on \("
     r"(?P<place>GPC \d+, TPC \d+(?:, SM \d+)?)\)(?:: (?P<reason>.{1,80}))?"
 )
-REGISTERS = re.compile(r"ESR (?:0x)?[0-9a-f]+=", re.IGNORECASE)
+_REGISTERS = re.compile(r"ESR (?:0x)?[0-9a-f]+=", re.IGNORECASE)
 # A line with the registers of a whole SM may stand alone; one with a single register never does.
-WHOLE_SM = 3
+_WHOLE_SM = 3
 
 
 def graphics(text: str, _after: Sequence[str]) -> Words:
     """13: the first line of a burst is the fault, what only adds registers follows it."""
-    match = SM_PLACE.search(text)
+    match = _SM_PLACE.search(text)
     if match is not None:
         fields = {key: value for key, value in match.groupdict().items() if value}
         follows = match["reach"] == "Global"
         return Words(role=EvidenceRole.CONSEQUENCE if follows else None, fields=fields)
-    if REGISTERS.search(text):
-        whole = text.count("=") >= WHOLE_SM
+    if _REGISTERS.search(text):
+        whole = text.count("=") >= _WHOLE_SM
         return Words(role=None if whole else EvidenceRole.CONSEQUENCE)
     return Words(role=EvidenceRole.CONSEQUENCE if "ChID" in text else None)
 
@@ -153,14 +151,14 @@ FAULT = re.compile(
     r"ENGINE (?P<engine>[A-Z]\w{1,30}) "
     r"(?:\w{1,12} )?(?P<client>\w{1,40}) faulted @ (?P<at>\w{1,40})"
 )
-FAULT_TYPE = re.compile(r"of type (?P<fault>FAULT_\w{1,40}) (?P<access>ACCESS_\w{1,40})")
+_FAULT_TYPE = re.compile(r"of type (?P<fault>FAULT_\w{1,40}) (?P<access>ACCESS_\w{1,40})")
 
 
-def mmu(text: str, after: Sequence[str]) -> Words:
+def _mmu(text: str, after: Sequence[str]) -> Words:
     """31: a bad address of the program, unless no client of the GPU owns it."""
     whole = " ".join((text, *after)) if "Fault is of type" not in text else text
     fields: dict[str, str] = {}
-    for pattern in (FAULT, FAULT_TYPE):
+    for pattern in (FAULT, _FAULT_TYPE):
         match = pattern.search(whole)
         if match is not None:
             fields.update(match.groupdict())
@@ -175,10 +173,10 @@ def mmu(text: str, after: Sequence[str]) -> Words:
 
 # NVLink: fatal error detected on link 7(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)
 # NVLink: failed to train link 11 to remote PCI:0000:4b:00
-LINK = re.compile(
+_LINK = re.compile(
     r"\blink (?P<link>-?\d{1,3})\b ?(?:\((?P<registers>0x[0-9a-fx, ]{1,120})\)?)?", re.IGNORECASE
 )
-REMOTE = re.compile(
+_REMOTE = re.compile(
     r"remote (?:PCI:)?(?P<remote>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})", re.IGNORECASE
 )
 
@@ -186,10 +184,10 @@ REMOTE = re.compile(
 def nvlink(text: str, _after: Sequence[str]) -> Words:
     """74, 136, 137 and the like: which link, and the far end where it is named."""
     fields: dict[str, str] = {}
-    link = LINK.search(text)
+    link = _LINK.search(text)
     if link is not None:
         fields.update({key: value for key, value in link.groupdict().items() if value})
-    remote = REMOTE.search(text)
+    remote = _REMOTE.search(text)
     if remote is None:
         return Words(fields=fields)
     return Words(peer=bus_id(remote["remote"]), blame=Blame.PAIR, fields=fields)
@@ -197,7 +195,7 @@ def nvlink(text: str, _after: Sequence[str]) -> Words:
 
 # NETIR_LINK_EVT Fatal XC0 i0 Link 07 (0x004505c6 0x00000000 0x0 0x0 0x0 0x0)
 # Link -1 is the whole chip.
-NVLINK5 = re.compile(
+_NVLINK5 = re.compile(
     r"(?P<unit>[A-Z][A-Z0-9_]{1,30}) (?P<said>Fatal|Nonfatal|Non-fatal) (?P<cause>XC\d) "
     r"(?P<injected>i\d) Link (?P<link>-?\d{1,3})"
     r"(?: ?\((?P<words>(?:0x)?[0-9a-f]{1,8}[0-9a-fx ,]{0,100}))?",
@@ -205,15 +203,15 @@ NVLINK5 = re.compile(
 )
 
 
-def nvlink5(text: str, _after: Sequence[str]) -> Words:
+def _nvlink5(text: str, _after: Sequence[str]) -> Words:
     """144 to 150: the printed unit decides; both layouts of its number are kept.
 
     The first word holds the unit in bits 9:5 before R575 and in bits 6:0 from there;
     a line does not say which driver printed it.
     """
-    match = NVLINK5.search(text)
+    match = _NVLINK5.search(text)
     if match is None:
-        return SILENT
+        return _SILENT
     fields = {key: value for key, value in match.groupdict().items() if value}
     first = re.match(r"(?:0x)?([0-9a-f]{1,8})", fields.get("words", ""), re.IGNORECASE)
     if first is not None:
@@ -233,7 +231,7 @@ RPC = re.compile(
     r"Expected function (?P<function>\d{1,5}) ?"
     r"(?:\((?P<function_name>\w{1,60})\))?"
 )
-WAITED = re.compile(r"Timeout after (?P<waited_s>\d{1,5}) ?s")
+_WAITED = re.compile(r"Timeout after (?P<waited_s>\d{1,5}) ?s")
 
 
 def gsp(text: str, _after: Sequence[str]) -> Words:
@@ -245,14 +243,14 @@ def gsp(text: str, _after: Sequence[str]) -> Words:
         fields["function"] = match["function_name"] or match["function"]
         if number:
             fields["gsp"] = number
-    waited = WAITED.search(text)
+    waited = _WAITED.search(text)
     if waited is not None:
         fields["waited_s"] = waited["waited_s"]
     return Words(fields=fields)
 
 
 # GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)
-ADVICE = re.compile(
+_ADVICE = re.compile(
     r"recovery action changed from (?P<old_value>0x[0-9a-f]+|\d+) ?\((?P<old>[^)]{0,40})\) "
     r"to (?P<new_value>0x[0-9a-f]+|\d+) ?\((?P<new>[^)]{0,40})\)?",
     re.IGNORECASE,
@@ -261,36 +259,36 @@ ADVICE = re.compile(
 
 def advice(text: str, _after: Sequence[str]) -> Words:
     """154: the driver's advice, old and new; a change back to None leaves no ``action``."""
-    match = ADVICE.search(text)
+    match = _ADVICE.search(text)
     if match is None:
-        return SILENT
+        return _SILENT
     fields = dict(match.groupdict())
     cleared = match["new"].strip().lower() == "none"
     fields["action"] = "" if cleared else match["new"].strip()
     return Words(fields=fields)
 
 
-READERS: Mapping[int, Reader] = {
+_READERS: Mapping[int, _Reader] = {
     13: graphics,
-    31: mmu,
+    31: _mmu,
     48: ecc,
     63: retirement,
     64: retirement,
     74: nvlink,
-    94: blast,
-    95: blast,
+    94: _blast,
+    95: _blast,
     108: nvlink,
     119: gsp,
     136: nvlink,
     137: nvlink,
-    140: escaped_ecc,
+    140: _escaped_ecc,
     154: advice,
     155: nvlink,
-    **dict.fromkeys(range(144, 151), nvlink5),
+    **dict.fromkeys(range(144, 151), _nvlink5),
 }
 
 
 def words(code: int, text: str, after: Sequence[str]) -> Words:
     """What ``text``, the rest of the line behind code and process, says of Xid ``code``."""
-    reader = READERS.get(code)
-    return SILENT if reader is None else reader(text, after)
+    reader = _READERS.get(code)
+    return _SILENT if reader is None else reader(text, after)

@@ -12,10 +12,8 @@ from typing import Final
 from triage.domain.category import Category
 from triage.signatures.pci import bus_id
 
-__all__ = ["Part", "gpu_fields", "part_of_reason"]
-
 # Looked for in this order: "GPU ECC error" is memory, "NVLink" is no link of the network.
-WORDS: Final = tuple(
+_WORDS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), category, also)
     for pattern, category, also in (
         (
@@ -85,20 +83,20 @@ WORDS: Final = tuple(
     )
 )
 # What a controller writes when a node or the job on it did not end as it should.
-AFTER_THE_JOB: Final = re.compile(
+_AFTER_THE_JOB: Final = re.compile(
     r"kill task failed|not responding|batch job complete failure|duplicate jobid"
     r"|unexpectedly rebooted|node failure",
     re.IGNORECASE,
 )
 # Scripts that run behind a job, where they name no part.
-BEHIND_A_JOB: Final = re.compile(r"epilog|prolog error", re.IGNORECASE)
+_BEHIND_A_JOB: Final = re.compile(r"epilog|prolog error", re.IGNORECASE)
 # "GPU 3", "gpu3", "GPU-3", "GPU: 3", "GPU index 3"; a uuid and an address are read apart.
-INDEX: Final = re.compile(
+_INDEX: Final = re.compile(
     r"\bGPU(?:_SXM_(?P<sxm>\d{1,2})|(?: index| id| ?#|_id)?[ :=_-]{0,2}(?P<index>\d{1,2}))"
     r"(?![\d.a-f-]|:[0-9a-f])",
     re.IGNORECASE,
 )
-ADDRESS: Final = re.compile(
+_ADDRESS: Final = re.compile(
     r"(?:(?<=PCI:)|(?<![0-9a-f:]))(?P<bus>(?:[0-9a-f]{4,8}:)[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)(?!:?[0-9a-f])",
     re.IGNORECASE,
 )
@@ -120,13 +118,13 @@ class Part:
 
 def gpu_fields(text: str) -> tuple[str | None, dict[str, str]]:
     """The GPU in some words: its bus id, else what else tells it (``gpu_uuid``, ``gpu_index``)."""
-    address = ADDRESS.search(text)
+    address = _ADDRESS.search(text)
     if address is not None and (gpu := bus_id(address["bus"])) is not None:
         return gpu, {}
     uuid = UUID.search(text)
     if uuid is not None:
         return None, {"gpu_uuid": f"GPU-{uuid['uuid'].lower()}"}
-    index = INDEX.search(text)
+    index = _INDEX.search(text)
     if index is not None and index["index"] is not None:
         return None, {"gpu_index": index["index"]}
     return None, {}
@@ -137,10 +135,10 @@ def part_of_reason(text: str) -> Part:
     text = text[:600]
     if not text.strip():
         return Part()
-    if AFTER_THE_JOB.search(text) is not None:
+    if _AFTER_THE_JOB.search(text) is not None:
         return Part(after_the_job=True)
     gpu, fields = gpu_fields(text)
-    for pattern, category, also in WORDS:
+    for pattern, category, also in _WORDS:
         if pattern.search(text):
             return Part(category, also, gpu, fields)
-    return Part(after_the_job=BEHIND_A_JOB.search(text) is not None)
+    return Part(after_the_job=_BEHIND_A_JOB.search(text) is not None)

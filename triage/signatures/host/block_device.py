@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 
-__all__ = ["Place", "place"]
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -21,25 +19,25 @@ class Place:
     harmless: bool = False
 
 
-LOCAL = Place(Category.SSD)
-DISK = Place(Category.SSD, (Category.STORAGE,))
-VOLUME = Place(Category.STORAGE, (Category.SSD,))
-REMOTE = Place(Category.STORAGE)
+_LOCAL = Place(Category.SSD)
+_DISK = Place(Category.SSD, (Category.STORAGE,))
+_VOLUME = Place(Category.STORAGE, (Category.SSD,))
+_REMOTE = Place(Category.STORAGE)
 # A file behind a loop device, an optical drive and a floppy that nobody has.
-HARMLESS = Place(None, harmless=True)
+_HARMLESS = Place(None, harmless=True)
 
-NAMES: tuple[tuple[re.Pattern[str], Place], ...] = (
-    (re.compile(r"loop|z?ram|sr\d|fd\d"), HARMLESS),
-    (re.compile(r"nvme|pmem|mmcblk"), LOCAL),
-    (re.compile(r"n?bd\d|rbd|drbd"), REMOTE),
-    (re.compile(r"dm-|vd[a-z]|xvd|mapper/"), VOLUME),
+_NAMES: tuple[tuple[re.Pattern[str], Place], ...] = (
+    (re.compile(r"loop|z?ram|sr\d|fd\d"), _HARMLESS),
+    (re.compile(r"nvme|pmem|mmcblk"), _LOCAL),
+    (re.compile(r"n?bd\d|rbd|drbd"), _REMOTE),
+    (re.compile(r"dm-|vd[a-z]|xvd|mapper/"), _VOLUME),
 )
 
 
 def place(device: str) -> Place:
     """Where ``device`` most likely is; a plain disk where the name says nothing."""
     name = device.lower().removeprefix("/dev/")
-    for pattern, where in NAMES:
+    for pattern, where in _NAMES:
         if pattern.match(name):
             return where
-    return DISK
+    return _DISK

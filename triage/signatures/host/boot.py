@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def dropped(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """How many lines are not there."""
@@ -20,20 +18,20 @@ def dropped(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # The manager of a user's session ends with every logout; the node's own is process 1.
-USERS_MANAGER = re.compile(r"systemd\[(?!1\])\d{1,9}\]: $")
+_USERS_MANAGER = re.compile(r"systemd\[(?!1\])\d{1,9}\]: $")
 
 
 # The system will reboot now! (requested by root via ansible); System is rebooting (kernel update)
-REQUESTED = re.compile(r"[!.]? ?\([^()\n]{3,120}\)")
+_REQUESTED = re.compile(r"[!.]? ?\([^()\n]{3,120}\)")
 
 
 def of_the_node(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The end of the node, not of a user's session on it."""
     before = match.string[: match.start()][-40:]
-    if USERS_MANAGER.search(before):
+    if _USERS_MANAGER.search(before):
         return None
     # A reason in brackets is that of whoever asked for it: the machine did not fail.
-    return Reading(weak=False) if REQUESTED.match(match.string, match.end()) else Reading()
+    return Reading(weak=False) if _REQUESTED.match(match.string, match.end()) else Reading()
 
 
 SIGNATURES = load(__name__)

@@ -13,16 +13,14 @@ from triage.signatures.load import load
 from triage.signatures.severity import ADVICE, CORRECTED, ERROR, FATAL, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-BOTH = (Category.HOST_MEMORY, Category.CPU)
+_BOTH = (Category.HOST_MEMORY, Category.CPU)
 # AMD's unified memory controllers report a DRAM error by these low words of the status.
-AMD_DRAM = re.compile(r"011b$|080[0-9a-f]$|081[0-9a-f]$", re.IGNORECASE)
+_AMD_DRAM = re.compile(r"011b$|080[0-9a-f]$|081[0-9a-f]$", re.IGNORECASE)
 
 
 def other(category: Category) -> tuple[Category, ...]:
     """What a machine check may be besides its first reading."""
-    return tuple(one for one in BOTH if one is not category)
+    return tuple(one for one in _BOTH if one is not category)
 
 
 def graded(category: Category, severity: str, **fields: str) -> Reading:
@@ -44,7 +42,7 @@ def amd_status(match: re.Match[str], _after: Sequence[str]) -> Reading:
         severity = FATAL if "PCC" in flags else ERROR
     else:
         severity = CORRECTED
-    dram = AMD_DRAM.search(match["status"]) is not None
+    dram = _AMD_DRAM.search(match["status"]) is not None
     return graded(Category.HOST_MEMORY if dram else Category.CPU, severity, bank=match["bank"])
 
 

@@ -13,9 +13,7 @@ from triage.signatures.load import load
 from triage.signatures.severity import NOISE, ROOT, WARN
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-CHECKSUM = re.compile(
+_CHECKSUM = re.compile(
     r"checksum|\bcrc\b|csum|bad extent|corrupt|bad header|bad entry", re.IGNORECASE
 )
 
@@ -34,7 +32,7 @@ def on_device(match: re.Match[str], _after: Sequence[str]) -> Reading:
 def checked(match: re.Match[str], after: Sequence[str]) -> Reading:
     """As :func:`on_device`; a bad checksum is an origin, though it may also come from memory."""
     reading = on_device(match, after)
-    if reading.role is not None or CHECKSUM.search(match.string, match.start()) is None:
+    if reading.role is not None or _CHECKSUM.search(match.string, match.start()) is None:
         return reading
     also = (*(reading.also or ()), Category.HOST_MEMORY)
     return Reading(category=reading.category, also=also, role=ROOT, weak=True)

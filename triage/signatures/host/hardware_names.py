@@ -10,38 +10,36 @@ from typing import Final
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-TABLES: Final = {
+_TABLES: Final = {
     "system": "system_serial", "base board": "board_serial", "chassis": "chassis_serial",
 }  # fmt: skip
 # "\tSerial Number: J3009X4K", of dmidecode's tables
-DMI_SERIAL: Final = re.compile(r"\s{1,8}Serial Number: (?P<serial>[^\n]{1,100}?)\s*$")
-NEXT_TABLE: Final = re.compile(r"Handle 0x|\S")
+_DMI_SERIAL: Final = re.compile(r"\s{1,8}Serial Number: (?P<serial>[^\n]{1,100}?)\s*$")
+_NEXT_TABLE: Final = re.compile(r"Handle 0x|\S")
 # "\tNode GUID: 0xb8cef60300aabbcc" of ibstat, "\tnode_guid:\t\tb8ce:f603:00aa:bbcc" of ibv_devinfo
-NODE_GUID: Final = re.compile(
+_NODE_GUID: Final = re.compile(
     r"\s{1,16}(?:Node GUID|node_guid): {0,4}\s{0,8}(?P<guid>[0-9a-fx:]{16,23})"
 )
-NEXT_ADAPTER: Final = re.compile(r"\s{0,4}(?:CA '|hca_id:)")
+_NEXT_ADAPTER: Final = re.compile(r"\s{0,4}(?:CA '|hca_id:)")
 
 
 def dmi(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The serial number in the table that this line opens."""
     for line in after:
-        if NEXT_TABLE.match(line):
+        if _NEXT_TABLE.match(line):
             return None
-        found = DMI_SERIAL.match(line)
+        found = _DMI_SERIAL.match(line)
         if found is not None:
-            return Reading(fields={TABLES[match["table"].lower()]: found["serial"]})
+            return Reading(fields={_TABLES[match["table"].lower()]: found["serial"]})
     return None
 
 
 def adapter(_match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The GUID of the adapter whose block this line opens."""
     for line in after:
-        if NEXT_ADAPTER.match(line):
+        if _NEXT_ADAPTER.match(line):
             return None
-        found = NODE_GUID.match(line)
+        found = _NODE_GUID.match(line)
         if found is not None:
             return Reading(fields={"nic_guid": found["guid"]})
     return None

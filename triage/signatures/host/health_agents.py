@@ -17,22 +17,20 @@ from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.severity import CONSEQUENCE, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 # "host=gpu-17", "node: gpu-17", "on node gpu-17", "nodeName=gpu-17"
 NODE: Final = re.compile(
     rf"\b(?:host(?:name)?|node(?:_?name)?)[=:] ?[\"']?(?P<node>{HOST})"
     rf"|\bon (?:node|host) (?P<on>{HOST})",
     re.IGNORECASE,
 )
-HEALTHY: Final = re.compile(
+_HEALTHY: Final = re.compile(
     r"is ?healthy[\"']?[ :=]{1,3}true|\bhealthy[\"']?[ :=]{1,3}true|no (?:health )?(?:failures|"
     r"issues|errors?)\b|\b0 (?:failures|errors)\b|\ball (?:checks )?pass|recovered|cleared",
     re.IGNORECASE,
 )
 
 
-def node_in(text: str) -> dict[str, str]:
+def _node_in(text: str) -> dict[str, str]:
     """The node that an agent's line names."""
     match = NODE.search(text)
     if match is None:
@@ -44,16 +42,16 @@ def node_in(text: str) -> dict[str, str]:
 def by_words(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The part, the GPU and the node in the words from the match on; None where it is well."""
     text = match.string[match.start() : match.start() + 600]
-    if HEALTHY.search(text):
+    if _HEALTHY.search(text):
         return None
     part = part_of_reason(text)
-    fields = {**node_in(match.string[:2000]), **part.fields, **named(match, "node", "marked")}
+    fields = {**_node_in(match.string[:2000]), **part.fields, **named(match, "node", "marked")}
     if part.category is None:
         return Reading(fields=fields)
     return Reading(category=part.category, also=part.also, gpu=part.gpu, fields=fields)
 
 
-DCGM_PARTS: Final = (
+_DCGM_PARTS: Final = (
     (("DBE", "ROW_REMAP", "RETIRED", "PENDING_PAGE", "UNCORRECT", "ECC"), Category.GPU_HBM),
     (("SRAM",), Category.GPU_SRAM),
     (("NVLINK", "NVSWITCH", "IMEX", "FABRIC"), Category.NVLINK),
@@ -67,19 +65,19 @@ def dcgm_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """DCGM's name of an error."""
     code = (match["code"] or "").upper()
     gpu, fields = gpu_fields(match.string[:1000])
-    category = next((c for words, c in DCGM_PARTS if any(w in code for w in words)), Category.GPU)
+    category = next((c for words, c in _DCGM_PARTS if any(w in code for w in words)), Category.GPU)
     if "FALLEN_OFF" in code or "LOST" in code:
         category = Category.GPU
     if "CLOCK_THROTTLE_POWER" in code:
         return Reading(category=category, gpu=gpu, fields={**fields, "severity": WARN})
-    return Reading(category=category, gpu=gpu, fields={**fields, **node_in(match.string[:2000])})
+    return Reading(category=category, gpu=gpu, fields={**fields, **_node_in(match.string[:2000])})
 
 
 def printed_code(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """An Xid in an agent's sentence: the number says the part as in the driver's own line."""
     text = match["xid"] or match["code_said"]
     entry = None if text is None else xid(int(text))
-    if entry is None or HEALTHY.search(match.string[:600]):
+    if entry is None or _HEALTHY.search(match.string[:600]):
         return None
     gpu, fields = gpu_fields(match.string[:2000])
     return Reading(
@@ -87,7 +85,7 @@ def printed_code(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
         also=entry.also,
         role=entry.role,
         gpu=gpu,
-        fields={**fields, **node_in(match.string[:2000]), "xid": text or ""},
+        fields={**fields, **_node_in(match.string[:2000]), "xid": text or ""},
     )
 
 

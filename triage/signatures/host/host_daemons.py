@@ -10,8 +10,6 @@ from triage.signatures.load import load
 from triage.signatures.severity import ADVICE, CORRECTED, FATAL, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def counted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Corrected or not, and the module."""

@@ -24,8 +24,6 @@ from triage.signatures.severity import (
 )
 from triage.signatures.signature import Read, Reading
 
-__all__ = ["SIGNATURES", "placed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -36,12 +34,12 @@ class Event:
     category: Category | None = None
 
 
-GONE = re.compile(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
+_GONE = re.compile(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
 
 
 # "   3 | 03/14/2026 | 02:39:12 UTC | ", "n12-bmc: 1c | 03/14/26 | 02:39:12 PM CET | ", and of
 # ipmi-sel: "12 | Mar-14-2026 | 02:39:12 | "
-DATE: Final = re.compile(
+_DATE: Final = re.compile(
     r"^\s*(?:(?P<host>[A-Za-z][\w.-]{0,127}): {1,4})?[0-9a-f]{1,6} ?[|,] ?"
     r"(?:(?P<first>\d\d?)/(?P<second>\d\d?)/|(?P<month>[a-z]{3})-(?P<day>\d\d)-)"
     r"(?P<year>\d{4}|\d\d) ?[|,] ?(?P<hour>\d\d?)(?P<clock>:\d\d:\d\d)(?: (?P<half>[AP])M\b)?"
@@ -49,23 +47,36 @@ DATE: Final = re.compile(
     re.IGNORECASE,
 )
 # "   5 |  Pre-Init  |0000000012| ..."
-BEFORE_THE_CLOCK: Final = re.compile(
+_BEFORE_THE_CLOCK: Final = re.compile(
     r"\s{0,8}(?:[A-Za-z][\w.-]{0,127}: {1,4})?[0-9a-f]{1,6} ?[|,] {0,4}Pre-?Init", re.IGNORECASE
 )
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 
 
 def placed(text: str) -> dict[str, str]:
     """When a row of a list says that it was, and of which node, where it stands in front."""
-    match = DATE.match(text)
+    match = _DATE.match(text)
     if match is None:
         return {}
     if match["first"] is not None:
         month, day = int(match["first"]), int(match["second"])
         if month > 12:
             month, day = day, month
-    elif match["month"].lower() in MONTHS:
-        month, day = MONTHS.index(match["month"].lower()) + 1, int(match["day"])
+    elif match["month"].lower() in _MONTHS:
+        month, day = _MONTHS.index(match["month"].lower()) + 1, int(match["day"])
     else:
         return {}
     hour = int(match["hour"])
@@ -79,7 +90,7 @@ def placed(text: str) -> dict[str, str]:
     return fields
 
 
-def by_event(*events: Event) -> Read:
+def _by_event(*events: Event) -> Read:
     """A reader that takes the first of ``events`` in the line, None where there is none."""
 
     def read(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -87,7 +98,7 @@ def by_event(*events: Event) -> Read:
         for one in events:
             if one.words.search(rest) is None:
                 continue
-            if GONE.search(rest):
+            if _GONE.search(rest):
                 return Reading(
                     role=NOISE,
                     category=Category.NONE,
@@ -98,7 +109,7 @@ def by_event(*events: Event) -> Read:
                 role=ADVICE if one.severity == CORRECTED else None,
                 category=one.category,
                 # Before the controller's clock was set nothing says on which day it was.
-                weak=mended or BEFORE_THE_CLOCK.match(match.string) is not None,
+                weak=mended or _BEFORE_THE_CLOCK.match(match.string) is not None,
                 fields={"severity": one.severity, **placed(match.string)},
             )
         return None
@@ -111,45 +122,45 @@ def event(words: str, severity: str, category: Category | None = None) -> Event:
     return Event(re.compile(words, re.IGNORECASE), severity, category)
 
 
-LIMIT_LOST = event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
-LIMIT_NEAR = event(r"(?:lower|upper) non-?critical", WARN)
+_LIMIT_LOST = event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
+_LIMIT_NEAR = event(r"(?:lower|upper) non-?critical", WARN)
 
 
 # Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
-BUS_WORDS: Final = re.compile(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
-BOARD_WORDS: Final = re.compile(
+_BUS_WORDS: Final = re.compile(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
+_BOARD_WORDS: Final = re.compile(
     r"gpu_?(?:tray|board|baseboard)|base ?board|back ?plane|mid ?plane|system board|mother ?board"
     r"|slot ?/ ?connector|management subsys",
     re.I,
 )
-HEAT_WORDS: Final = re.compile(r"overheat|temperature|thermal", re.I)
-MODULE: Final = re.compile(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
+_HEAT_WORDS: Final = re.compile(r"overheat|temperature|thermal", re.I)
+_MODULE: Final = re.compile(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
 # "[2026-03-14 02:40:57.118][1032][0] XID 79 GPU has fallen off the bus."
-DRIVER_EVENT: Final = re.compile(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
-GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
+_DRIVER_EVENT: Final = re.compile(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
+_GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
 
 
 def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a vendor's sentence names, as bad as the vendor says."""
     words = f"{match['sensor']} {match['words']}"
-    fields = {"severity": ERROR if says(match, "grade") in GRAVE else WARN, **placed(match.string)}
-    driver = DRIVER_EVENT.search(words)
+    fields = {"severity": ERROR if says(match, "grade") in _GRAVE else WARN, **placed(match.string)}
+    driver = _DRIVER_EVENT.search(words)
     if match["state"].lower() != "asserted":
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
     part = part_of_reason(words)
     category, also = part.category, part.also
     entry = xid(int(driver["code"])) if driver is not None else None
     if entry is not None:
-        return of_driver(entry, words, part.gpu, fields)
-    if category in (None, Category.HOST_MAINTENANCE) and BOARD_WORDS.search(words):
+        return _of_driver(entry, words, part.gpu, fields)
+    if category in (None, Category.HOST_MAINTENANCE) and _BOARD_WORDS.search(words):
         category, also = Category.CHASSIS, (Category.IO_BOARD,)
-    elif category in (None, Category.HOST_MAINTENANCE, Category.GPU) and BUS_WORDS.search(words):
+    elif category in (None, Category.HOST_MAINTENANCE, Category.GPU) and _BUS_WORDS.search(words):
         category, also = Category.IO_BOARD, (Category.CHASSIS, Category.GPU)
-    elif category in (None, Category.HOST_MAINTENANCE) and HEAT_WORDS.search(words):
+    elif category in (None, Category.HOST_MAINTENANCE) and _HEAT_WORDS.search(words):
         category, also = Category.CHASSIS, (Category.POWER,)
     elif category is Category.HOST_MAINTENANCE:
         category = None
-    module = MODULE.search(words)
+    module = _MODULE.search(words)
     if module is not None and "SXM" in module[0].upper():
         fields["gpu_module"] = module[1]
     grave = category is not None and fields["severity"] == ERROR
@@ -163,9 +174,9 @@ def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-def of_driver(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) -> Reading:
+def _of_driver(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) -> Reading:
     """The GPU driver's own error, as a baseboard's controller reports it: it survives the node."""
-    module = MODULE.search(words)
+    module = _MODULE.search(words)
     if module is not None and "SXM" in module[0].upper():
         fields = {**fields, "gpu_module": module[1]}
     return Reading(
@@ -185,42 +196,42 @@ def of_the_node(fields: Mapping[str, str]) -> dict[str, str]:
 
 SIGNATURES = load(
     __name__,
-    power=by_event(
+    power=_by_event(
         event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
         event(r"power off|power down|soft-power control failure|240va power down", FATAL),
         event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
-        LIMIT_LOST,
-        LIMIT_NEAR,
+        _LIMIT_LOST,
+        _LIMIT_NEAR,
     ),
-    fan=by_event(
-        LIMIT_LOST,
-        LIMIT_NEAR,
+    fan=_by_event(
+        _LIMIT_LOST,
+        _LIMIT_NEAR,
         event(
             r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
         ),
     ),
-    gpu_temperature=by_event(LIMIT_LOST, LIMIT_NEAR),
-    temperature=by_event(LIMIT_LOST, LIMIT_NEAR),
-    voltage=by_event(LIMIT_LOST, LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
-    memory=by_event(
+    gpu_temperature=_by_event(_LIMIT_LOST, _LIMIT_NEAR),
+    temperature=_by_event(_LIMIT_LOST, _LIMIT_NEAR),
+    voltage=_by_event(_LIMIT_LOST, _LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
+    memory=_by_event(
         event(r"uncorrectable|parity|multi-?bit", FATAL),
         event(r"correctable|scrub|threshold|log limit", CORRECTED),
         event(r"critical overtemperature|throttl", WARN),
         event(r"device disabled|configuration error|map.?out|failure", ERROR),
     ),
-    processor=by_event(
+    processor=_by_event(
         event(r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
         event(r"throttl", WARN),
     ),
-    bus=by_event(
+    bus=_by_event(
         event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
         event(r"bus correctable|bus degraded", CORRECTED),
     ),
-    drive=by_event(
+    drive=_by_event(
         event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
         event(r"predictive failure|rebuild", WARN),
     ),
-    chassis=by_event(
+    chassis=_by_event(
         event(
             r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
             r"|failure detected|has failed",

@@ -16,8 +16,6 @@ from triage.signatures.program.process_names import Whose, whose
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -32,7 +30,7 @@ class Wait:
 
 
 # The first that a frame matches; a network file system before the adapter it runs on.
-WAITS = (
+_WAITS = (
     Wait(
         "network_storage",
         re.compile(
@@ -71,18 +69,18 @@ WAITS = (
         CONSEQUENCE,
     ),
 )
-NEXT_EVENT = re.compile(r"INFO: task |BUG: |</TASK>|---\[ end|rcu: INFO")
+_NEXT_EVENT = re.compile(r"INFO: task |BUG: |</TASK>|---\[ end|rcu: INFO")
 
 
 def wait(after: Sequence[str]) -> Wait | None:
     """What the stack in the lines behind an event is about, read as far as the next event."""
     frames: list[str] = []
     for line in after:
-        if NEXT_EVENT.search(line):
+        if _NEXT_EVENT.search(line):
             break
         frames.append(line)
     block = "\n".join(frames)
-    return next((one for one in WAITS if one.frames.search(block)), None)
+    return next((one for one in _WAITS if one.frames.search(block)), None)
 
 
 def hung(match: re.Match[str], after: Sequence[str]) -> Reading:
@@ -123,7 +121,7 @@ class Reason:
     role: EvidenceRole = ROOT
 
 
-REASONS = (
+_REASONS = (
     Reason(
         re.compile(r"uncorrect\w* memory|memory corruption|EDAC|\bUE\b|ECC error", re.IGNORECASE),
         Category.HOST_MEMORY,
@@ -191,7 +189,7 @@ REASONS = (
 def panic(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The reason behind the dash."""
     said = match["reason"]
-    for one in REASONS:
+    for one in _REASONS:
         if one.words.search(said):
             return Reading(category=one.category, also=one.also, weak=one.weak, role=one.role)
     also = (Category.DEPENDENCY, Category.CPU, Category.HOST_MEMORY)

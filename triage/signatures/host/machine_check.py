@@ -7,24 +7,22 @@ range of its own, caches, translation buffers and the interconnect are the proce
 from triage.domain.category import Category
 from triage.signatures.severity import CORRECTED, ERROR, FATAL
 
-__all__ = ["category_of", "severity_of"]
-
-UNCORRECTED = 1 << 61
-CONTEXT_CORRUPT = 1 << 57
-ERROR_CODE = 0xEFFF  # without bit 12, which only says that reports are being filtered
-MEMORY_CONTROLLER = 0xFF80
-MEMORY_CONTROLLER_CODES = (0x0080, 0x0280)  # the second range: a memory used as a cache
+_UNCORRECTED = 1 << 61
+_CONTEXT_CORRUPT = 1 << 57
+_ERROR_CODE = 0xEFFF  # without bit 12, which only says that reports are being filtered
+_MEMORY_CONTROLLER = 0xFF80
+_MEMORY_CONTROLLER_CODES = (0x0080, 0x0280)  # the second range: a memory used as a cache
 
 
 def category_of(status: int) -> Category:
     """Memory where its controller reports, else the processor."""
-    if status & ERROR_CODE & MEMORY_CONTROLLER in MEMORY_CONTROLLER_CODES:
+    if status & _ERROR_CODE & _MEMORY_CONTROLLER in _MEMORY_CONTROLLER_CODES:
         return Category.HOST_MEMORY
     return Category.CPU
 
 
 def severity_of(status: int) -> str:
     """Fatal where the processor's own state is lost."""
-    if status & CONTEXT_CORRUPT:
+    if status & _CONTEXT_CORRUPT:
         return FATAL
-    return ERROR if status & UNCORRECTED else CORRECTED
+    return ERROR if status & _UNCORRECTED else CORRECTED

@@ -14,8 +14,6 @@ from triage.signatures.pci import full_address
 from triage.signatures.severity import ADVICE, BDF, CORRECTED, ERROR, FATAL, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def machine_check(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The status word says more than the words around it."""
@@ -36,7 +34,7 @@ def machine_check(match: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-UNITS = (
+_UNITS = (
     ("unified memory controller", Category.HOST_MEMORY),
     ("memory controller", Category.HOST_MEMORY),
     ("dram ecc", Category.HOST_MEMORY),
@@ -48,7 +46,7 @@ UNITS = (
 def decoded_unit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The unit of an AMD bank; what is no memory and no PCIe is the processor."""
     unit = says(match, "unit")
-    category = next((one for words, one in UNITS if words in unit), Category.CPU)
+    category = next((one for words, one in _UNITS if words in unit), Category.CPU)
     return Reading(category=category)
 
 
@@ -62,7 +60,7 @@ def edac(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=None if bad else ADVICE, weak=not bad, fields=fields)
 
 
-SECTIONS = (
+_SECTIONS = (
     ("memory", Category.HOST_MEMORY, ()),
     ("cxl", Category.HOST_MEMORY, (Category.IO_BOARD,)),
     ("pcie", Category.IO_BOARD, ()),
@@ -70,19 +68,19 @@ SECTIONS = (
     ("dmar", Category.IO_BOARD, (Category.CPU,)),
     ("processor", Category.CPU, ()),
 )
-SECTION = re.compile(r"section[_ ]type: (?P<section>[^\n]{1,80})", re.IGNORECASE)
-PART = re.compile(
+_SECTION = re.compile(r"section[_ ]type: (?P<section>[^\n]{1,80})", re.IGNORECASE)
+_PART = re.compile(
     r"(?:DIMM location: (?!not present)|fru_text: )(?P<part>[^\n]{1,80})", re.IGNORECASE
 )
 DEVICE = re.compile(rf"device_id: (?P<device>{BDF})", re.IGNORECASE)
 # What the firmware calls it, and the word for it here.
-SEVERITIES = {"recoverable": ERROR, "fatal": FATAL, "corrected": CORRECTED, "info": WARN}
+_SEVERITIES = {"recoverable": ERROR, "fatal": FATAL, "corrected": CORRECTED, "info": WARN}
 
 
-def of_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
+def _of_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
     """The category of a section of a firmware report."""
     lowered = section.lower()
-    for words, category, also in SECTIONS:
+    for words, category, also in _SECTIONS:
         if words in lowered:
             return category, also
     return None
@@ -90,19 +88,19 @@ def of_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
 
 def firmware(match: re.Match[str], after: Sequence[str]) -> Reading:
     """One report of the firmware: its severity here, its section in the lines behind it."""
-    severity = SEVERITIES[says(match, "event_severity")]
+    severity = _SEVERITIES[says(match, "event_severity")]
     fields = {"severity": severity}
     block = "\n".join(after)
     # The next report is another event.
     block = re.split(r"event severity: ", block, maxsplit=1, flags=re.IGNORECASE)[0]
-    section = SECTION.search(block)
-    part = PART.search(block)
+    section = _SECTION.search(block)
+    part = _PART.search(block)
     if part is not None:
         fields["part"] = part["part"].strip()
     device = DEVICE.search(block)
     if device is not None:
         fields["device"] = full_address(device["device"]) or device["device"]
-    known = None if section is None else of_section(section["section"])
+    known = None if section is None else _of_section(section["section"])
     if section is not None:
         fields["section"] = section["section"].strip()
     mended = severity in (CORRECTED, WARN)
@@ -114,7 +112,7 @@ def firmware(match: re.Match[str], after: Sequence[str]) -> Reading:
 
 def section_line(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A section line that stands alone, as after a search for its words."""
-    known = of_section(match["section"])
+    known = _of_section(match["section"])
     if known is None:
         return Reading()
     return Reading(category=known[0], also=known[1])

@@ -13,8 +13,6 @@ from triage.signatures.load import load
 from triage.signatures.severity import ADVICE, NOISE, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def cleared(_match: re.Match[str], _after: Sequence[str]) -> Reading:
     """It answers again: nothing to blame, and the end of what was said before."""
@@ -31,12 +29,12 @@ def answers(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(weak=True, traits=frozenset({Trait.GENERIC}))
 
 
-IDLE = -103  # ECONNABORTED: what nobody used was closed
+_IDLE = -103  # ECONNABORTED: what nobody used was closed
 
 
 def state_or_connection(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A connection that was closed because it was idle comes back when it is used."""
-    if match["why"] is not None and int(match["why"]) == IDLE:
+    if match["why"] is not None and int(match["why"]) == _IDLE:
         return Reading(role=ADVICE, weak=True, traits=frozenset({Trait.GENERIC}))
     return Reading()
 

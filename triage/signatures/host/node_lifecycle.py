@@ -11,8 +11,6 @@ from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def rebooted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A controller that saw it late says when it last heard of the node."""
@@ -23,7 +21,7 @@ def rebooted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-INSTANCE = re.compile(
+_INSTANCE = re.compile(
     rf"\b[Ii]nstance i-[0-9a-f]{{8,17}} \((?P<node>{HOST})\)"
     rf'|"kubernetes\.io/hostname": ?"(?P<label>{HOST})"'
 )
@@ -31,7 +29,7 @@ INSTANCE = re.compile(
 
 def instance(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A cloud's notice names the instance, and beside it the host name where it knows one."""
-    named_as = INSTANCE.search(match.string[:4000])
+    named_as = _INSTANCE.search(match.string[:4000])
     if named_as is None:
         return Reading()
     name = named_as["node"] or named_as["label"]

@@ -13,9 +13,7 @@ from triage.signatures.load import load
 from triage.signatures.severity import ADVICE, CONSEQUENCE, FATAL, NOISE, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
+_ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 
 
 def timeout(match: re.Match[str], after: Sequence[str]) -> Reading:
@@ -34,16 +32,16 @@ def controller(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
-MEDIA, PATH = 2, 3
+_MEDIA, _PATH = 2, 3
 
 
 def command(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The status code type says whether the medium failed or the host gave up."""
     kind = int(match["type"], 16)
-    if kind == MEDIA:
+    if kind == _MEDIA:
         return Reading()
-    if kind == PATH:
-        return Reading(role=CONSEQUENCE, traits=ALONE)
+    if kind == _PATH:
+        return Reading(role=CONSEQUENCE, traits=_ALONE)
     # The host asked for what the device does not know: every boot has some of these.
     if kind == 0 and int(match["status"], 16) in (0x01, 0x02):
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
@@ -74,17 +72,17 @@ def block(match: re.Match[str], _after: Sequence[str]) -> Reading:
         also=where.also,
         role=CONSEQUENCE if follows else None,
         blame=blame,
-        traits=ALONE if follows else None,
+        traits=_ALONE if follows else None,
     )
 
 
 # Asked of a device when it is found, and of drives without a disc in them.
-QUESTIONS = ("identify", "packet", "read log", "set features", "check power", "standby", "smart")
+_QUESTIONS = ("identify", "packet", "read log", "set features", "check power", "standby", "smart")
 
 
 def ata(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A question that a device does not answer harms nobody; a reset follows an error."""
-    if says(match, "command").startswith(QUESTIONS):
+    if says(match, "command").startswith(_QUESTIONS):
         return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
     return Reading(role=CONSEQUENCE if match["step"] else None)
 

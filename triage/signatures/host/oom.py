@@ -13,16 +13,14 @@ from triage.signatures.program.process_names import Whose, whose
 from triage.signatures.severity import ADVICE
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-MEMCG = "CONSTRAINT_MEMCG"
+_MEMCG = "CONSTRAINT_MEMCG"
 
 
 def killed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A limit of a group of processes, or of the node."""
     reach = (match["reach"] or "").lower()
     if "cgroup" in reach:
-        return in_group(match["task"], {"constraint": MEMCG})
+        return _in_group(match["task"], {"constraint": _MEMCG})
     return of_the_node(match["task"], {"constraint": "CONSTRAINT_NONE"} if reach else {})
 
 
@@ -33,7 +31,7 @@ def of_the_node(task: str, fields: dict[str, str]) -> Reading:
     return Reading(weak=True, fields=fields, traits=frozenset({Trait.NOT_THE_JOB}))
 
 
-def in_group(task: str, fields: dict[str, str]) -> Reading:
+def _in_group(task: str, fields: dict[str, str]) -> Reading:
     """Other containers of the node reach their own limits, and the job does not feel it."""
     owner = whose(task)
     if owner is Whose.JOB:
@@ -45,8 +43,8 @@ def in_group(task: str, fields: dict[str, str]) -> Reading:
 
 def constrained(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose limit: a group's, or all of the node."""
-    limited = match["constraint"].upper() == MEMCG
-    return in_group(match["task"], {}) if limited else of_the_node(match["task"], {})
+    limited = match["constraint"].upper() == _MEMCG
+    return _in_group(match["task"], {}) if limited else of_the_node(match["task"], {})
 
 
 def invoked(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -59,5 +57,5 @@ def invoked(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 SIGNATURES = load(
     __name__,
-    group_limit=lambda _match, _after: Reading(fields={"constraint": MEMCG}),
+    group_limit=lambda _match, _after: Reading(fields={"constraint": _MEMCG}),
 )

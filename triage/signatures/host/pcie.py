@@ -23,11 +23,8 @@ from triage.signatures.severity import (
 )
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # What else a broken link of this driver's device may be.
-DRIVERS = {
+_DRIVERS = {
     "nvidia": (Category.GPU,),
     "nouveau": (Category.GPU,),
     "amdgpu": (Category.GPU,),
@@ -38,7 +35,7 @@ DRIVERS = {
     "nvme": (Category.SSD,),
 }
 # Of the uncorrectable errors these only say that somebody asked for what is not there.
-MILD_NAMES = ("unsupreq", "acsviol", "unxcmplt", "unxcmpl")
+_MILD_NAMES = ("unsupreq", "acsviol", "unxcmplt", "unxcmpl")
 CORRECTABLE_NAMES = (
     r"RxErr|Receiver Error|BadTLP|Bad TLP|BadDLLP|Bad DLLP|Rollover|RELAY_NUM Rollover|Timeout|"
     r"Replay Timer Timeout|NonFatalErr|Advisory Non-Fatal|CorrIntErr|HeaderOF"
@@ -53,7 +50,7 @@ def place(match: re.Match[str], source: str | None = None) -> Reading:
     if source and full_address(source):
         fields["source"] = full_address(source) or ""
     gpu = bus_id(device) if driver == "nvidia" and device else None
-    return Reading(gpu=gpu, also=DRIVERS.get(driver), fields=fields)
+    return Reading(gpu=gpu, also=_DRIVERS.get(driver), fields=fields)
 
 
 def grade(reading: Reading, severity: str, *, mended: bool = False) -> Reading:
@@ -84,19 +81,19 @@ def reported(match: re.Match[str], _after: Sequence[str]) -> Reading:
 def named(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An uncorrectable error by its name."""
     name = says(match, "name").replace(" ", "")
-    if name.startswith(MILD_NAMES) or name.startswith(("unsupported", "unexpected")):
+    if name.startswith(_MILD_NAMES) or name.startswith(("unsupported", "unexpected")):
         return grade(place(match), WARN, mended=True)
     return grade(place(match), FATAL if name.startswith(("sdes", "surprise")) else ERROR)
 
 
-MENDED = re.compile(rf"\[ ?\d{{1,2}}\] (?:{CORRECTABLE_NAMES})\b")
-NAMED = re.compile(r"\[ ?\d{1,2}\] [A-Z]")
+_MENDED = re.compile(rf"\[ ?\d{{1,2}}\] (?:{CORRECTABLE_NAMES})\b")
+_NAMED = re.compile(r"\[ ?\d{1,2}\] [A-Z]")
 
 
 def detailed(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The registers behind a report; they only inform where the named bits were corrected."""
-    names = [line for line in after if NAMED.search(line)]
-    if names and all(MENDED.search(line) for line in names):
+    names = [line for line in after if _NAMED.search(line)]
+    if names and all(_MENDED.search(line) for line in names):
         return grade(place(match), CORRECTED, mended=True)
     return place(match)
 

@@ -12,23 +12,21 @@ from triage.signatures.load import load
 from triage.signatures.severity import NOISE, WARN
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 # Said of the same part a while later.
-OVER = re.compile(
+_OVER = re.compile(
     r"\b(?:restored|recovered|deassert\w*|returned to normal|is back|cleared)\b", re.I
 )
-LIGHT = re.compile(r"redundan|predict|degraded|mismatch", re.I)
+_LIGHT = re.compile(r"redundan|predict|degraded|mismatch", re.I)
 
 
 def supply(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A lost supply is an error, lost redundancy a warning, and either may have ended."""
     rest = match.string[match.start() :]
-    if OVER.search(rest):
+    if _OVER.search(rest):
         return Reading(
             role=NOISE, category=Category.NONE, fields={"severity": WARN, "cleared": "yes"}
         )
-    if LIGHT.search(match[0]):
+    if _LIGHT.search(match[0]):
         return Reading(weak=True, fields={"severity": WARN})
     return Reading()
 

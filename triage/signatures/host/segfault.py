@@ -15,8 +15,6 @@ from triage.signatures.program.process_names import Whose, whose
 from triage.signatures.severity import NOISE, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def offset(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Where in the library, so that the same bug compares equal wherever it was loaded."""
@@ -24,7 +22,7 @@ def offset(match: re.Match[str], _after: Sequence[str]) -> Reading:
     if match["base"] is not None:
         distance = int(match["ip"], 16) - int(match["base"], 16)
         fields = {"offset": hex(distance)} if distance >= 0 else {}
-    reading = of_process(match["task"], match["library"] or "", fields)
+    reading = _of_process(match["task"], match["library"] or "", fields)
     if says(match, "trap") == "trap int3" and Trait.GENERIC in (reading.traits or ()):
         # A program that stops itself: desktops' libraries end so on an error of their own.
         return replace(reading, role=NOISE, category=Category.NONE, also=())
@@ -32,21 +30,21 @@ def offset(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # Libraries that only programs on GPUs load, whatever the program is called.
-OF_A_JOB = re.compile(
+_OF_A_JOB = re.compile(
     r"(?:lib)?(?:nccl|rccl|torch|c10|cuda|cudart|cudnn|cublas|nvrtc|hip|hsa|amdhip|mlx5|ibverbs|efa"
     r"|fabric|ucp|ucs|uct|mpi|open-rte)",
     re.IGNORECASE,
 )
-PYTHON = re.compile(r"(?:lib)?python3", re.IGNORECASE)
+_PYTHON = re.compile(r"(?:lib)?python3", re.IGNORECASE)
 
 
-def of_process(task: str | None, library: str, fields: dict[str, str]) -> Reading:
+def _of_process(task: str | None, library: str, fields: dict[str, str]) -> Reading:
     """The death of a service is no matter of the job; that of an unknown program may be."""
     owner = whose((task or "").rsplit(": ", 1)[-1])  # behind "traps: "
     name = library.rsplit("/", 1)[-1]
-    if owner is Whose.JOB or OF_A_JOB.match(name):
+    if owner is Whose.JOB or _OF_A_JOB.match(name):
         return Reading(fields=fields)
-    if owner is Whose.UNKNOWN and PYTHON.match(name):
+    if owner is Whose.UNKNOWN and _PYTHON.match(name):
         return Reading(fields=fields)
     if owner is Whose.SERVICE:
         return Reading(
@@ -61,7 +59,7 @@ def of_process(task: str | None, library: str, fields: dict[str, str]) -> Readin
 
 def signalled(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An audit record or a signal line of a process."""
-    return of_process(match["task"] or match["who"], "", {})
+    return _of_process(match["task"] or match["who"], "", {})
 
 
 SIGNATURES = load(__name__)

@@ -21,8 +21,6 @@ from triage.signatures.severity import (
 )
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -38,7 +36,7 @@ def part(words: str, category: Category, kind: Kind) -> Part:
     return Part(re.compile(words, re.IGNORECASE), category, kind)
 
 
-PARTS = (
+_PARTS = (
     part(
         r"power suppl|\bpsu\b|power input|power unit|ac (?:lost|input)", Category.POWER, Kind.POWER
     ),
@@ -54,41 +52,41 @@ PARTS = (
     part(r"\bmemory\b", Category.HOST_MEMORY, Kind.MEMORY),
 )
 # What is over, or only told.
-OVER = re.compile(
+_OVER = re.compile(
     r"\b(?:repaired|restored|recovered|returned to|normal\b|deassert\w*|cleared|ok\b|regained"
     r"|presence detected|device enabled|fully redundant)",
     re.IGNORECASE,
 )
-UNCORRECTED = re.compile(r"uncorrect\w*|multi-?bit|unrecoverable|non-?correctable", re.IGNORECASE)
-CORRECTED_WORDS = re.compile(
+_UNCORRECTED = re.compile(r"uncorrect\w*|multi-?bit|unrecoverable|non-?correctable", re.IGNORECASE)
+_CORRECTED_WORDS = re.compile(
     r"(?<!un)correct(?:ed|able)|single-?bit|predict\w*|pre-?fail|non-critical|threshold exceeded",
     re.IGNORECASE,
 )
-BAD = re.compile(
+_BAD = re.compile(
     r"fail(?:ed|ure)|critical|fault|lost|error|non-?recoverable|exception|trip|offline|removed",
     re.IGNORECASE,
 )
-LIGHT = re.compile(r"redundan|degraded|caution|warning", re.IGNORECASE)
+_LIGHT = re.compile(r"redundan|degraded|caution|warning", re.IGNORECASE)
 
 
 def sentence(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The part, how bad it is, and whether it is over; None where no part is named."""
     said = match["said"]
-    known = next((one for one in PARTS if one.words.search(said)), None)
+    known = next((one for one in _PARTS if one.words.search(said)), None)
     if known is None:
         return None
-    uncorrected = UNCORRECTED.search(said) is not None
-    if OVER.search(said) and not uncorrected:
+    uncorrected = _UNCORRECTED.search(said) is not None
+    if _OVER.search(said) and not uncorrected:
         return Reading(role=NOISE, category=Category.NONE, fields={"cleared": "yes"})
     if uncorrected:
         return Reading(category=known.category, fields={"severity": FATAL})
-    if CORRECTED_WORDS.search(said):
+    if _CORRECTED_WORDS.search(said):
         return Reading(
             category=known.category, role=ADVICE, weak=True, fields={"severity": CORRECTED}
         )
-    if LIGHT.search(said) and not re.search(r"failed|failure|critical", said, re.IGNORECASE):
+    if _LIGHT.search(said) and not re.search(r"failed|failure|critical", said, re.IGNORECASE):
         return Reading(category=known.category, weak=True, fields={"severity": WARN})
-    if BAD.search(said) is None:
+    if _BAD.search(said) is None:
         return Reading(role=NOISE, category=Category.NONE)
     return Reading(category=known.category, fields={"severity": ERROR})
 

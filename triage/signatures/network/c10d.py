@@ -15,16 +15,15 @@ from triage.signatures.numbers import small
 from triage.signatures.severity import ADVICE, CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # [PG ID 5 PG GUID 55(mesh_replicate) Rank 1], [PG 0 (default_pg) Rank 3], [PG 1 Rank 0], [Rank 2]
-GROUP = re.compile(
+_GROUP = re.compile(
     r"\[(?:PG (?:ID )?(?P<pg>\w{1,64})[ ,]{0,2}(?:PG GUID )?(?P<guid>\w{0,128})\s?"
     r"(?:\((?P<pg_desc>[^()]{0,128})\))? )?Rank (?P<group_rank>\d{1,7})\]"
 )
-WORK = re.compile(r"(SeqNum|OpType|NumelIn|NumelOut|Timeout\(ms\)|TensorShape)=(\[[^\]]*\]|[\w.]+)")
-WORK_FIELD = {
+_WORK = re.compile(
+    r"(SeqNum|OpType|NumelIn|NumelOut|Timeout\(ms\)|TensorShape)=(\[[^\]]*\]|[\w.]+)"
+)
+_WORK_FIELD = {
     "SeqNum": "seq_id",
     "OpType": "op",
     "NumelIn": "numel_in",
@@ -32,14 +31,14 @@ WORK_FIELD = {
     "Timeout(ms)": "timeout_ms",
     "TensorShape": "shape",
 }
-RAN_FOR = re.compile(r"ran for (\d{1,18}) milliseconds")
-AT_WORK = re.compile(r"(?:at NCCL work:?|at work:?|work sequence id:?) ?(\d{1,18})", re.IGNORECASE)
-LAST_ENQUEUED = re.compile(r"last enqueued\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
-LAST_COMPLETED = re.compile(r"last completed\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
-LAST_STARTED = re.compile(r"last started\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
+_RAN_FOR = re.compile(r"ran for (\d{1,18}) milliseconds")
+_AT_WORK = re.compile(r"(?:at NCCL work:?|at work:?|work sequence id:?) ?(\d{1,18})", re.IGNORECASE)
+_LAST_ENQUEUED = re.compile(r"last enqueued\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
+_LAST_COMPLETED = re.compile(r"last completed\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
+_LAST_STARTED = re.compile(r"last started\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
 
 # A bar of rank 0's preprocessing, glued to the line: tqdm leaves no line end behind.
-BAR_BESIDE = re.compile(
+_BAR_BESIDE = re.compile(
     r"(?:tokeniz|grouping texts|preprocess|map(?: \(num_proc=\d+\))?:|filter:|generating \w+ split)"
     r"[^\[\]|]{0,80}\d{1,3}%\|",
     re.IGNORECASE,
@@ -54,23 +53,23 @@ def joined(match: re.Match[str], after: Sequence[str]) -> str:
     return text
 
 
-def group_fields(text: str, at: int) -> dict[str, str]:
+def _group_fields(text: str, at: int) -> dict[str, str]:
     """The process group and group rank printed last before ``at``."""
-    groups = list(GROUP.finditer(text, 0, at))
+    groups = list(_GROUP.finditer(text, 0, at))
     return (
         {name: value for name, value in groups[-1].groupdict().items() if value} if groups else {}
     )
 
 
-def work_fields(text: str) -> dict[str, str]:
+def _work_fields(text: str) -> dict[str, str]:
     """What a line says of the work and of the queue."""
-    fields = {WORK_FIELD[name]: value for name, value in WORK.findall(text)}
+    fields = {_WORK_FIELD[name]: value for name, value in _WORK.findall(text)}
     for name, pattern in (
-        ("ran_ms", RAN_FOR),
-        ("at_work", AT_WORK),
-        ("last_enqueued", LAST_ENQUEUED),
-        ("last_started", LAST_STARTED),
-        ("last_completed", LAST_COMPLETED),
+        ("ran_ms", _RAN_FOR),
+        ("at_work", _AT_WORK),
+        ("last_enqueued", _LAST_ENQUEUED),
+        ("last_started", _LAST_STARTED),
+        ("last_completed", _LAST_COMPLETED),
     ):
         match = pattern.search(text)
         if match is not None:
@@ -81,10 +80,10 @@ def work_fields(text: str) -> dict[str, str]:
 def watchdog(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A collective that did not end in time, and the queue of the rank that waits."""
     text = joined(match, after)
-    fields = group_fields(match.string, match.start()) | work_fields(text)
+    fields = _group_fields(match.string, match.start()) | _work_fields(text)
     turn = small(fields.get("seq_id", "0"))
     # Later on in a job such a bar is a data set of its own, not what the others wait for.
-    if BAR_BESIDE.search(match.string) and turn is not None and turn <= 16:
+    if _BAR_BESIDE.search(match.string) and turn is not None and turn <= 16:
         return Reading(
             category=Category.HOST_STALL,
             also=(Category.NCCL_TIMEOUT,),
@@ -100,9 +99,9 @@ def watchdog(match: re.Match[str], after: Sequence[str]) -> Reading:
 def queue(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The counters of one rank's queue."""
     text = match.string
-    if after and LAST_COMPLETED.search(text) is None:
+    if after and _LAST_COMPLETED.search(text) is None:
         text = f"{text.rstrip()} {after[0].lstrip()}"
-    return Reading(fields=group_fields(match.string, match.start()) | work_fields(text))
+    return Reading(fields=_group_fields(match.string, match.start()) | _work_fields(text))
 
 
 def dump_signal(match: re.Match[str], after: Sequence[str]) -> Reading:
@@ -114,27 +113,27 @@ def dump_signal(match: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-FINGERPRINT = re.compile(
+_FINGERPRINT = re.compile(
     r"Rank (?P<rank>\d{1,7})\s+(?:is running collective|is running):? ?"
     r"CollectiveFingerPrint\((?P<print>[^()]{1,400})"
 )
-FINGERPRINT_PART = re.compile(r"(SequenceNumber|OpType|TensorShape)=(\[[^\]]*\]|[\w]+)")
-PART_FIELD = {"SequenceNumber": "seq_id", "OpType": "op", "TensorShape": "shape"}
+_FINGERPRINT_PART = re.compile(r"(SequenceNumber|OpType|TensorShape)=(\[[^\]]*\]|[\w]+)")
+_PART_FIELD = {"SequenceNumber": "seq_id", "OpType": "op", "TensorShape": "shape"}
 
 
 def mismatch(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Both fingerprints as ``rank_a`` ... and ``rank_b`` ...; group ranks."""
     text = match.string
-    fields: dict[str, str] = group_fields(text, match.start())
-    for side, one in zip("ab", FINGERPRINT.finditer(" ".join((text, *after))), strict=False):
+    fields: dict[str, str] = _group_fields(text, match.start())
+    for side, one in zip("ab", _FINGERPRINT.finditer(" ".join((text, *after))), strict=False):
         fields[f"rank_{side}"] = one["rank"]
-        for name, value in FINGERPRINT_PART.findall(one["print"]):
-            fields[f"{PART_FIELD[name]}_{side}"] = value
+        for name, value in _FINGERPRINT_PART.findall(one["print"]):
+            fields[f"{_PART_FIELD[name]}_{side}"] = value
     peer = f"rank {fields['rank_b']}" if "rank_b" in fields else None
     return Reading(peer=peer, fields=fields)
 
 
-RUNNING = re.compile(
+_RUNNING = re.compile(
     r"\[Rank (?P<rank>\d{1,7})\] Running collective: "
     r"CollectiveFingerPrint\((?P<print>[^()]{1,400})"
 )
@@ -142,16 +141,16 @@ RUNNING = re.compile(
 
 def running(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Noise while ranks agree; two ranks side by side that do not are a suspicion."""
-    mine = RUNNING.search(match.string)
+    mine = _RUNNING.search(match.string)
     if mine is None:
         return Reading()
-    parts = dict(FINGERPRINT_PART.findall(mine["print"]))
-    fields = {"group_rank": mine["rank"]} | {PART_FIELD[n]: v for n, v in parts.items()}
+    parts = dict(_FINGERPRINT_PART.findall(mine["print"]))
+    fields = {"group_rank": mine["rank"]} | {_PART_FIELD[n]: v for n, v in parts.items()}
     for line in after[:1]:
-        other = RUNNING.search(line)
+        other = _RUNNING.search(line)
         if other is None or other["rank"] == mine["rank"]:
             continue
-        theirs = dict(FINGERPRINT_PART.findall(other["print"]))
+        theirs = dict(_FINGERPRINT_PART.findall(other["print"]))
         same_turn = parts.get("SequenceNumber") == theirs.get("SequenceNumber")
         same_call = parts.get("OpType") == theirs.get("OpType")
         # Ranks log one or two collectives apart in any healthy job.
@@ -168,7 +167,7 @@ def running(match: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-CONNECT_ERRNO = {
+_CONNECT_ERRNO = {
     "110": (Category.NETWORK, (Category.NIC, Category.DEPENDENCY)),
     "113": (Category.NETWORK, (Category.DEPENDENCY,)),
     "101": (Category.NETWORK, (Category.DEPENDENCY,)),
@@ -177,11 +176,11 @@ CONNECT_ERRNO = {
 
 def store_connect(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """By errno: a refused connection is a store that is not there, no fault of a network."""
-    category, also = CONNECT_ERRNO.get(match["errno"], (None, ()))
+    category, also = _CONNECT_ERRNO.get(match["errno"], (None, ()))
     return Reading(category=category, also=also)
 
 
-RESULTS = {
+_RESULTS = {
     "unhandled cuda error": (ROOT, None),
     "unhandled system error": (ROOT, None),
     "invalid usage": (ROOT, Category.DEPENDENCY),
@@ -190,15 +189,15 @@ RESULTS = {
 }
 
 
-RESULT = re.compile("|".join(RESULTS), re.IGNORECASE)
+_RESULT = re.compile("|".join(_RESULTS), re.IGNORECASE)
 
 
 def nccl_result(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The result that c10d quotes; its detail stands in lines of its own behind it."""
-    result = RESULT.search(match.string, match.end())
+    result = _RESULT.search(match.string, match.end())
     if result is None:
         return None
-    role, category = RESULTS[result[0].lower()]
+    role, category = _RESULTS[result[0].lower()]
     return Reading(role=role, category=category, weak=role is ROOT, fields={"result": result[0]})
 
 

@@ -13,27 +13,24 @@ from triage.signatures.load import load
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # Names of ibv_wc_status: no answer; flushed behind another error; protection, length
 # or access, which are set-up or a bug; an adapter that gave up.
-SILENT = ("RETRY_EXC", "RNR_RETRY", "RESP_TIMEOUT")
-FLUSHED = ("WR_FLUSH",)
-BROKEN = ("FATAL", "GENERAL", "LOC_QP_OP", "TM_ERR")
+_SILENT = ("RETRY_EXC", "RNR_RETRY", "RESP_TIMEOUT")
+_FLUSHED = ("WR_FLUSH",)
+_BROKEN = ("FATAL", "GENERAL", "LOC_QP_OP", "TM_ERR")
 
 
 def by_status(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """By the name or the number of the status of a completion."""
     name = (match["status_name"] or "").upper()
     number = match["status"]
-    if name.startswith(SILENT) or number in ("12", "13"):
+    if name.startswith(_SILENT) or number in ("12", "13"):
         return Reading()
-    if name.startswith(FLUSHED) or number == "5":
+    if name.startswith(_FLUSHED) or number == "5":
         return Reading(
             role=CONSEQUENCE, category=None, blame=Blame.PAIR, signature="fabric.flushed"
         )
-    if name.startswith(BROKEN) or number in ("3", "11", "19", "20", "21"):
+    if name.startswith(_BROKEN) or number in ("3", "11", "19", "20", "21"):
         return Reading(category=Category.NIC, also=(Category.NETWORK,))
     if name.startswith("SUCCESS") or number == "0":
         return None

@@ -13,13 +13,11 @@ from triage.signatures.load import load
 from triage.signatures.severity import ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 UNREACHABLE = re.compile(r"no route to host|unreachable|connection timed out", re.IGNORECASE)
 
 
 # The other end as gloo prints it: [10.2.0.3]:6120, [fe80::1]:6120, or without the brackets.
-OTHER_END = re.compile(
+_OTHER_END = re.compile(
     r"\[(?P<inside>[^\s\[\]]{1,128})\]:\d{1,5}|\bpeer (?P<bare>[\w.-]{3,128}):\d{1,5}"
 )
 
@@ -27,7 +25,7 @@ OTHER_END = re.compile(
 def pair_error(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A route that is gone is the network's; a reset is the peer's end."""
     why = match["errno_text"] or match["mesh"] or ""
-    end = OTHER_END.search(match.string, match.start())
+    end = _OTHER_END.search(match.string, match.start())
     peer = None if end is None else end["inside"] or end["bare"]
     if UNREACHABLE.search(why) is None:
         return Reading(peer=peer)

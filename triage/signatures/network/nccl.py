@@ -14,12 +14,10 @@ from triage.signatures.load import load
 from triage.signatures.severity import CONSEQUENCE, NOISE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 LINK = (Category.NIC,)
 
-FABRIC = Reading(role=ROOT, category=Category.NETWORK, also=LINK, blame=Blame.PAIR, weak=True)
-CONFIGURED = Reading(
+_FABRIC = Reading(role=ROOT, category=Category.NETWORK, also=LINK, blame=Blame.PAIR, weak=True)
+_CONFIGURED = Reading(
     role=CONSEQUENCE,
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_FRAMEWORK, Category.NIC),
@@ -36,11 +34,11 @@ def completion(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """
     match int(match["status"]):
         case 12 | 13:
-            return FABRIC
+            return _FABRIC
         case 5:
             return Reading(role=CONSEQUENCE, blame=Blame.PAIR)
         case 1 | 2 | 4 | 6 | 7 | 8 | 9 | 10:
-            return CONFIGURED
+            return _CONFIGURED
         case 3 | 11 | 19 | 20 | 21:
             return Reading(
                 role=ROOT,
@@ -62,7 +60,7 @@ def async_event(match: re.Match[str], _after: Sequence[str]) -> Reading:
     if re.search(r"port err|(?:link|port) (?:is )?down|active ?-> ?down", event):
         return Reading(role=ROOT, category=Category.NETWORK, also=LINK)
     if "violation" in event or "request error" in event or "invalid request" in event:
-        return CONFIGURED
+        return _CONFIGURED
     if "catastrophic" in event or "cq err" in event or "srq err" in event:
         return Reading(role=CONSEQUENCE, category=Category.NIC, also=(Category.NETWORK,))
     return Reading(role=NOISE, blame=Blame.NOBODY)

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES", "gpu_of_bus"]
-
 
 def gpu_of_bus(bus: str) -> str | None:
     """``9b000`` as ``0000:9b:00``; None where it is no such number."""

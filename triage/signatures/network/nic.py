@@ -13,17 +13,14 @@ from triage.signatures.load import load
 from triage.signatures.severity import ADVICE, FATAL, NOISE, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
-GENERIC = frozenset({Trait.GENERIC})
+_GENERIC = frozenset({Trait.GENERIC})
 # What takes an object away again: refused where the object, or its owner, went first.
-TAKES_AWAY = re.compile(
+_TAKES_AWAY = re.compile(
     r"(?:destroy|dealloc|2rst|2err|teardown|disable|detach|delete|drain|release|page_fault_resume"
     r"|reset|modify_(?:qp|sq|rq|tis|tir)|rst2|rts2|sqd_)"
 )
 # What a driver asks of firmware that may not know it, or of a function that may not.
-ASKS = re.compile(r"(?:access_reg|query|set_hca_cap|set_driver_version|mad_ifc|nop\b|create_flow)")
+_ASKS = re.compile(r"(?:access_reg|query|set_hca_cap|set_driver_version|mad_ifc|nop\b|create_flow)")
 
 
 def command_failed(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -38,14 +35,14 @@ def command_failed(match: re.Match[str], _after: Sequence[str]) -> Reading:
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
     if "timeout" in what or "completion" in what:
         return Reading()
-    if TAKES_AWAY.match(command):
+    if _TAKES_AWAY.match(command):
         return Reading(
             role=NOISE,
             category=Category.NONE,
             fields={"severity": WARN},
             traits=frozenset({Trait.GENERIC, Trait.TEARDOWN}),
         )
-    if ASKS.match(command):
+    if _ASKS.match(command):
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
     return Reading(
         role=ADVICE, weak=True, fields={"severity": WARN}, traits=frozenset({Trait.GENERIC})
@@ -81,12 +78,12 @@ def module(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # One gigabit and virtual ports: a desktop's or a management network, never a job's fabric.
-SLOW = re.compile(
+_SLOW = re.compile(
     r"(?:r8169|r8152|e100|e1000e?|igb|igc|tg3|bnx2|bcmgenet|forcedeth|alx|sky2|8139\w*|virtio_net|vmxnet3|usbnet"
     r"|ax88\w+|cdc_\w+|rndis_host|smsc\d+|lan78xx|macb|fec|stmmac\w*|dwmac\w*)\b[: ]"
 )
 UP = ("up", "active")
-ON_THE_WAY = ("init", "armed")
+_ON_THE_WAY = ("init", "armed")
 
 
 def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -98,11 +95,11 @@ def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
             category=Category.NONE,
             fields={"severity": WARN, "state": "up", "recovered": "yes"},
         )
-    if state in ON_THE_WAY:
+    if state in _ON_THE_WAY:
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
-    if SLOW.search(match.string[: match.end()]):
+    if _SLOW.search(match.string[: match.end()]):
         return Reading(
-            role=ADVICE, weak=True, fields={"severity": WARN, "state": "down"}, traits=GENERIC
+            role=ADVICE, weak=True, fields={"severity": WARN, "state": "down"}, traits=_GENERIC
         )
     return Reading(weak=True, fields={"state": "down"})
 

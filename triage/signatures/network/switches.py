@@ -15,23 +15,21 @@ from triage.signatures.scheduler.node_names import HOST
 from triage.signatures.severity import NOISE, WARN, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 # "gpu-17 eth3", "to gpu-17", "gpu-17:mlx5_3", "server gpu-17 port 2"
-DESCRIBED: Final = re.compile(
+_DESCRIBED: Final = re.compile(
     rf"\s*(?:(?:to|server|host|link to|connected to)[ :_-]{{1,2}})?(?P<node>{HOST})(?=[ :/,_]|$)",
     re.IGNORECASE,
 )
 UP: Final = frozenset({"up", "active", "discovered"})
 
 
-def about(match: re.Match[str]) -> dict[str, str]:
+def _about(match: re.Match[str]) -> dict[str, str]:
     """The node at the far end, else the switch, with its port."""
     groups = match.groupdict()
     name = groups.get("node")
     described = groups.get("described")
     if name is None and described is not None:
-        far = DESCRIBED.match(described)
+        far = _DESCRIBED.match(described)
         name = None if far is None else far["node"]
     name = name or groups.get("switch")
     fields = {"node": name.rstrip(".:"), "said_of": name.rstrip(".:")} if name else {}
@@ -46,16 +44,16 @@ def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
         return Reading(
             role=NOISE,
             category=Category.NONE,
-            fields={**about(match), "state": "up", "recovered": "yes"},
+            fields={**_about(match), "state": "up", "recovered": "yes"},
         )
-    return Reading(weak=True, fields={**about(match), "state": "down"})
+    return Reading(weak=True, fields={**_about(match), "state": "down"})
 
 
-def faulted(match: re.Match[str]) -> Reading:
+def _faulted(match: re.Match[str]) -> Reading:
     """As :func:`link`, for lines whose names stand in different places."""
     state = says(match, "state") or says(match, "nexus") or "down"
     described = match["described"] or match["other"] or match["words"]
-    far = DESCRIBED.match(described) if described else None
+    far = _DESCRIBED.match(described) if described else None
     fields = {} if far is None else {"node": far["node"], "said_of": far["node"]}
     fields["port"] = match["port"] or match["sonic"] or match["third"] or ""
     if state == "up":
@@ -72,9 +70,9 @@ SIGNATURES = load(
         if "up" in (says(match, "state"), says(match, "whole"))
         else Reading(weak=True)
     ),
-    fault=lambda match, _after: faulted(match),
+    fault=lambda match, _after: _faulted(match),
     bit_errors=lambda match, _after: Reading(
         weak=True,
-        fields={**about(match), **({"severity": WARN} if says(match, "grade") == "high" else {})},
+        fields={**_about(match), **({"severity": WARN} if says(match, "grade") == "high" else {})},
     ),
 )

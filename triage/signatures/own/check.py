@@ -25,14 +25,12 @@ from triage.signatures.own.pattern import PatternFault
 from triage.signatures.registry import Match, all_signatures, match
 from triage.signatures.signature import Signature
 
-__all__ = ["Checked", "checked_from", "files_below", "own_from_files", "own_from_path"]
-
-SHORTEST_LITERAL: Final = 4
+_SHORTEST_LITERAL: Final = 4
 # Of the lines that our own signatures bring as proofs: a literal, or a pattern, that is in more
 # of them is no sign of anything.
-MOST_LITERAL: Final = 0.02
-MOST_LINES: Final = 0.02
-MOST_NOISE: Final = 0.02
+_MOST_LITERAL: Final = 0.02
+_MOST_LINES: Final = 0.02
+_MOST_NOISE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,8 @@ def files_below(path: Path) -> dict[str, bytes]:
     """Name -> bytes of the file, or of the ``*.toml`` of the folder. Raises :class:`UsageError`."""
     try:
         if not path.is_dir():
-            return {str(path): head_of(path)}
-        found = {str(one): head_of(one) for one in sorted(path.glob("*.toml"))}
+            return {str(path): _head_of(path)}
+        found = {str(one): _head_of(one) for one in sorted(path.glob("*.toml"))}
     except OSError as error:
         raise UsageError(f"cannot read signatures from {path}: {error.strerror}") from error
     if not found:
@@ -69,7 +67,7 @@ def files_below(path: Path) -> dict[str, bytes]:
     return found
 
 
-def head_of(path: Path) -> bytes:
+def _head_of(path: Path) -> bytes:
     """Enough of a file to read it, or to see that it is too large."""
     with path.open("rb") as file:
         return file.read(MAX_BYTES + 1)
@@ -89,8 +87,8 @@ def checked_from(files: Mapping[str, bytes]) -> tuple[OwnSignatures, tuple[Check
     faults = [fault for one in read for fault in one.faults]
     entries = tuple(entry for one in read for entry in one.entries)
     silences = tuple(silence for one in read for silence in one.silences)
-    faults += too_many(read)
-    faults += twice(entries, silences)
+    faults += _too_many(read)
+    faults += _twice(entries, silences)
     signatures: list[tuple[OwnEntry, Signature]] = []
     for entry in entries:
         try:
@@ -101,22 +99,22 @@ def checked_from(files: Mapping[str, bytes]) -> tuple[OwnSignatures, tuple[Check
     for entry, one in signatures:
         faults += [
             SignatureFault(entry.file, entry.line, f"{entry.name}: {why}")
-            for why in why_not(one, own)
+            for why in _why_not(one, own)
         ]
     for silence in silences:
         faults += [
             SignatureFault(silence.file, silence.line, f"silence of {silence.id}: {why}")
-            for why in why_not_silent(silence)
+            for why in _why_not_silent(silence)
         ]
     if faults:
         raise FaultySignatures(faults)
-    rows = [checked(entry, one.matches) for entry, one in signatures]
-    rows += [checked(silence, silence.matches) for silence in silences]
+    rows = [_checked(entry, one.matches) for entry, one in signatures]
+    rows += [_checked(silence, silence.matches) for silence in silences]
     label = label_of(entries, silences)
     return OwnSignatures(entries, silences, label) if rows else NO_OWN, tuple(rows)
 
 
-def too_many(files: Sequence[OwnFile]) -> Iterator[SignatureFault]:
+def _too_many(files: Sequence[OwnFile]) -> Iterator[SignatureFault]:
     total = 0
     for file in files:
         total += len(file.entries) + len(file.silences)
@@ -127,7 +125,7 @@ def too_many(files: Sequence[OwnFile]) -> Iterator[SignatureFault]:
             return
 
 
-def twice(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> Iterator[SignatureFault]:
+def _twice(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> Iterator[SignatureFault]:
     """Names that two entries bear."""
     seen: dict[str, OwnEntry | Silence] = {}
     everything: list[OwnEntry | Silence] = [*entries, *silences]
@@ -140,7 +138,7 @@ def twice(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> Iterator[
             )
 
 
-def why_not(one: Signature, own: Sequence[Signature]) -> Iterator[str]:
+def _why_not(one: Signature, own: Sequence[Signature]) -> Iterator[str]:
     """What is wrong with an own signature that can be compiled."""
 
     def first(line: str, _after: Sequence[str]) -> Signature | None:
@@ -148,48 +146,48 @@ def why_not(one: Signature, own: Sequence[Signature]) -> Iterator[str]:
 
     yield from literal_faults(one)
     for literal in one.literals:
-        if len(literal.strip()) < SHORTEST_LITERAL:
+        if len(literal.strip()) < _SHORTEST_LITERAL:
             yield f"the literal {literal!r} is too short to be rare; give longer literals"
-        elif share(literal in line for line in lowered_lines()) > MOST_LITERAL:
+        elif _share(literal in line for line in _lowered_lines()) > _MOST_LITERAL:
             yield f"the literal {literal!r} is in too many lines of logs; give rarer literals"
     yield from proof_faults(one, first)
-    found = [takes(one, line) for line in lines()]
-    if share(found) > MOST_LINES:
+    found = [_takes(one, line) for line in _lines()]
+    if _share(found) > _MOST_LINES:
         yield f"the pattern matches {sum(found):,} of {len(found):,} known lines: it tells nothing"
     if one.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE):
-        noise = [takes(one, line) for line in noise_lines()]
-        if share(noise) > MOST_NOISE:
+        noise = [_takes(one, line) for line in _noise_lines()]
+        if _share(noise) > _MOST_NOISE:
             yield f"the pattern matches {sum(noise):,} of {len(noise):,} lines known as harmless"
 
 
-def takes(one: Signature, line: str) -> bool:
+def _takes(one: Signature, line: str) -> bool:
     return has_literal(one, line) and alone(one, line) is not None
 
 
-def share(found: Iterable[bool]) -> float:
+def _share(found: Iterable[bool]) -> float:
     listed = list(found)
     return sum(listed) / max(1, len(listed))
 
 
-def why_not_silent(silence: Silence) -> Iterator[str]:
+def _why_not_silent(silence: Silence) -> Iterator[str]:
     """Which of its examples another signature has, or another code."""
     for line in silence.matches:
         winner = match(*split(line))
         if winner is None or winner.signature.id != silence.signature:
             by = "nothing" if winner is None else winner.signature.id
             yield f"the example {line[:80]!r} is taken by {by}"
-        elif silence.code is not None and code_of(winner) != silence.code:
-            yield f"the example {line[:80]!r} has the code {code_of(winner)}"
+        elif silence.code is not None and _code_of(winner) != silence.code:
+            yield f"the example {line[:80]!r} has the code {_code_of(winner)}"
 
 
-def code_of(winner: Match) -> int | None:
+def _code_of(winner: Match) -> int | None:
     if winner.reading.code is not None:
         return winner.reading.code
     printed = winner.found.groupdict().get("code")
     return int(printed) if printed and printed.isdecimal() else None
 
 
-def checked(one: OwnEntry | Silence, hits: Sequence[str]) -> Checked:
+def _checked(one: OwnEntry | Silence, hits: Sequence[str]) -> Checked:
     before = [winner.signature.id for hit in hits if (winner := match(*split(hit))) is not None]
     missed = len(one.near_misses) if isinstance(one, OwnEntry) else 0
     name = one.id if isinstance(one, OwnEntry) else f"silence {one.id}"
@@ -197,7 +195,7 @@ def checked(one: OwnEntry | Silence, hits: Sequence[str]) -> Checked:
 
 
 @cache
-def lines() -> tuple[str, ...]:
+def _lines() -> tuple[str, ...]:
     """The first lines of all proofs of ours: what logs hold, of many kinds."""
     return tuple(
         split(text)[0] for one in all_signatures() for text in (*one.matches, *one.near_misses)
@@ -205,12 +203,12 @@ def lines() -> tuple[str, ...]:
 
 
 @cache
-def lowered_lines() -> tuple[str, ...]:
-    return tuple(line.lower() for line in lines())
+def _lowered_lines() -> tuple[str, ...]:
+    return tuple(line.lower() for line in _lines())
 
 
 @cache
-def noise_lines() -> tuple[str, ...]:
+def _noise_lines() -> tuple[str, ...]:
     """Those of them that are known and harmless."""
     return tuple(
         split(text)[0]

@@ -6,10 +6,8 @@ from typing import Final
 
 from triage.errors import UsageError
 
-__all__ = ["FaultySignatures", "SignatureFault"]
-
 # A sentence holds so many; `faults` holds all.
-SAID: Final = 5
+_SAID: Final = 5
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,6 +27,6 @@ class FaultySignatures(UsageError):
 
     def __init__(self, faults: Sequence[SignatureFault]) -> None:
         self.faults = tuple(sorted(set(faults)))
-        message = "; ".join(map(str, self.faults[:SAID]))
-        more = len(self.faults) - SAID
+        message = "; ".join(map(str, self.faults[:_SAID]))
+        more = len(self.faults) - _SAID
         super().__init__(f"{message}; and {more} more" if more > 0 else message)

@@ -14,24 +14,22 @@ from triage.signatures.registry import all_signatures
 from triage.signatures.severity import CORRECTED, ERROR, FATAL, WARN
 from triage.signatures.signature import Signature
 
-__all__ = ["MAX_BYTES", "MAX_ENTRIES", "OwnFile", "read_file"]
-
 MAX_BYTES: Final = 256 << 10
 """Of one file."""
 MAX_ENTRIES: Final = 500
 """Signatures and silences of all files together."""
-NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}", re.ASCII)
-SILENT: Final = re.compile(r"(?P<id>[a-z0-9_]+\.[a-z0-9_]+)(?::(?P<code>[0-9]{1,6}))?", re.ASCII)
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}", re.ASCII)
+_SILENT: Final = re.compile(r"(?P<id>[a-z0-9_]+\.[a-z0-9_]+)(?::(?P<code>[0-9]{1,6}))?", re.ASCII)
 
-KEYS: Final = (*ENTRY_KEYS, "action")
-SILENCE_KEYS: Final = ("signatures", "reason", "matches")
-SEVERITIES: Final = (CORRECTED, WARN, ERROR, FATAL)
+_KEYS: Final = (*ENTRY_KEYS, "action")
+_SILENCE_KEYS: Final = ("signatures", "reason", "matches")
+_SEVERITIES: Final = (CORRECTED, WARN, ERROR, FATAL)
 # The catalogues of codes, and rows that are never weighed, are ours alone.
-OWN_KINDS: Final = frozenset(Kind) - {
+_OWN_KINDS: Final = frozenset(Kind) - {
     Kind.XID, Kind.SXID, Kind.IDENTITY, Kind.PROGRESS, Kind.TEMPLATE,
 }  # fmt: skip
 # What is done to a node needs a fault of the node.
-OF_A_NODE: Final = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.DRAIN_NODE})
+_OF_A_NODE: Final = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.DRAIN_NODE})
 
 
 class OwnFile(TomlFile):
@@ -51,25 +49,25 @@ def read_file(name: str, data: bytes) -> OwnFile:
     for key in sorted(set(file.raw) - {"signature", "silence"}):
         line = file.lines.keys.get((0, key)) or file.lines.entry(key, 0)
         file.fault(line, f"the key {key!r} is none; a file has [[signature]] and [[silence]]")
-    for table in file.tables("signature", KEYS):
-        take_signature(file, table)
-    for table in file.tables("silence", SILENCE_KEYS):
-        take_silence(file, table)
+    for table in file.tables("signature", _KEYS):
+        _take_signature(file, table)
+    for table in file.tables("silence", _SILENCE_KEYS):
+        _take_silence(file, table)
     return file
 
 
-def take_signature(file: OwnFile, table: EntryTable) -> None:
+def _take_signature(file: OwnFile, table: EntryTable) -> None:
     """One own signature."""
     name, pattern = table.text("name"), table.text("pattern")
-    if name in ours():
+    if name in _ours():
         table.fault("name", f"{name!r} is the name of a built-in one; silence it, or take another")
-    elif name and not NAME.fullmatch(name):
+    elif name and not _NAME.fullmatch(name):
         table.fault(
             "name", f"{name!r} is no name: lower case letters, digits and _, at most 48 of them"
         )
     values = values_of(table, pattern)
     category = values["category"]
-    if values["kind"] not in OWN_KINDS:
+    if values["kind"] not in _OWN_KINDS:
         table.fault("kind", f"the kind {str(values['kind'])!r} is read by built-in ones alone")
     is_root = table.raw.get("role", EvidenceRole.ROOT) == EvidenceRole.ROOT
     if is_root and "category" not in table.raw:
@@ -77,8 +75,8 @@ def take_signature(file: OwnFile, table: EntryTable) -> None:
     entry = OwnEntry(
         name=name,
         pattern=pattern,
-        action=action_of(table, category),
-        severity=severity_of(table),
+        action=_action_of(table, category),
+        severity=_severity_of(table),
         file=file.name,
         line=table.line,
         **values,
@@ -87,35 +85,35 @@ def take_signature(file: OwnFile, table: EntryTable) -> None:
         file.entries.append(entry)
 
 
-def action_of(table: EntryTable, category: Category | None) -> Action | None:
+def _action_of(table: EntryTable, category: Category | None) -> Action | None:
     action = table.word("action", Action)
-    if action in OF_A_NODE and category not in HARDWARE:
+    if action in _OF_A_NODE and category not in HARDWARE:
         table.fault("action", f"the action {str(action)!r} needs a category of hardware")
     return action
 
 
-def severity_of(table: EntryTable) -> str | None:
+def _severity_of(table: EntryTable) -> str | None:
     value = table.raw.get("severity")
-    if value is None or value in SEVERITIES:
+    if value is None or value in _SEVERITIES:
         return value
-    table.fault("severity", f"severity {value!r} is none of {', '.join(SEVERITIES)}")
+    table.fault("severity", f"severity {value!r} is none of {', '.join(_SEVERITIES)}")
     return None
 
 
-def take_silence(file: OwnFile, table: EntryTable) -> None:
+def _take_silence(file: OwnFile, table: EntryTable) -> None:
     """One entry that silences; each signature that it names is one silence."""
     reason = table.text("reason")
     names = table.texts("signatures")
     if not names:
         table.fault("signatures", "signatures is missing: which built-in ones are noise here")
     for name in names:
-        parts = SILENT.fullmatch(name)
-        one = ours().get(parts["id"]) if parts else None
+        parts = _SILENT.fullmatch(name)
+        one = _ours().get(parts["id"]) if parts else None
         if parts is None or one is None:
             table.fault("signatures", f"{name!r} is the id of no built-in signature")
             continue
         code = None if parts["code"] is None else int(parts["code"])
-        if code is not None and not has_code(one, code):
+        if code is not None and not _has_code(one, code):
             table.fault("signatures", f"{name!r}: {one.id} has no code {code}")
         if one.kind in (Kind.IDENTITY, Kind.PROGRESS):
             table.fault("signatures", f"{name!r} accuses nobody: it says who is where")
@@ -125,12 +123,12 @@ def take_silence(file: OwnFile, table: EntryTable) -> None:
             )
 
 
-def has_code(one: Signature, code: int) -> bool:
+def _has_code(one: Signature, code: int) -> bool:
     known = {Kind.XID: xid, Kind.SXID: sxid}.get(one.kind)
     return known is not None and known(code) is not None
 
 
 @cache
-def ours() -> Mapping[str, Signature]:
+def _ours() -> Mapping[str, Signature]:
     """Our own signatures by id."""
     return {one.id: one for one in all_signatures()}

@@ -18,10 +18,6 @@ from triage.signatures.registry import all_signatures
 from triage.signatures.severity import USUAL_SEVERITY, graded
 from triage.signatures.signature import Read, Reading, Scope, Signature
 
-__all__ = [
-    "NO_OWN", "UPLOADED", "OwnEntry", "OwnSignatures", "Silence", "label_of", "own_from_bytes",
-]  # fmt: skip
-
 UPLOADED: Final = "uploaded/"
 """Names of files that were uploaded begin with it."""
 
@@ -136,7 +132,7 @@ class OwnSignatures:
         for silence in self.silences:
             quiet.setdefault(silence.signature, []).append(silence)
         ours = (
-            replace(one, read=silenced(one, quiet[one.id])) if one.id in quiet else one
+            replace(one, read=_silenced(one, quiet[one.id])) if one.id in quiet else one
             for one in all_signatures()
         )
         return (*own, *ours)
@@ -144,7 +140,7 @@ class OwnSignatures:
 
 NO_OWN: Final = OwnSignatures()
 # Files that a label names.
-MOST_FILES: Final = 3
+_MOST_FILES: Final = 3
 
 
 def label_of(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
@@ -158,11 +154,11 @@ def label_of(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
     digest = hashlib.sha256(json.dumps([read, quiet], sort_keys=True).encode()).hexdigest()
     files = dict.fromkeys([*(one.file for one in entries), *(one.file for one in silences)])
     names = [one if one.startswith(UPLOADED) else one.rpartition("/")[2] for one in files]
-    more = [f"{len(names) - MOST_FILES} more"] if len(names) > MOST_FILES else []
-    return f"{digest[:12]} ({', '.join([*names[:MOST_FILES], *more])})"
+    more = [f"{len(names) - _MOST_FILES} more"] if len(names) > _MOST_FILES else []
+    return f"{digest[:12]} ({', '.join([*names[:_MOST_FILES], *more])})"
 
 
-def silenced(one: Signature, silences: Sequence[Silence]) -> Read:
+def _silenced(one: Signature, silences: Sequence[Silence]) -> Read:
     """The reading of ``one`` that says noise, with the reason, where a silence is about it."""
     reasons = {silence.code: silence.reason for silence in silences}
 
@@ -196,13 +192,13 @@ def own_from_bytes(data: bytes) -> OwnSignatures:
         return NO_OWN
     raw = json.loads(data)
     return OwnSignatures(
-        tuple(entry_from(one) for one in raw["entries"]),
+        tuple(_entry_from(one) for one in raw["entries"]),
         tuple(Silence(**{**one, "matches": tuple(one["matches"])}) for one in raw["silences"]),
         raw["label"],
     )
 
 
-def entry_from(raw: Mapping[str, Any]) -> OwnEntry:
+def _entry_from(raw: Mapping[str, Any]) -> OwnEntry:
     category, action = raw["category"], raw["action"]
     return OwnEntry(
         **{

@@ -9,14 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, cast
 
-__all__ = ["GROUPS", "LONGEST", "PatternFault", "compiled", "derived_literals"]
-
 LONGEST: Final = 1000
 """Characters of a pattern, at most."""
-MOST_STEPS: Final = 4000
+_MOST_STEPS: Final = 4000
 """Instructions of a compiled pattern, at most: each byte of a line costs so many at worst."""
-MAX_MEMORY: Final = 4 << 20
-LONGEST_LITERAL: Final = 60
+_MAX_MEMORY: Final = 4 << 20
+_LONGEST_LITERAL: Final = 60
 GROUPS: Final = frozenset(
     {
         "gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer",
@@ -26,7 +24,7 @@ GROUPS: Final = frozenset(
 """Names that a group may have; each fills the field of its name."""
 
 # Python's own parser of patterns gives the tree; it is the same module in all versions from 3.11.
-PARSER: Final[Any] = importlib.import_module("re._parser")
+_PARSER: Final[Any] = importlib.import_module("re._parser")
 
 
 class PatternFault(ValueError):
@@ -64,7 +62,7 @@ def compiled(pattern: str) -> "re.Pattern[str]":
     options.case_sensitive = False
     options.never_nl = True
     options.log_errors = False
-    options.max_mem = MAX_MEMORY
+    options.max_mem = _MAX_MEMORY
     try:
         found = re2.compile(pattern, options)
     except UnicodeEncodeError as error:
@@ -75,9 +73,9 @@ def compiled(pattern: str) -> "re.Pattern[str]":
             f"the pattern is none of RE2 ({message}); it knows no references back and no looking"
             " around"
         ) from error
-    if found.programsize > MOST_STEPS:
+    if found.programsize > _MOST_STEPS:
         raise PatternFault(
-            f"the pattern compiles to {found.programsize:,} steps, of at most {MOST_STEPS:,}:"
+            f"the pattern compiles to {found.programsize:,} steps, of at most {_MOST_STEPS:,}:"
             " bound its repetitions lower"
         )
     if found.search("") is not None:
@@ -96,14 +94,14 @@ def derived_literals(pattern: str) -> tuple[str, ...]:
     gives none. Raises :class:`PatternFault` where Python cannot read it.
     """
     try:
-        tree = PARSER.parse(pattern, re.IGNORECASE)
+        tree = _PARSER.parse(pattern, re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
         raise PatternFault(f"the pattern cannot be read: {error}") from error
-    found = required(list(tree))
-    return tuple(sorted(text[:LONGEST_LITERAL] for text in found)) if found else ()
+    found = _required(list(tree))
+    return tuple(sorted(text[:_LONGEST_LITERAL] for text in found)) if found else ()
 
 
-def required(items: Sequence[tuple[Any, Any]]) -> frozenset[str]:
+def _required(items: Sequence[tuple[Any, Any]]) -> frozenset[str]:
     """The best set of texts of which one is in everything that ``items`` match; else empty."""
     best: frozenset[str] = frozenset()
     run = ""
@@ -113,25 +111,25 @@ def required(items: Sequence[tuple[Any, Any]]) -> frozenset[str]:
             continue
         if name == "AT":
             continue  # a place has no width
-        best = better(best, frozenset({run} if run else ()))
+        best = _better(best, frozenset({run} if run else ()))
         run = ""
-        best = better(best, required_of(name, value))
+        best = _better(best, _required_of(name, value))
     return best
 
 
-def required_of(name: str, value: Sequence[Any]) -> frozenset[str]:
+def _required_of(name: str, value: Sequence[Any]) -> frozenset[str]:
     """As :func:`required`, of one item that is no literal."""
     if name == "SUBPATTERN":
-        return required(list(value[3]))
+        return _required(list(value[3]))
     if name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] >= 1:
-        return required(list(value[2]))
+        return _required(list(value[2]))
     if name == "BRANCH":
-        parts = [required(list(branch)) for branch in value[1]]
+        parts = [_required(list(branch)) for branch in value[1]]
         return frozenset().union(*parts) if all(parts) else frozenset()
     return frozenset()
 
 
-def better(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+def _better(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
     """That whose shortest text is longer; of equal ones the smaller set."""
 
     def worth(texts: frozenset[str]) -> tuple[int, int]:

@@ -3,11 +3,9 @@
 import re
 from typing import Final
 
-__all__ = ["TomlLines"]
-
-HEADER: Final = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
-KEY: Final = re.compile(r"\s*[\"']?([\w-]+)[\"']?\s*=")
-LONG: Final = ('"""', "'''")
+_HEADER: Final = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
+_KEY: Final = re.compile(r"\s*[\"']?([\w-]+)[\"']?\s*=")
+_LONG: Final = ('"""', "'''")
 
 
 class TomlLines:
@@ -19,12 +17,12 @@ class TomlLines:
         current, inside = 0, ""
         for number, line in enumerate(text.split("\n"), start=1):
             if not inside:
-                if header := HEADER.fullmatch(line.rstrip("\r")):
+                if header := _HEADER.fullmatch(line.rstrip("\r")):
                     current = number
                     self.headers.setdefault(header[1], []).append(number)
-                elif key := KEY.match(line):
+                elif key := _KEY.match(line):
                     self.keys.setdefault((current, key[1]), number)
-            inside = still_inside(line, inside)
+            inside = _still_inside(line, inside)
 
     def entry(self, table: str, index: int) -> int:
         """The line of the entry ``index`` (from 0) of ``table``; 1 where it cannot be told."""
@@ -39,7 +37,7 @@ class TomlLines:
         return self.keys.get((entry, key), entry)
 
 
-def still_inside(line: str, quote: str) -> str:
+def _still_inside(line: str, quote: str) -> str:
     """The quotes of the text of several lines that ``line`` ends in; ``quote`` those before it."""
     at = 0
     while True:
@@ -49,7 +47,7 @@ def still_inside(line: str, quote: str) -> str:
                 return quote
             at, quote = found + 3, ""
             continue
-        starts = [(line.find(one, at), one) for one in LONG if line.find(one, at) >= 0]
+        starts = [(line.find(one, at), one) for one in _LONG if line.find(one, at) >= 0]
         if not starts:
             return ""
         place, quote = min(starts)

@@ -14,21 +14,19 @@ from triage.signatures.load import load
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-TASK = re.compile(r"/job:\w{1,40}(?:/replica:\d{1,6})?/task:(\d{1,7})")
+_TASK = re.compile(r"/job:\w{1,40}(?:/replica:\d{1,6})?/task:(\d{1,7})")
 
 
 def late_tasks(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The task that is named behind the words, where it is the only one."""
-    named = list(dict.fromkeys(TASK.findall(" ".join((match.string[match.start() :], *after)))))
+    named = list(dict.fromkeys(_TASK.findall(" ".join((match.string[match.start() :], *after)))))
     if len(named) != 1:
         return Reading()
     return Reading(peer=f"rank {named[0]}", blame=Blame.PEER)
 
 
 # What XLA's status says, by its code; the messages behind it are those of many parts.
-STATUS = {
+_STATUS = {
     "UNAVAILABLE": (CONSEQUENCE, None, ()),
     "CANCELLED": (CONSEQUENCE, None, ()),
     "ABORTED": (CONSEQUENCE, None, ()),
@@ -45,8 +43,8 @@ STATUS = {
 
 def by_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A status by its code. An end that only another task caused names that task, if any."""
-    role, category, also = STATUS[(match["code_name"] or match["code_alone"]).upper()]
-    named = list(dict.fromkeys(TASK.findall(match.string[match.start() :])))
+    role, category, also = _STATUS[(match["code_name"] or match["code_alone"]).upper()]
+    named = list(dict.fromkeys(_TASK.findall(match.string[match.start() :])))
     lost = role is CONSEQUENCE
     return Reading(
         role=role,

@@ -16,8 +16,6 @@ from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, of_signal
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def by_signal_name(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The signal that a crash handler names."""

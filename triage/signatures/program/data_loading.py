@@ -12,16 +12,13 @@ from triage.domain.category import Category
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # A batch that takes longer holds up a step of any size.
-SLOW_S = 30.0
+_SLOW_S = 30.0
 
 
 def slow(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """None for a wait that is no stall."""
-    return Reading() if float(match["waited_s"]) >= SLOW_S else None
+    return Reading() if float(match["waited_s"]) >= _SLOW_S else None
 
 
 SIGNATURES = load(

@@ -11,8 +11,6 @@ from triage.domain.category import Category
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def over_threshold(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The node that the memory monitor names."""
@@ -20,12 +18,12 @@ def over_threshold(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # Who gives back what stood idle takes nothing from a job.
-UNUSED = re.compile(r"\b(?:idle|unused|max_workers|outdated)", re.IGNORECASE)
+_UNUSED = re.compile(r"\b(?:idle|unused|max_workers|outdated)", re.IGNORECASE)
 
 
 def taken_away(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Which node of a cluster of Ray goes away; not one that nobody used."""
-    if UNUSED.search(match["reason"]):
+    if _UNUSED.search(match["reason"]):
         return None
     node = match["address"] or match["instance"]
     return Reading(fields={"node": node})

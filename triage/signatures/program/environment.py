@@ -12,21 +12,18 @@ from triage.domain.evidence import Trait
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # The part that the container asks for is not there, or says nothing.
-NO_DEVICE = re.compile(r"device error: |unknown device|no such device|nvml error: ", re.IGNORECASE)
-MISFIT = re.compile(r"version mismatch|driver not loaded|unsatisfied condition", re.IGNORECASE)
-NODE = re.compile(r"\bnode[= ]\"?([A-Za-z][\w.-]{0,250}\w)\b(?=[\",; ]|$)")
+_NO_DEVICE = re.compile(r"device error: |unknown device|no such device|nvml error: ", re.IGNORECASE)
+_MISFIT = re.compile(r"version mismatch|driver not loaded|unsatisfied condition", re.IGNORECASE)
+_NODE = re.compile(r"\bnode[= ]\"?([A-Za-z][\w.-]{0,250}\w)\b(?=[\",; ]|$)")
 
 
 def container(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An image that does not fit, or a GPU that the node does not show."""
     text = match.string
-    named = NODE.search(text)
+    named = _NODE.search(text)
     fields = {} if named is None else {"node": named[1]}
-    if NO_DEVICE.search(text) is None or MISFIT.search(text) is not None:
+    if _NO_DEVICE.search(text) is None or _MISFIT.search(text) is not None:
         return Reading(fields=fields)
     return Reading(
         also=(Category.GPU, Category.IO_BOARD),

@@ -14,13 +14,10 @@ from triage.signatures.load import load
 from triage.signatures.severity import NOISE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # A scale that keeps falling below this is no warm-up: the gradients overflow whatever it is.
-SMALL_SCALE = 1.0
+_SMALL_SCALE = 1.0
 # From one printed norm to the next; clipping and warm-up move it far less.
-NORM_JUMP = 50.0
+_NORM_JUMP = 50.0
 
 
 def rerun(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -49,7 +46,7 @@ def loss_scale(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Noise while the scale is being found, a sign of divergence when it has run out."""
     scale = float(match["scale"])
     fields = {"loss_scale": match["scale"]}
-    if scale >= SMALL_SCALE:
+    if scale >= _SMALL_SCALE:
         return Reading(role=NOISE, fields=fields)
     return Reading(
         role=ROOT, category=Category.NUMERICAL, also=(Category.SDC,), weak=True, fields=fields
@@ -72,7 +69,7 @@ def skipped_step(match: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-GRAD_NORM = re.compile(
+_GRAD_NORM = re.compile(
     r"grad[ _]norm['\"]?\s?[:=]\s?['\"]?"
     r"(\d{1,12}(?:\.\d{1,12})?(?:e[+-]?\d{1,3})?)",
     re.IGNORECASE,
@@ -83,17 +80,17 @@ def norm_jump(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The norm of the next step beside this one's; None while it moves as it should."""
     norm = float(match["norm"])
     for line in after:
-        one = GRAD_NORM.search(line)
+        one = _GRAD_NORM.search(line)
         if one is None:
             continue
-        if norm > 0 and float(one[1]) > NORM_JUMP * norm:
+        if norm > 0 and float(one[1]) > _NORM_JUMP * norm:
             return Reading(fields={"grad_norm": match["norm"], "next_grad_norm": one[1]})
         return None
     return None
 
 
 # "found inf in gradients, skipping step, loss scale 32768 -> 16384": so a scaler finds its scale.
-SCALED = re.compile(
+_SCALED = re.compile(
     r"\b(?:skip\w*|ignor\w*)\b.{0,40}\b(?:step|iteration|update|batch|gradient)"
     r"|\b(?:loss|grad\w*)[ _-]scal",
     re.IGNORECASE,
@@ -102,7 +99,7 @@ SCALED = re.compile(
 
 def found(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Noise where the step is left out for it: mixed precision does so every day."""
-    if SCALED.search(match.string, match.end()) and "loss" not in match[0].lower():
+    if _SCALED.search(match.string, match.end()) and "loss" not in match[0].lower():
         return Reading(role=NOISE, category=Category.NONE)
     return Reading()
 

@@ -7,8 +7,6 @@ and names its threads after itself; services and desktops are known by their own
 import re
 from enum import StrEnum
 
-__all__ = ["Whose", "serves_jobs", "whose"]
-
 
 class Whose(StrEnum):
     """What a process is to a job."""
@@ -18,14 +16,14 @@ class Whose(StrEnum):
     UNKNOWN = "unknown"
 
 
-JOB = re.compile(
+_JOB = re.compile(
     r"(?:python|pypy|pt_|pin_memory|torch|rank[\d_-]|rank$|train|pretrain|finetune|sft|rlhf|megatron"
     r"|nemo|deepspeed|accelerate|lightning|nccl|rccl|gloo|cuda|dali|mpi|orted|prted|hydra_|ray::"
     r"|raylet|vllm|sglang|jax|xla|tensorflow|fairseq|mosaic|composer|dataloader|data_worker|elastic"
     r"|autograd|all_reduce|alltoall|sendrecv|reduce_scatter|bench|worker\d)",
     re.IGNORECASE,
 )
-SERVICE = re.compile(
+_SERVICE = re.compile(
     r"(?:systemd|\(sd-|\(udev|udev|init$|dbus|polkit|NetworkManager|network|wpa_|ModemManager|avahi"
     r"|cups|snap|apt|dpkg|unattended|packagekit|PK-|dnf|yum|rpm|cron|anacron|atd$|rsyslog|syslog"
     r"|in:im|journal|auditd?$|chronyd?|ntpd?$|sshd|login|agetty|sudo$|su$|bash$|sh$|dash$|zsh$|fish$"
@@ -50,7 +48,7 @@ SERVICE = re.compile(
 )
 
 # Services whose words are about jobs: schedulers, container runtimes, agents that watch GPUs.
-SERVES_JOBS = re.compile(
+_SERVES_JOBS = re.compile(
     r"(?:slurm|srun|sbatch|salloc|munge|pbs_|qmaster|sge_|lsf|mbatchd|sbatchd|htcondor|condor_|flux"
     r"|kubelet|kube-|k3s|docker|containerd|runc|crio|podman|conmon|enroot|pyxis|singularity|apptainer"
     r"|supervis|launch|mpi|orted|prted|hydra_|ray|raylet|torchrun|elastic|nvidia|nv-|dcgm|gpud|gpu"
@@ -67,14 +65,14 @@ def serves_jobs(name: str) -> bool:
     >>> serves_jobs("slurmstepd"), serves_jobs("snapd")
     (True, False)
     """
-    return SERVES_JOBS.match(name.strip()) is not None
+    return _SERVES_JOBS.match(name.strip()) is not None
 
 
 def whose(name: str) -> Whose:
     """The job's where the name looks like a program that trains, a service's where it is known."""
     plain = name.strip()
-    if JOB.match(plain):
+    if _JOB.match(plain):
         return Whose.JOB
-    if SERVICE.match(plain):
+    if _SERVICE.match(plain):
         return Whose.SERVICE
     return Whose.UNKNOWN

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
+_NUMBER = r"[-+]?(?:\d{1,15}(?:\.\d{0,20})?(?:e[-+]?\d{1,4})?|nan|inf)"
 
-NUMBER = r"[-+]?(?:\d{1,15}(?:\.\d{0,20})?(?:e[-+]?\d{1,4})?|nan|inf)"
-
-LOSS = re.compile(
-    rf"\b(?:\w{{1,20}}_|lm )?loss(?:es)?['\"]?\s?[:=]\s{{0,4}}['\"]?({NUMBER})", re.IGNORECASE
+_LOSS = re.compile(
+    rf"\b(?:\w{{1,20}}_|lm )?loss(?:es)?['\"]?\s?[:=]\s{{0,4}}['\"]?({_NUMBER})", re.IGNORECASE
 )
-GRAD_NORM = re.compile(rf"grad[ _]norm['\"]?\s?[:=]\s{{0,4}}['\"]?({NUMBER})", re.IGNORECASE)
-STEP_TIME_MS = re.compile(rf"elapsed time per iteration \(ms\): ({NUMBER})")
-STEP_TIME_S = re.compile(
-    rf"(?:train_step_timing in s|\btime|iter_time|step_time)['\"]?\s?[:=]\s{{0,4}}({NUMBER})"
+_GRAD_NORM = re.compile(rf"grad[ _]norm['\"]?\s?[:=]\s{{0,4}}['\"]?({_NUMBER})", re.IGNORECASE)
+_STEP_TIME_MS = re.compile(rf"elapsed time per iteration \(ms\): ({_NUMBER})")
+_STEP_TIME_S = re.compile(
+    rf"(?:train_step_timing in s|\btime|iter_time|step_time)['\"]?\s?[:=]\s{{0,4}}({_NUMBER})"
 )
 
 
@@ -28,11 +26,15 @@ def values(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Loss, norm and step time of the line, as printed."""
     text = match.string
     fields: dict[str, str] = {}
-    for name, pattern in (("loss", LOSS), ("grad_norm", GRAD_NORM), ("step_time_s", STEP_TIME_S)):
+    for name, pattern in (
+        ("loss", _LOSS),
+        ("grad_norm", _GRAD_NORM),
+        ("step_time_s", _STEP_TIME_S),
+    ):
         one = pattern.search(text)
         if one is not None:
             fields[name] = one[1]
-    milliseconds = STEP_TIME_MS.search(text)
+    milliseconds = _STEP_TIME_MS.search(text)
     if milliseconds is not None:
         fields["step_time_s"] = f"{float(milliseconds[1]) / 1000:.6g}"
     return Reading(fields=fields)

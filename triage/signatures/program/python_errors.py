@@ -15,10 +15,7 @@ from triage.signatures.load import load
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
-WORKER_ENDS = {
+_WORKER_ENDS = {
     "killed": (ROOT, Category.HOST_OOM),
     "segmentation fault": (ROOT, Category.SOFTWARE_FRAMEWORK),
 }
@@ -32,7 +29,7 @@ def worker_end(match: re.Match[str], after: Sequence[str]) -> Reading:
     name = match["signal_name"].strip().lower()
     if name == "bus error":
         return replace(shared_memory(match, after), fields=fields)
-    role, category = WORKER_ENDS.get(name, (CONSEQUENCE, None))
+    role, category = _WORKER_ENDS.get(name, (CONSEQUENCE, None))
     return Reading(role=role, category=category, fields=fields)
 
 
@@ -45,7 +42,7 @@ def shared_memory(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(category=category, also=(other,), signature="python.shared_memory")
 
 
-FATAL = {
+_FATAL = {
     "segmentation fault": (ROOT, Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER,)),
     "bus error": (ROOT, Category.HOST_OOM, (Category.SOFTWARE_FRAMEWORK,)),
     "illegal instruction": (ROOT, Category.DEPENDENCY, (Category.SOFTWARE_FRAMEWORK, Category.CPU)),
@@ -54,7 +51,7 @@ FATAL = {
 
 def fatal(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The report of faulthandler, by its signal; an abort has its reason in other lines."""
-    role, category, also = FATAL.get(match["why"].lower(), (CONSEQUENCE, None, ()))
+    role, category, also = _FATAL.get(match["why"].lower(), (CONSEQUENCE, None, ()))
     return Reading(role=role, category=category, also=also)
 
 

@@ -16,9 +16,6 @@ from triage.domain.evidence import Blame
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 # rank 17, rank=17, global rank 17, Rank-17, [rank17]
 RANK = re.compile(
     r"(?P<within>\b(?:local|group|dp|tp|pp|ep|cp|sp|data[ -]?parallel|tensor[ -]?parallel|"
@@ -26,33 +23,33 @@ RANK = re.compile(
     r"(?P<number>\d{1,7})\b",
     re.IGNORECASE,
 )
-REPORTS = re.compile(
+_REPORTS = re.compile(
     r"\brank[ _#:=-]{0,2}\d{1,7}\]?:? {1,2}(?:reports?|reported|says|sees|saw|observed|observes|"
     r"detected|detects|found|finds|claims|noticed|received|recomputed|flags?|flagged|voted?|"
     r"votes)\b",
     re.IGNORECASE,
 )
-MAJORITY = re.compile(
+_MAJORITY = re.compile(
     r"majority|\bothers?\b|\ball (?:the )?other|\bpeers\b|quorum|consensus|\bgolden\b|\breference\b"
     r"|\bexpected\b|its replica group|the rest|outlier|\bodd one\b|\bonly on\b"
     r"|\b\d{1,7} ?(?:/|of|out of) ?\d{1,7}\b|\bminority\b",
     re.IGNORECASE,
 )
 # What belongs to a file or a message, and not to what a GPU computed.
-OF_A_FILE = re.compile(
+_OF_A_FILE = re.compile(
     r"\b(?:archive|files?|image|download\w*|shard|tarball|package|wheel|checkpoint|ckpt|config\w*|"
     r"dataset|source|tokenizer|manifest|block|btrfs|ext4|xfs|header|firmware|superblock|inode|"
     r"disk|object|upload\w*)\b|/[\w.-]{1,64}/|s3://|gs://",
     re.IGNORECASE,
 )
 # Whose numbers: without any of these a checksum is that of a file or a message.
-SOMEBODY = re.compile(r"\branks?\b|\breplicas?\b|\bGPU[ _#:=-]{0,2}\d", re.IGNORECASE)
-AMONG_MANY = re.compile(
+_SOMEBODY = re.compile(r"\branks?\b|\breplicas?\b|\bGPU[ _#:=-]{0,2}\d", re.IGNORECASE)
+_AMONG_MANY = re.compile(
     r"\b(?:across|among|between) (?:the |all )?(?:\w{1,16}[- ]){0,2}(?:replicas|ranks|workers"
     r"|gpus)\b",
     re.IGNORECASE,
 )
-ALL_WELL = re.compile(
+_ALL_WELL = re.compile(
     r"\b(?:no|zero|0|without|passed?|passes|ok|clean|disabled|enabled|starting|started|checking|"
     r"will|if|skipp\w+) (?:\w+ ){0,3}(?:mismatch\w*|differ\w*|sdc|silent|corrupt\w*|errors?|"
     r"checks?|violations?)\b|\b(?:check|checks|test|tests|validation)s? (?:has |have )?"
@@ -62,7 +59,7 @@ ALL_WELL = re.compile(
 
 
 # Whom a value is held against: "differs from rank 0", "0x1f != that of rank 3".
-HELD_AGAINST = re.compile(
+_HELD_AGAINST = re.compile(
     r"(?:(?:differ|deviat|disagree|diverg)\w{0,4}|match(?:es)?\b|equal\w{0,2}|!=|\bvs\.?|\bversus|"
     r"\bthan|\bunlike|\bagainst|\bcompared)"
     r"(?: {1,2}(?:from|with|to|that of|those of|the (?:one|ones|value|hash|checksum) (?:of|on"
@@ -71,7 +68,7 @@ HELD_AGAINST = re.compile(
     re.IGNORECASE,
 )
 # "rank 0: ...", also behind a tag, before words about another rank: who prints.
-LABEL = re.compile(
+_LABEL = re.compile(
     r"\s{0,8}(?:[A-Za-z][\w.-]{1,64}: {1,2}(?=\[))?(?:\[[a-z][\w .:/-]{0,40}\] {0,2}){0,2}"
     r"\[?(?:global )?rank[ _#:=-]{0,2}\d{1,7}\]?(?::| -) ",
     re.IGNORECASE,
@@ -79,26 +76,26 @@ LABEL = re.compile(
 
 
 # "odd one out: rank 16": who is meant, whatever other ranks are named.
-ODD_ONE = re.compile(
+_ODD_ONE = re.compile(
     r"(?:\bodd (?:one|rank|member) out|\boutlier|\bminority|\bculprit|\boffender)"
     r"(?:\s?(?:is|was|[:=-]|->)){0,2}\s{0,2}\[?(?=(?:global )?rank[ _#:=-]{0,2}\d)",
     re.IGNORECASE,
 )
 
 
-def ranks_of(text: str) -> list[str]:
+def _ranks_of(text: str) -> list[str]:
     """The global ranks that ``text`` names, in its order."""
     return [match["number"] for match in RANK.finditer(text) if not match["within"]]
 
 
-def wrong_ranks(text: str) -> list[str]:
+def _wrong_ranks(text: str) -> list[str]:
     """The ranks that ``text`` is about: neither who prints nor whom they are held against."""
-    odd = ODD_ONE.search(text)
+    odd = _ODD_ONE.search(text)
     if odd is not None:
-        return ranks_of(text[odd.end() :])[:1]
-    reporter = REPORTS.search(text) or LABEL.match(text)
+        return _ranks_of(text[odd.end() :])[:1]
+    reporter = _REPORTS.search(text) or _LABEL.match(text)
     for behind in (text if reporter is None else text[reporter.end() :], text):
-        against = {found.end() for found in HELD_AGAINST.finditer(behind)}
+        against = {found.end() for found in _HELD_AGAINST.finditer(behind)}
         found = [
             one["number"]
             for one in RANK.finditer(behind)
@@ -106,34 +103,34 @@ def wrong_ranks(text: str) -> list[str]:
         ]
         if found:
             return found
-    return ranks_of(text)
+    return _ranks_of(text)
 
 
-def accused(text: str) -> tuple[str | None, bool]:
+def _accused(text: str) -> tuple[str | None, bool]:
     """The rank whose numbers are wrong, and whether anything but one other says so."""
-    reporter = REPORTS.search(text)
+    reporter = _REPORTS.search(text)
     behind = text if reporter is None else text[reporter.end() :]
-    named = wrong_ranks(text)
+    named = _wrong_ranks(text)
     if not named:
         return None, False
     different = list(dict.fromkeys(named))
-    against = MAJORITY.search(text) is not None
+    against = _MAJORITY.search(text) is not None
     paired = re.search(
         r"\bbetween rank|\branks? \d{1,7} (?:and|vs\.?|versus|&) (?:rank )?\d",
         behind,
         re.IGNORECASE,
     )
-    if paired is not None and len(set(ranks_of(behind))) > 1 and not against:
+    if paired is not None and len(set(_ranks_of(behind))) > 1 and not against:
         return None, False
-    return different[0], against or len(set(ranks_of(behind))) == 1
+    return different[0], against or len(set(_ranks_of(behind))) == 1
 
 
 def about(text: str, *, weak: bool | None = None, category: Category = Category.SDC) -> Reading:
     """The reading of a line about the numbers of one rank, or of one that it does not name."""
-    rank, firm = accused(text)
+    rank, firm = _accused(text)
     if rank is None:
         # A rank that prints of all replicas is no place of the fault.
-        blame = Blame.NOBODY if AMONG_MANY.search(text) else None
+        blame = Blame.NOBODY if _AMONG_MANY.search(text) else None
         return Reading(category=category, weak=True if weak is None else weak, blame=blame)
     return Reading(
         category=category,
@@ -145,16 +142,16 @@ def about(text: str, *, weak: bool | None = None, category: Category = Category.
 def differs(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A replica, its hash or its gradients that are not those of the others."""
     text = match.string
-    if OF_A_FILE.search(text) or ALL_WELL.search(text) or not SOMEBODY.search(text):
+    if _OF_A_FILE.search(text) or _ALL_WELL.search(text) or not _SOMEBODY.search(text):
         return None
     return about(text)
 
 
 def repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A step that was run again on the same input, with another result."""
-    if ALL_WELL.search(match.string) or ASKED_FOR.search(match.string):
+    if _ALL_WELL.search(match.string) or _ASKED_FOR.search(match.string):
         return None
-    if SAME_AGAIN.search(match.string) and not NOT_AGAIN.search(match.string):
+    if _SAME_AGAIN.search(match.string) and not _NOT_AGAIN.search(match.string):
         return Reading(category=Category.NUMERICAL, also=(), blame=Blame.NOBODY, weak=True)
     return about(match.string, weak=False)
 
@@ -162,35 +159,35 @@ def repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
 def failed_check(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A check of the arithmetic itself; it needs no other rank to compare with."""
     text = match.string
-    if ALL_WELL.search(text):
+    if _ALL_WELL.search(text):
         return None
     return about(text, weak=re.search(r"suspect|possible|maybe|may be", text, re.I) is not None)
 
 
-OF_GPU = re.compile(r"\b(?:GPU|device|cuda)[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
+_OF_GPU = re.compile(r"\b(?:GPU|device|cuda)[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
 # "alignment test bd-05: output differs": the node that was tested, of which many print.
-TESTED_NODE = re.compile(
+_TESTED_NODE = re.compile(
     r"\b(?:test|check|diag\w{0,10}|node|host)(?: (?:on|of|for))?[ =]"
     r"([A-Za-z](?:[\w.-]{0,60}[\w-])?\d[\w.-]{0,30})(?::|,| failed)"
 )
 
 
-def tested(match: re.Match[str]) -> Reading | None:
+def _tested(match: re.Match[str]) -> Reading | None:
     """The result of a test, of the GPU or the rank that it names."""
     text = match.string
-    if OF_A_FILE.search(text):
+    if _OF_A_FILE.search(text):
         return None
-    rank, _ = accused(text)
+    rank, _ = _accused(text)
     if rank is not None:
         return about(text, weak=False)
-    gpu, node = OF_GPU.search(text), TESTED_NODE.search(text)
+    gpu, node = _OF_GPU.search(text), _TESTED_NODE.search(text)
     fields = {} if gpu is None else {"cuda_device": gpu[1]}
     if node is not None:
         fields["node"] = node[1]
     return Reading(fields=fields, weak=not fields)
 
 
-def before_reduction(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def _before_reduction(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A NaN that one rank had by itself."""
     text = match.string
     if re.search(r"\ball ranks\b|\bevery rank\b|after (?:the )?(?:all[ -_]?)?reduc", text, re.I):
@@ -207,21 +204,21 @@ def before_reduction(match: re.Match[str], _after: Sequence[str]) -> Reading | N
 
 
 # Not done yet: "need to rerun on a different GPU to decide".
-ASKED_FOR = re.compile(r"\b(?:needs? to|will|should|must|going to|to decide|in order to)\b", re.I)
+_ASKED_FOR = re.compile(r"\b(?:needs? to|will|should|must|going to|to decide|in order to)\b", re.I)
 # A bad result that comes again is the model's or the program's.
-SAME_AGAIN = re.compile(
+_SAME_AGAIN = re.compile(
     r"\breproduc(?:es|ed|ible|ibly)\b|\b(?:exactly )?the same (?:bad |wrong )?(?:nan|inf|loss"
     r"|spike|"
     r"value|result)|\b(?:same|identical) (?:nan|inf|spike)\b",
     re.IGNORECASE,
 )
-NOT_AGAIN = re.compile(
+_NOT_AGAIN = re.compile(
     r"\b(?:not|never|n't|non|cannot|can't|only)[ -](?:\w{1,16}[ -]){0,2}reproduc"
     r"|irreproduc|unreproduc",
     re.IGNORECASE,
 )
 # Megatron-LM's own words are read by their own entries.
-OF_MEGATRON = r"(?:First|Second) rerun: |Unexpected result \S|found (?:NaN|Inf)\S{0,4} in local"
+_OF_MEGATRON = r"(?:First|Second) rerun: |Unexpected result \S|found (?:NaN|Inf)\S{0,4} in local"
 NAN = r"(?:nans?|infs?|infinity|non-?finite|not finite)"
 
 SIGNATURES = load(
@@ -229,7 +226,7 @@ SIGNATURES = load(
     rerun_differs=lambda match, after: (
         None
         if re.search(
-            rf"replay buffer|different metadata|activation checkpoint|{OF_MEGATRON}",
+            rf"replay buffer|different metadata|activation checkpoint|{_OF_MEGATRON}",
             match.string,
             re.IGNORECASE,
         )
@@ -237,9 +234,9 @@ SIGNATURES = load(
     ),
     nan_before_reduction=lambda match, after: (
         None
-        if re.search(rf"\benabled?\b|\bchecking\b|--\w|{OF_MEGATRON}", match.string)
-        else before_reduction(match, after)
+        if re.search(rf"\benabled?\b|\bchecking\b|--\w|{_OF_MEGATRON}", match.string)
+        else _before_reduction(match, after)
     ),
     nan_check_of_collective=lambda _match, _after: Reading(fields={"before_reduction": "1"}),
-    output_differs=lambda match, _after: tested(match),
+    output_differs=lambda match, _after: _tested(match),
 )

@@ -12,12 +12,10 @@ from triage.domain.evidence import Blame
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-SHARED_MEMORY = re.compile(r"/dev/shm|</torch_|shared memory object|/psm_|/sem\.", re.IGNORECASE)
-OBJECT_STORE = re.compile(r"/tmp/ray/session\S{0,80}/plasma", re.IGNORECASE)
+_SHARED_MEMORY = re.compile(r"/dev/shm|</torch_|shared memory object|/psm_|/sem\.", re.IGNORECASE)
+_OBJECT_STORE = re.compile(r"/tmp/ray/session\S{0,80}/plasma", re.IGNORECASE)
 # A path that is the node's own disk by its name, wherever sites mount it.
-LOCAL_DISK = re.compile(
+_LOCAL_DISK = re.compile(
     r"['\"\s=](?:/tmp/|/var/tmp/|/scratch[_-]local|/local|/nvme|/mnt/(?:local|nvme|ssd|resource)"
     r"|/raid/|/ssd/|/opt/dlami/nvme)",
     re.IGNORECASE,
@@ -28,21 +26,21 @@ def full(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A full file system. That in memory is as large as the container was given it; the store of
     objects of Ray takes the memory of the host.
     """
-    if SHARED_MEMORY.search(match.string):
+    if _SHARED_MEMORY.search(match.string):
         return Reading(
             category=Category.DEPENDENCY,
             also=(Category.HOST_OOM,),
             blame=Blame.SELF,
             signature="storage.shared_memory",
         )
-    if OBJECT_STORE.search(match.string):
+    if _OBJECT_STORE.search(match.string):
         return Reading(category=Category.HOST_OOM, also=(Category.STORAGE,), blame=Blame.SELF)
     return of_path(match, _after)
 
 
 def of_path(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose storage: that of the node itself where the path says so."""
-    if LOCAL_DISK.search(match.string):
+    if _LOCAL_DISK.search(match.string):
         return Reading(also=(Category.SSD, Category.SOFTWARE_USER), blame=Blame.SELF)
     return Reading()
 

@@ -11,9 +11,7 @@ from triage.signatures.scheduler.node_names import named
 from triage.signatures.severity import CONSEQUENCE, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-MAINTENANCE: Final = Category.HOST_MAINTENANCE
+_MAINTENANCE: Final = Category.HOST_MAINTENANCE
 
 
 def lsf_reason(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -30,7 +28,7 @@ def offline(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A node set offline: by a person, or by a check that names a part."""
     fields = {**named(match, "node", "marked", "host")}
     part = part_of_reason(says(match, "why"))
-    if part.category is None or part.category is MAINTENANCE:
+    if part.category is None or part.category is _MAINTENANCE:
         return Reading(fields=fields)
     return Reading(
         category=part.category, also=part.also, gpu=part.gpu, fields={**fields, **part.fields}

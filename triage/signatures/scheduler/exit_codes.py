@@ -10,8 +10,6 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNAL_NUMBER", "of_exit", "of_signal"]
-
 SIGNAL_NUMBER = {
     "SIGHUP": 1,
     "SIGINT": 2,
@@ -31,7 +29,7 @@ SIGNAL_NUMBER = {
     "SIGXCPU": 24,
 }
 
-FRAMEWORK = (Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER,))
+_FRAMEWORK = (Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER,))
 
 
 def of_signal(number: int) -> Reading:
@@ -43,7 +41,7 @@ def of_signal(number: int) -> Reading:
         case 7:  # a page of shared memory that the file system could not back
             return Reading(role=root, category=Category.HOST_OOM, weak=False)
         case 11:
-            category, also = FRAMEWORK
+            category, also = _FRAMEWORK
             return Reading(role=root, category=category, also=also, weak=False)
         case 4 | 8:  # a binary built for another CPU, a division in C code
             return Reading(

@@ -18,22 +18,20 @@ from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.severity import NOISE, says
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-MAINTENANCE: Final = Category.HOST_MAINTENANCE
+_MAINTENANCE: Final = Category.HOST_MAINTENANCE
 # How an event's line or a message names the node that it is about.
-ON_NODE: Final = re.compile(
+_ON_NODE: Final = re.compile(
     rf"\bnodes?[/ =:\"']{{1,3}}(?P<node>{HOST})|\bnode-name[=:]\"?(?P<other>{HOST})", re.IGNORECASE
 )
 # In front of the message in the table of events: "pod/llm-worker-5", "node/gpu-17".
-OBJECT: Final = re.compile(
+_OBJECT: Final = re.compile(
     rf"(?<![\w/.-])(?P<kind>pod|node|Pod|Node)/(?P<name>(?:[\w.-]{{1,80}}/)?{HOST})"
 )
-EVICTED_FROM: Final = re.compile(
+_EVICTED_FROM: Final = re.compile(
     rf"evicted by the eviction API from (?P<node>{HOST})|\bdrained for \w{{1,20}} of node"
     rf" (?P<drained>{HOST})"
 )
-NO_NODE: Final = frozenset(
+_NO_NODE: Final = frozenset(
     {"is", "was", "has", "had", "condition", "conditions", "status", "not", "will", "and", "or",
      "in", "on", "to", "the", "for", "with", "controller", "affinity", "selector", "shutdown",
      "pressure", "problem", "drain", "lifecycle", "label", "taint", "taints", "group", "pool",
@@ -42,32 +40,32 @@ NO_NODE: Final = frozenset(
 )  # fmt: skip
 
 
-def about(text: str) -> dict[str, str]:
+def _about(text: str) -> dict[str, str]:
     """The node, else the pod, that a line is about."""
-    evicted = EVICTED_FROM.search(text)
+    evicted = _EVICTED_FROM.search(text)
     if evicted is not None:
         name = (evicted["node"] or evicted["drained"]).rstrip(".,:;")
         return {"node": name, "said_of": name}
-    for match in OBJECT.finditer(text):
+    for match in _OBJECT.finditer(text):
         name = match["name"].rpartition("/")[2].rstrip(".,:;")
         if match["kind"].lower() == "node":
             return {"node": name, "said_of": name}
-    for match in ON_NODE.finditer(text):
+    for match in _ON_NODE.finditer(text):
         name = (match["node"] or match["other"] or "").rstrip(".,:;")
-        if name and name.lower() not in NO_NODE:
+        if name and name.lower() not in _NO_NODE:
             return {"node": name, "said_of": name}
-    found_pod = OBJECT.search(text)
+    found_pod = _OBJECT.search(text)
     if found_pod is not None:
         name = found_pod["name"].rpartition("/")[2].rstrip(".,:;")
         return {"node": name, "said_of": name, "pod": name}
-    pod = POD.search(text)
+    pod = _POD.search(text)
     if pod is not None:
         name = pod["pod"].rpartition("/")[2].rstrip(".,:;")
         return {"node": name, "said_of": name, "pod": name}
     return {}
 
 
-def announced(match: re.Match[str], after: Sequence[str]) -> Reading:
+def _announced(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A notice of what will end the node: it comes minutes ahead, and holds."""
     reading = node_of_event(match, after)
     return replace(reading, fields={**reading.fields, LASTING: "1"})
@@ -84,24 +82,24 @@ def preempted(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading(blame=Blame.SELF, fields={"node": name, "said_of": name})
 
 
-POD: Final = re.compile(
+_POD: Final = re.compile(
     r"(?:\b[Pp]od[ =:\"']{1,3}|[Ee]victing pod )(?P<pod>(?:[\w.-]{1,80}/)?[a-z0-9]"
     r"[a-z0-9.]{0,60}-[\w.-]{1,120})"
 )
 
 
 # Somebody's plan: what else drains a node acts on what it found there.
-PLANNED: Final = re.compile(r"mainten|upgrad|kernel update|reboot|reclaim|scale.?down", re.I)
+_PLANNED: Final = re.compile(r"mainten|upgrad|kernel update|reboot|reclaim|scale.?down", re.I)
 
 
 def node_of_event(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose node it is, as far as the line says."""
-    return Reading(fields=about(match.string[:2000]))
+    return Reading(fields=_about(match.string[:2000]))
 
 
 def ready(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Not ready is an outage, ready its end."""
-    fields = {**named(match, "node", "object")} or about(match.string[:2000])
+    fields = {**named(match, "node", "object")} or _about(match.string[:2000])
     if says(match, "state") in ("ready", "nodeready"):
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "recovered": "yes"})
     return Reading(fields=fields)
@@ -112,13 +110,13 @@ def condition(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     if says(match, "status") in ("false", "unknown", "ishealthy"):
         return None
     part = part_of_reason(match.string[match.start() :])
-    if part.category is None or part.category is MAINTENANCE:
+    if part.category is None or part.category is _MAINTENANCE:
         return None
     return Reading(
         category=part.category,
         also=part.also,
         gpu=part.gpu,
-        fields={**about(match.string[:2000]), **part.fields},
+        fields={**_about(match.string[:2000]), **part.fields},
     )
 
 
@@ -126,15 +124,15 @@ def pressure(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What a node runs out of: its local disk, its memory."""
     what = f"{says(match, 'what')} {says(match, 'resource')}"
     category = Category.HOST_OOM if re.search(r"memory|pid", what) else None
-    return Reading(category=category, fields=about(match.string[:2000]))
+    return Reading(category=category, fields=_about(match.string[:2000]))
 
 
 SIGNATURES = load(
     __name__,
     drain=lambda match, _after: Reading(
         fields={**named(match, "node", "named", "cordoned", "draining")}
-        or about(match.string[:2000]),
-        weak=False if PLANNED.search(match.string) else None,
+        or _about(match.string[:2000]),
+        weak=False if _PLANNED.search(match.string) else None,
     ),
     eviction=lambda match, after: (
         None if "ancelling deletion" in match.string else node_of_event(match, after)
@@ -142,6 +140,6 @@ SIGNATURES = load(
     provider=lambda match, after: (
         None
         if re.search(r"Scheduled[ \t]{1,8}False|NoPreempt", match.string)
-        else announced(match, after)
+        else _announced(match, after)
     ),
 )

@@ -12,14 +12,11 @@ from triage.signatures.load import load
 from triage.signatures.scheduler.exit_codes import of_exit, of_signal
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
-HYDRA_EXIT = re.compile(
+_HYDRA_EXIT = re.compile(
     r"^=? {0,8}(?:EXIT CODE: (?P<code>\d{1,3})|KILLED BY SIGNAL: (?P<number>\d{1,2}))"
 )
-HYDRA_PLACE = re.compile(r"PID (?P<pid>\d{1,10}) RUNNING AT (?P<node>[\w.-]{1,128})")
-HYDRA_RANK = re.compile(r"RANK (?P<rank>\d{1,7})\b")
+_HYDRA_PLACE = re.compile(r"PID (?P<pid>\d{1,10}) RUNNING AT (?P<node>[\w.-]{1,128})")
+_HYDRA_RANK = re.compile(r"RANK (?P<rank>\d{1,7})\b")
 
 
 def hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:
@@ -27,11 +24,11 @@ def hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:
     fields: dict[str, str] = {}
     ended = Reading()
     for line in after:
-        for pattern in (HYDRA_PLACE, HYDRA_RANK):
+        for pattern in (_HYDRA_PLACE, _HYDRA_RANK):
             one = pattern.search(line)
             if one is not None:
                 fields.update(one.groupdict())
-        one = HYDRA_EXIT.search(line.strip())
+        one = _HYDRA_EXIT.search(line.strip())
         if one is not None:
             ended = of_signal(int(one["number"])) if one["number"] else of_exit(int(one["code"]))
     return Reading(

@@ -10,15 +10,13 @@ from typing import Final
 
 from triage.domain.hosts import expand
 
-__all__ = ["HOST", "HOSTS", "hosts_in", "named", "of_an_event"]
-
 HOST: Final = r"[A-Za-z0-9][\w.-]{0,127}"
 """One name of a node, without capturing it."""
 HOSTS: Final = r"[A-Za-z0-9][\w.,\[\]-]{0,400}"
 """Names of nodes, with Slurm's ranges."""
 
 # More than a rack or two are nobody's fault in particular.
-MAX_NAMED: Final = 256
+_MAX_NAMED: Final = 256
 
 
 def hosts_in(text: str) -> list[str]:
@@ -28,7 +26,7 @@ def hosts_in(text: str) -> list[str]:
         names = expand(bare)
     except ValueError:
         return []
-    return names if len(names) <= MAX_NAMED else []
+    return names if len(names) <= _MAX_NAMED else []
 
 
 def named(match: re.Match[str], *groups: str) -> Mapping[str, str]:
@@ -43,21 +41,21 @@ def named(match: re.Match[str], *groups: str) -> Mapping[str, str]:
 
 # `3m  Warning  OOMKilling  node/gpu-17  ...`, as kubectl and exporters print an event; without
 # a type its reason stands first.
-EVENT: Final = re.compile(
+_EVENT: Final = re.compile(
     rf"(?:\b(?:Normal|Warning)\s{{1,12}}|^(?=[A-Z][a-z]))\w{{1,60}}\s{{1,40}}"
     rf"(?P<kind>node|pod)/(?P<name>{HOST})"
 )
-ON_NODE: Final = re.compile(rf"\bon node (?P<node>{HOST})")
+_ON_NODE: Final = re.compile(rf"\bon node (?P<node>{HOST})")
 
 
 def of_an_event(text: str) -> Mapping[str, str]:
     """The fields of the node that an event of Kubernetes is about, else of the one that it names
     for a pod; nothing for any other line.
     """
-    match = EVENT.search(text) if "node/" in text or "pod/" in text else None
+    match = _EVENT.search(text) if "node/" in text or "pod/" in text else None
     if match is None:
         return {}
-    on = match if match["kind"] == "node" else ON_NODE.search(text, match.end())
+    on = match if match["kind"] == "node" else _ON_NODE.search(text, match.end())
     if on is None:
         return {}
     name = on["name" if on is match else "node"].rstrip(".,:;")

@@ -14,8 +14,6 @@ from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, of_exit, of_si
 from triage.signatures.severity import ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
 
 def cancelled(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Why Slurm ended it; without a reason a person or a failed task did."""
@@ -26,7 +24,7 @@ def cancelled(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=ROOT, weak="NODE" in why, fields=fields)
 
 
-TASK_ENDS = (
+_TASK_ENDS = (
     ("out of memory", 137, False),
     ("killed", 137, True),
     ("segmentation fault", 139, True),
@@ -38,7 +36,7 @@ TASK_ENDS = (
 def task_end(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """How srun saw a task end."""
     why = match["why"].lower()
-    for text, code, weak in TASK_ENDS:
+    for text, code, weak in _TASK_ENDS:
         if why.startswith(text):
             return replace(of_exit(code), weak=weak)
     if why.startswith("terminated"):
@@ -62,13 +60,13 @@ def container_exit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return of_exit(int(match["exit_code"]))
 
 
-SHELL_ENDS = {"segmentation fault": 11, "bus error": 7, "killed": 9, "illegal instruction": 4}
+_SHELL_ENDS = {"segmentation fault": 11, "bus error": 7, "killed": 9, "illegal instruction": 4}
 
 SIGNATURES = load(
     __name__,
     caught_signal=lambda match, _after: of_signal(int(match["signal"] or match["number"])),
     shell_killed=lambda match, _after: of_signal(
-        SHELL_ENDS.get((match["why"] or match["why2"] or match["why3"]).lower(), 6)
+        _SHELL_ENDS.get((match["why"] or match["why2"] or match["why3"]).lower(), 6)
     ),
     ray_memory=lambda match, _after: Reading(weak=bool(match["guess"])),
 )

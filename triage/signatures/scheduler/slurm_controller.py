@@ -17,9 +17,7 @@ from triage.signatures.scheduler.node_names import named
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-MAINTENANCE: Final = Category.HOST_MAINTENANCE
+_MAINTENANCE: Final = Category.HOST_MAINTENANCE
 
 
 def of_nodes(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -29,15 +27,15 @@ def of_nodes(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # How an accounting table says that a job ended -> (role, category, weak).
-ENDS: Final = {
-    "TIMEOUT": (ROOT, MAINTENANCE, False),
-    "DEADLINE": (ROOT, MAINTENANCE, False),
-    "PREEMPTED": (ROOT, MAINTENANCE, False),
-    "REQUEUED": (ROOT, MAINTENANCE, True),
-    "NODE_FAIL": (CONSEQUENCE, MAINTENANCE, True),
-    "BOOT_FAIL": (CONSEQUENCE, MAINTENANCE, True),
+_ENDS: Final = {
+    "TIMEOUT": (ROOT, _MAINTENANCE, False),
+    "DEADLINE": (ROOT, _MAINTENANCE, False),
+    "PREEMPTED": (ROOT, _MAINTENANCE, False),
+    "REQUEUED": (ROOT, _MAINTENANCE, True),
+    "NODE_FAIL": (CONSEQUENCE, _MAINTENANCE, True),
+    "BOOT_FAIL": (CONSEQUENCE, _MAINTENANCE, True),
     "OUT_OF_MEMORY": (ROOT, Category.HOST_OOM, True),
-    "CANCELLED": (CONSEQUENCE, MAINTENANCE, True),
+    "CANCELLED": (CONSEQUENCE, _MAINTENANCE, True),
 }
 
 
@@ -45,7 +43,7 @@ def ended(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The state in which accounting left the job."""
     groups = match.groupdict()
     state = (groups.get("state") or groups.get("record") or "").upper().split(" ")[0]
-    role, category, weak = ENDS[state]
+    role, category, weak = _ENDS[state]
     return Reading(role=role, category=category, weak=weak)
 
 
@@ -58,7 +56,7 @@ def drained(match: re.Match[str]) -> Reading:
     part = part_of_reason(reason)
     if part.after_the_job or "drain_nodes:" in match[0]:  # the controller itself, not a person
         return Reading(role=CONSEQUENCE, fields=fields, blame=blame)
-    if part.category is None or part.category is MAINTENANCE:
+    if part.category is None or part.category is _MAINTENANCE:
         return Reading(fields={**fields, **({"reason": reason} if reason else {})}, blame=blame)
     return Reading(
         role=CONSEQUENCE,
@@ -71,7 +69,7 @@ def drained(match: re.Match[str]) -> Reading:
     )
 
 
-def by_script(match: re.Match[str]) -> Reading:
+def _by_script(match: re.Match[str]) -> Reading:
     """What a prolog or epilog found wrong; an epilog runs when the job has ended."""
     fields = named(match, "nodes")
     part = part_of_reason(match["reason"])
@@ -107,5 +105,5 @@ SIGNATURES = load(
         also=() if "real_memory" in match["what"] else None,
         fields=named(match, "node", "changed"),
     ),
-    prolog_failed=lambda match, _after: by_script(match),
+    prolog_failed=lambda match, _after: _by_script(match),
 )

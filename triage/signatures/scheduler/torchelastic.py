@@ -15,16 +15,13 @@ from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, of_exit, of_si
 from triage.signatures.severity import NOISE, ROOT
 from triage.signatures.signature import Reading
 
-__all__ = ["SIGNATURES"]
-
-
 HOST = re.compile(r"^\s*host\s{1,8}: (\S{1,256})")
 RANK = re.compile(r"^\s*rank\s{1,8}: (\d{1,7}) \(local_rank: (\d{1,4})\)")
 EXIT = re.compile(r"^\s*exitcode\s{1,8}: (-?\d{1,5}) \(pid: (\d{1,10})\)")
-ERROR_FILE = re.compile(r"^\s*error_file\s{0,8}: (\S{1,512})")
-TRACEBACK = re.compile(r"^\s*traceback\s{0,8}: (\S.{0,200})")
-NEXT_ENTRY = re.compile(r"^\s*(?:\[\d{1,7}\]:|-{8,}|Root Cause \()")
-END_OF_TABLE = re.compile(r"^\s*={8,}")
+_ERROR_FILE = re.compile(r"^\s*error_file\s{0,8}: (\S{1,512})")
+_TRACEBACK = re.compile(r"^\s*traceback\s{0,8}: (\S.{0,200})")
+_NEXT_ENTRY = re.compile(r"^\s*(?:\[\d{1,7}\]:|-{8,}|Root Cause \()")
+_END_OF_TABLE = re.compile(r"^\s*={8,}")
 
 
 def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
@@ -33,10 +30,10 @@ def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     code = None
     first = True
     for line in after:
-        if NEXT_ENTRY.match(line):
+        if _NEXT_ENTRY.match(line):
             first = False
             break
-        if END_OF_TABLE.match(line):
+        if _END_OF_TABLE.match(line):
             break
         if one := HOST.match(line):
             fields["node"] = one[1]
@@ -45,9 +42,9 @@ def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
         elif one := EXIT.match(line):
             code, fields["pid"] = int(one[1]), one[2]
             fields["exit_code"] = one[1]
-        elif one := ERROR_FILE.match(line):
+        elif one := _ERROR_FILE.match(line):
             fields["error_file"] = one[1]
-        elif one := TRACEBACK.match(line):
+        elif one := _TRACEBACK.match(line):
             fields["traceback"] = one[1]
     if len(fields) == 1 and after:
         return None

@@ -12,8 +12,6 @@ from models import Audit
 from triage.domain.wire import UNSENT, WireForm
 from triage.store.views import view_of
 
-__all__ = ["AuditFilter", "AuditView", "listing", "note", "note_first"]
-
 
 @dataclass(frozen=True, slots=True)
 class AuditView(WireForm):

@@ -16,8 +16,6 @@ from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 from triage.store.views import view_of
 
-__all__ = ["KEPT", "KeptAnswer", "claim", "finish", "forget_about", "prune", "release"]
-
 # The same key later than this is a new request.
 KEPT: Final = timedelta(hours=24)
 # A process that has not answered a request after this time is taken for dead.
@@ -62,7 +60,7 @@ def claim(
     return view_of(KeptAnswer, kept)
 
 
-class AnswerColumns(TypedDict, total=False):
+class _AnswerColumns(TypedDict, total=False):
     """What is kept of an answer; what is left out stays None."""
 
     status: Required[int]
@@ -71,7 +69,7 @@ class AnswerColumns(TypedDict, total=False):
     subject: str | None
 
 
-def finish(session: Session, row_id: str, owner: str, **answer: Unpack[AnswerColumns]) -> bool:
+def finish(session: Session, row_id: str, owner: str, **answer: Unpack[_AnswerColumns]) -> bool:
     """Keep the answer; False where another one has taken the request over meanwhile."""
     done = session.execute(
         update(Idempotency)

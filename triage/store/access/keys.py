@@ -11,24 +11,9 @@ from models import ApiKey
 from triage.errors import NotAllowed
 from triage.store.views import KeyView, view_of
 
-__all__ = [
-    "add",
-    "by_hash",
-    "check_believed",
-    "ending",
-    "find",
-    "listing",
-    "num_valid",
-    "revoke",
-    "set_tainted",
-    "used",
-    "view",
-]
-
-
 # Asked by every upload; made once, of the table.
-KEYS: Final = cast("Table", ApiKey.__table__)
-TAINTED_AT: Final = select(KEYS.c.tainted_at).where(KEYS.c.id == bindparam("of_key"))
+_KEYS: Final = cast("Table", ApiKey.__table__)
+_TAINTED_AT: Final = select(_KEYS.c.tainted_at).where(_KEYS.c.id == bindparam("of_key"))
 
 
 def add(session: Session, key: KeyView, token_hash: str) -> None:
@@ -91,7 +76,7 @@ def used(session: Session, key_ids: Collection[str], now: datetime, every: timed
 
 def check_believed(session: Session, key_id: str | None) -> None:
     """Raise :class:`NotAllowed` for a token that was tainted while its request was under way."""
-    if key_id is not None and session.scalar(TAINTED_AT, {"of_key": key_id}) is not None:
+    if key_id is not None and session.scalar(_TAINTED_AT, {"of_key": key_id}) is not None:
         raise NotAllowed(
             "the token is no longer believed", hint="use another one: `triage token create`"
         )

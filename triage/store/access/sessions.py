@@ -9,8 +9,6 @@ from models import ApiKey, PageSession
 from triage.store.access.keys import view
 from triage.store.views import KeyView
 
-__all__ = ["add", "key_of", "remove"]
-
 
 def add(
     session: Session, secret_hash: str, key_id: str, now: datetime, expires_at: datetime

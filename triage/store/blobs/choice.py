@@ -7,8 +7,6 @@ from triage.errors import UsageError
 from triage.store.blobs.interface import Blobs
 from triage.store.private_files import private_folder
 
-__all__ = ["blobs_from"]
-
 
 def blobs_from(
     url: str | None,

@@ -14,23 +14,13 @@ from typing import Final
 from triage.errors import NotFound, Refusal, StorageFull, Unavailable
 from triage.store.blobs.interface import BLOB_STORE, Section, checked_key
 
-__all__ = [
-    "FOLDER_MODE",
-    "FolderBlobs",
-    "TempFile",
-    "free_of",
-    "keep_free",
-    "storage_errors",
-    "sweep_folder",
-]
-
-FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # Between two looks at how much room is left.
-LOOK_BYTES: Final = 16 << 20
-FREE_SHARE: Final = 20
-MOST_FREE_BYTES: Final = 64 << 20
+_LOOK_BYTES: Final = 16 << 20
+_FREE_SHARE: Final = 20
+_MOST_FREE_BYTES: Final = 64 << 20
 FOLDER_MODE: Final = 0o700
-FILE_MODE: Final = 0o600
+_FILE_MODE: Final = 0o600
 
 
 @contextmanager
@@ -39,11 +29,11 @@ def storage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise answer_to(error) from error
+        raise _answer_to(error) from error
 
 
-def answer_to(error: OSError) -> Refusal:
-    if error.errno in FULL:
+def _answer_to(error: OSError) -> Refusal:
+    if error.errno in _FULL:
         return StorageFull(
             f"no room for the upload: {error.strerror}",
             hint="free or add disk space, then retry",
@@ -68,7 +58,7 @@ def keep_free(folder: Path, min_free_bytes: int | None) -> None:
     free, total = free_of(folder)
     least = min_free_bytes
     if least is None:
-        least = min(MOST_FREE_BYTES, total // FREE_SHARE)
+        least = min(_MOST_FREE_BYTES, total // _FREE_SHARE)
     if free < least:
         raise StorageFull(
             f"{free:,} bytes are left on the disk; {least:,} stay free",
@@ -88,11 +78,11 @@ class TempFile:
         keep_free(path.parent, min_free_bytes)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with storage_errors():
-            self.descriptor = os.open(path, flags, FILE_MODE)
+            self.descriptor = os.open(path, flags, _FILE_MODE)
 
     def write(self, data: bytes) -> None:
         """All of it. Raises :class:`StorageFull` and :class:`Unavailable`."""
-        if self.size - self.looked_at >= LOOK_BYTES:
+        if self.size - self.looked_at >= _LOOK_BYTES:
             keep_free(self.path.parent, self.min_free_bytes)
             self.looked_at = self.size
         with storage_errors():
@@ -130,7 +120,7 @@ class TempFile:
             self.path.unlink()
 
 
-class FolderWriter:
+class _FolderWriter:
     """One blob on its way into a folder."""
 
     def __init__(self, temp: TempFile, place: Path, make_folder: Callable[[Path], None]) -> None:
@@ -154,7 +144,7 @@ class FolderWriter:
                 self.make_folder(self.place.parent)
                 os.rename(self.temp.path, self.place)
                 renamed = True
-                sync_folder(self.place.parent)
+                _sync_folder(self.place.parent)
         except Refusal:
             if renamed:
                 with suppress(OSError):
@@ -193,9 +183,9 @@ class FolderBlobs:
         elif not (self.root.is_dir() and any(self.root.iterdir())):
             return
         self.incoming.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        sync_folder(self.root)
+        _sync_folder(self.root)
         self.made.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        sync_folder(self.root.parent)
+        _sync_folder(self.root.parent)
 
     def check_there(self) -> None:
         """Raises :class:`Unavailable` while the folder is away."""
@@ -215,12 +205,12 @@ class FolderBlobs:
         fan = hashlib.blake2b(checked_key(key).encode(), digest_size=1).hexdigest()
         return self.root / fan[0] / fan[1] / key
 
-    def begin(self, key: str) -> FolderWriter:
+    def begin(self, key: str) -> _FolderWriter:
         """A new blob, written into ``incoming`` first."""
         place = self.place(key)
         self.check_there()
         path = self.incoming / f"{key}.{secrets.token_hex(8)}"
-        return FolderWriter(TempFile(path, self.min_free_bytes), place, self.make_folder)
+        return _FolderWriter(TempFile(path, self.min_free_bytes), place, self.make_folder)
 
     def make_folder(self, folder: Path) -> None:
         """``folder`` below the root, its name durable in the folder that holds it."""
@@ -229,7 +219,7 @@ class FolderBlobs:
             return
         self.make_folder(folder.parent)
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        sync_folder(folder.parent)
+        _sync_folder(folder.parent)
         self.durable.add(folder)
 
     def read(self, key: str, offset: int, size: int) -> bytes:
@@ -240,11 +230,11 @@ class FolderBlobs:
     def open(self, key: str, offset: int, size: int) -> io.BufferedReader:
         """The same as a file that is read piece by piece."""
         try:
-            section = FileSection(self.place(key), offset, size)
+            section = _FileSection(self.place(key), offset, size)
         except FileNotFoundError as error:
             raise NotFound(f"no blob {key}") from error
         except OSError as error:
-            raise answer_to(error) from error
+            raise _answer_to(error) from error
         return io.BufferedReader(section)
 
     def delete(self, key: str) -> None:
@@ -269,8 +259,8 @@ class FolderBlobs:
         with storage_errors():
             place = self.root / "marks" / checked_key(mark)
             self.make_folder(place.parent)
-            place.touch(FILE_MODE)
-            sync_folder(place.parent)
+            place.touch(_FILE_MODE)
+            _sync_folder(place.parent)
 
     def unmark(self, mark: str) -> None:
         """Removes the file."""
@@ -293,7 +283,7 @@ class FolderBlobs:
         return sweep_folder(self.incoming, older_than_s)
 
 
-class FileSection(Section):
+class _FileSection(Section):
     """A part of a file; it stays readable when the file is removed meanwhile."""
 
     def __init__(self, path: Path, offset: int, size: int) -> None:
@@ -312,7 +302,7 @@ class FileSection(Section):
         super().close()
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Makes the names in ``folder`` survive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

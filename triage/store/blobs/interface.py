@@ -10,13 +10,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-__all__ = ["BLOB_STORE", "BlobWriter", "Blobs", "Section", "checked_key"]
-
 # How errors and warnings call it.
 BLOB_STORE: Final = "the blob store"
-KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Of one request to an object store: some packs fit into one.
-PIECE: Final = 4 << 20
+_PIECE: Final = 4 << 20
 
 
 class BlobWriter(Protocol):
@@ -89,7 +87,7 @@ class Blobs(Protocol):
 
 def checked_key(key: str) -> str:
     """``key`` as it is. Raises :class:`ValueError` for one that is not ours."""
-    if not KEY.fullmatch(key):
+    if not _KEY.fullmatch(key):
         raise ValueError(f"not a blob key: {key[:200]!r}")
     return key
 
@@ -114,7 +112,7 @@ class Section(io.RawIOBase):
         """As a raw file."""
         view = memoryview(buffer)  # type: ignore[arg-type]
         if not self.ahead and self.left > 0:
-            piece = self.read_at(self.place, min(self.left, PIECE))
+            piece = self.read_at(self.place, min(self.left, _PIECE))
             self.place += len(piece)
             # A blob that ends before its part does has nothing more.
             self.left = self.left - len(piece) if piece else 0

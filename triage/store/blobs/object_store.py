@@ -17,27 +17,25 @@ from triage.errors import NotFound, Refusal, Unavailable, UsageError
 from triage.store.blobs.folder import FOLDER_MODE, TempFile, storage_errors, sweep_folder
 from triage.store.blobs.interface import BLOB_STORE, Section, checked_key
 
-__all__ = ["ObjectBlobs"]
-
 # What obstore calls it, and the names under which the environment may give it.
-OPTIONS: Final = {
+_OPTIONS: Final = {
     "endpoint": ("TRIAGE_S3_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
     "region": ("TRIAGE_S3_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"),
     "access_key_id": ("TRIAGE_S3_ACCESS_KEY_ID", "AWS_ACCESS_KEY_ID"),
     "secret_access_key": ("TRIAGE_S3_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY"),
     "session_token": ("TRIAGE_S3_SESSION_TOKEN", "AWS_SESSION_TOKEN"),
 }
-DEFAULT_REGION: Final = "us-east-1"
-CONNECT_S: Final = 5
-ANSWER_S: Final = 60
-RETRY_S: Final = 20
+_DEFAULT_REGION: Final = "us-east-1"
+_CONNECT_S: Final = 5
+_ANSWER_S: Final = 60
+_RETRY_S: Final = 20
 RETRIES: Final = 3
 # A pack of one node fits into one; above it the object goes in parts.
-PART_BYTES: Final = 8 << 20
+_PART_BYTES: Final = 8 << 20
 
 
 @contextmanager
-def store_errors() -> Iterator[None]:
+def _store_errors() -> Iterator[None]:
     """What obstore raises, as an answer to the request."""
     from obstore.exceptions import BaseError
 
@@ -55,7 +53,7 @@ def store_errors() -> Iterator[None]:
         ) from error
 
 
-class ObjectWriter:
+class _ObjectWriter:
     """One blob on its way into the object store."""
 
     def __init__(self, temp: TempFile, put: Callable[[Path], None]) -> None:
@@ -103,8 +101,8 @@ class ObjectBlobs:
         parts = urlsplit(url)
         if not parts.netloc:
             raise UsageError(f"TRIAGE_BLOB_URL={url[:200]!r} names no bucket")
-        config: dict[str, Any] = {"region": DEFAULT_REGION}
-        for option, names in OPTIONS.items():
+        config: dict[str, Any] = {"region": _DEFAULT_REGION}
+        for option, names in _OPTIONS.items():
             given = next((environ[name] for name in names if environ.get(name)), None)
             if given is not None:
                 config[option] = given
@@ -115,12 +113,12 @@ class ObjectBlobs:
             config=config,  # type: ignore[arg-type]  # a dict of their keys
             client_options={
                 "allow_http": plain_http,
-                "connect_timeout": timedelta(seconds=CONNECT_S),
-                "timeout": timedelta(seconds=ANSWER_S),
+                "connect_timeout": timedelta(seconds=_CONNECT_S),
+                "timeout": timedelta(seconds=_ANSWER_S),
             },
             retry_config={
                 "max_retries": RETRIES,
-                "retry_timeout": timedelta(seconds=RETRY_S),
+                "retry_timeout": timedelta(seconds=_RETRY_S),
             },
         )
         self.spool = spool
@@ -128,11 +126,11 @@ class ObjectBlobs:
         with storage_errors():
             spool.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
 
-    def begin(self, key: str) -> ObjectWriter:
+    def begin(self, key: str) -> _ObjectWriter:
         """A new blob, spooled on disk first."""
         place = self.place(key)
         temp = TempFile(self.spool / f"{key}.{secrets.token_hex(8)}", self.min_free_bytes)
-        return ObjectWriter(temp, lambda path: self.put(place, path))
+        return _ObjectWriter(temp, lambda path: self.put(place, path))
 
     def place(self, key: str) -> str:
         """The object's name below the prefix."""
@@ -142,8 +140,8 @@ class ObjectBlobs:
         """All of a file as one object."""
         import obstore
 
-        with store_errors():
-            obstore.put(self.store, place, path, chunk_size=PART_BYTES)
+        with _store_errors():
+            obstore.put(self.store, place, path, chunk_size=_PART_BYTES)
 
     def read(self, key: str, offset: int, size: int) -> bytes:
         """``size`` bytes; fewer where the blob ends. Raises :class:`NotFound`."""
@@ -152,7 +150,7 @@ class ObjectBlobs:
         if size <= 0:
             return b""
         place = self.place(key)
-        with store_errors():
+        with _store_errors():
             # A range that begins behind the end is an error to S3, and nothing to a file.
             end = min(offset + size, obstore.head(self.store, place)["size"])
             if end <= offset:
@@ -164,11 +162,11 @@ class ObjectBlobs:
         import obstore
 
         place = self.place(key)
-        with store_errors():
+        with _store_errors():
             end = min(offset + size, obstore.head(self.store, place)["size"])
 
         def part(start: int, length: int) -> bytes:
-            with store_errors():
+            with _store_errors():
                 found = obstore.get_range(self.store, place, start=start, length=length)
             return bytes(found)
 
@@ -182,7 +180,7 @@ class ObjectBlobs:
         """An object by its name below the prefix."""
         import obstore
 
-        with suppress(NotFound), store_errors():
+        with suppress(NotFound), _store_errors():
             obstore.delete(self.store, place)
 
     def keys(self) -> Iterator[str]:
@@ -193,7 +191,7 @@ class ObjectBlobs:
         """Last parts of the names of all objects below ``folder``."""
         import obstore
 
-        with store_errors():
+        with _store_errors():
             for page in obstore.list(self.store, prefix=folder):
                 for one in page:
                     yield str(one["path"]).rpartition("/")[2]
@@ -206,7 +204,7 @@ class ObjectBlobs:
         """An object that says in words what it is: some stores keep no empty ones."""
         import obstore
 
-        with store_errors():
+        with _store_errors():
             obstore.put(self.store, f"marks/{checked_key(mark)}", b"a database writes here\n")
 
     def unmark(self, mark: str) -> None:
@@ -218,7 +216,7 @@ class ObjectBlobs:
         import obstore
 
         probe = f"probe/{secrets.token_hex(8)}"
-        with store_errors():
+        with _store_errors():
             obstore.put(self.store, probe, b"probe")
             obstore.delete(self.store, probe)
 

@@ -17,18 +17,16 @@ from triage.clock import follow, steady_s, utc_now
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_or_none
 
-__all__ = ["clock_doubt", "database_time", "follow_connection", "follow_database", "watch_clock"]
-
 # An answer that took longer says too little about the moment at which it was made.
-LONGEST_ROUND_S: Final = 2.0
+_LONGEST_ROUND_S: Final = 2.0
 # Clocks of machines that take turns at one database differ by so much.
-BACK: Final = timedelta(minutes=5)
+_BACK: Final = timedelta(minutes=5)
 # Nobody runs a service that is off for longer without knowing it.
-GAP: Final = timedelta(days=2)
+_GAP: Final = timedelta(days=2)
 # As long as people take to see the warning and set a clock right.
-DOUBT: Final = timedelta(days=3)
-ONLY: Final = 1
-UNSET: Final = timedelta()
+_DOUBT: Final = timedelta(days=3)
+_ONLY: Final = 1
+_UNSET: Final = timedelta()
 
 
 def database_time(session: Session) -> datetime:
@@ -43,30 +41,30 @@ def follow_database(session: Session) -> None:
     """Have this process go by the database's time, as it is now; SQLite changes nothing."""
     if session.get_bind().dialect.name != "sqlite":
         before = steady_s()
-        keep(database_time(session), before, steady_s())
+        _keep(database_time(session), before, steady_s())
 
 
 def follow_connection(connection: Any, record: object) -> None:  # noqa: ANN401, ARG001
     """As :func:`follow_database`, for a connection of PostgreSQL that was just made."""
-    with suppress(connection_error()):  # it has just been made, and is lost again
+    with suppress(_connection_error()):  # it has just been made, and is lost again
         before = steady_s()
         at = connection.execute("SELECT clock_timestamp()").fetchone()[0]
-        keep(at.astimezone(UTC), before, steady_s())
+        _keep(at.astimezone(UTC), before, steady_s())
         connection.rollback()
 
 
-def connection_error() -> type[Exception]:
+def _connection_error() -> type[Exception]:
     from psycopg import Error
 
     return Error
 
 
-def keep(there: datetime, before_s: float, after_s: float) -> None:
-    if after_s - before_s <= LONGEST_ROUND_S:
+def _keep(there: datetime, before_s: float, after_s: float) -> None:
+    if after_s - before_s <= _LONGEST_ROUND_S:
         follow(there, (before_s + after_s) / 2)
 
 
-def watch_clock(session: Session, now: datetime, by: timedelta = UNSET) -> str | None:
+def watch_clock(session: Session, now: datetime, by: timedelta = _UNSET) -> str | None:
     """Move the mark along with the time; why nothing may be deleted by age now, or None.
 
     To be called now and then, and before anything is deleted by age. ``by`` is how far this
@@ -75,14 +73,14 @@ def watch_clock(session: Session, now: datetime, by: timedelta = UNSET) -> str |
     """
     mark = lock_rows(session, select(ClockMark)).one_or_none()
     if mark is None:
-        first = {"id": ONLY, "seen_at": newest(session) or now}
+        first = {"id": _ONLY, "seen_at": _newest(session) or now}
         insert_or_none(session, ClockMark, first, ClockMark.id)
         mark = lock_rows(session, select(ClockMark)).one()
-    jump = jumped(mark.seen_at, now) or was_set(by, now)
+    jump = _jumped(mark.seen_at, now) or _was_set(by, now)
     if jump:
         mark.doubted_at, mark.doubt = now, jump
     mark.seen_at = now
-    return doubt_of(mark, now)
+    return _doubt_of(mark, now)
 
 
 def clock_doubt(session: Session, now: datetime) -> str | None:
@@ -90,19 +88,19 @@ def clock_doubt(session: Session, now: datetime) -> str | None:
     mark = session.scalar(select(ClockMark))
     if mark is None:
         return None
-    return sentence(jumped(mark.seen_at, now), now) or doubt_of(mark, now)
+    return _sentence(_jumped(mark.seen_at, now), now) or _doubt_of(mark, now)
 
 
-def newest(session: Session) -> datetime | None:
+def _newest(session: Session) -> datetime | None:
     """When anybody last wrote something, of a database whose time nobody has watched yet."""
     found = [session.scalar(select(func.max(one.updated_at))) for one in (Work, Incident)]
     return max((at for at in found if at is not None), default=None)
 
 
-def jumped(seen_at: datetime, now: datetime) -> str | None:
-    if now < seen_at - BACK:
+def _jumped(seen_at: datetime, now: datetime) -> str | None:
+    if now < seen_at - _BACK:
         return f"the clock went back, from {seen_at:%Y-%m-%d %H:%M}Z to {now:%Y-%m-%d %H:%M}Z"
-    if now > seen_at + GAP:
+    if now > seen_at + _GAP:
         return (
             f"the clock shows {now:%Y-%m-%d %H:%M}Z, and the service last ran at"
             f" {seen_at:%Y-%m-%d %H:%M}Z"
@@ -110,21 +108,21 @@ def jumped(seen_at: datetime, now: datetime) -> str | None:
     return None
 
 
-def was_set(by: timedelta, now: datetime) -> str | None:
+def _was_set(by: timedelta, now: datetime) -> str | None:
     if not by:
         return None
     hours = abs(by.total_seconds()) / 3600
-    way = "on" if by > UNSET else "back"
+    way = "on" if by > _UNSET else "back"
     return f"the clock was set {way} by {hours:.1f} h, to {now:%Y-%m-%d %H:%M}Z"
 
 
-def doubt_of(mark: ClockMark, now: datetime) -> str | None:
-    if mark.doubted_at is None or now >= mark.doubted_at + DOUBT:
+def _doubt_of(mark: ClockMark, now: datetime) -> str | None:
+    if mark.doubted_at is None or now >= mark.doubted_at + _DOUBT:
         return None
-    return sentence(mark.doubt, mark.doubted_at)
+    return _sentence(mark.doubt, mark.doubted_at)
 
 
-def sentence(jump: str | None, at: datetime) -> str | None:
+def _sentence(jump: str | None, at: datetime) -> str | None:
     if jump is None:
         return None
-    return f"{jump}; nothing is deleted by age before {at + DOUBT:%Y-%m-%d %H:%M}Z"
+    return f"{jump}; nothing is deleted by age before {at + _DOUBT:%Y-%m-%d %H:%M}Z"

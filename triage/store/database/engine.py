@@ -26,24 +26,16 @@ from triage.store.database.sealing import SEALER, Sealer, sealer_from
 from triage.store.database.troubles import refusal_of
 from triage.store.private_files import private_file, private_folder
 
-__all__ = [
-    "Database",
-    "open_database",
-    "open_for_reading",
-    "translated",
-    "wake_after_commit",
-]
-
-BUSY_S: Final = 30.0
-DUE: Final = "work due"
+_BUSY_S: Final = 30.0
+_DUE: Final = "work due"
 
 
 def wake_after_commit(session: Session, kind: WorkKind) -> None:
     """Have a worker told, once this session is committed, that one more row of a kind is due."""
-    session.info.setdefault(DUE, Counter())[kind] += 1
+    session.info.setdefault(_DUE, Counter())[kind] += 1
 
 
-def wake_nobody(kind: WorkKind, number: int) -> None:
+def _wake_nobody(kind: WorkKind, number: int) -> None:
     """Leave the rows to the sweeper."""
 
 
@@ -56,7 +48,7 @@ class Database:
     def __init__(self, engine: Engine, sealer: Sealer | None = None) -> None:
         self.engine = engine
         self.info = {SEALER: sealer or Sealer()}
-        self.wake: Callable[[WorkKind, int], None] = wake_nobody
+        self.wake: Callable[[WorkKind, int], None] = _wake_nobody
         self.sqlite = engine.dialect.name == "sqlite"
         # SQLite lets writers sleep and try again; the threads of one process stand in line.
         self.turn = threading.Lock() if self.sqlite else nullcontext()
@@ -83,7 +75,7 @@ class Database:
                 session.connection(execution_options={"writes": True})
             yield session
             session.commit()
-        for kind, number in session.info.pop(DUE, {}).items():
+        for kind, number in session.info.pop(_DUE, {}).items():
             self.wake(kind, number)
 
     def check(self) -> None:
@@ -93,11 +85,11 @@ class Database:
 
     def close(self) -> None:
         """End all connections; one that is in use ends when it is given back."""
-        event.listen(self.engine, "checkin", end_given_back)
+        event.listen(self.engine, "checkin", _end_given_back)
         self.engine.dispose()
 
 
-def end_given_back(connection: Any, record: Any) -> None:  # noqa: ANN401
+def _end_given_back(connection: Any, record: Any) -> None:  # noqa: ANN401
     """Nobody gets it out of a pool that is closed, and nobody else would end it."""
     if connection is not None:
         record.invalidate()
@@ -120,19 +112,19 @@ def open_database(settings: Settings) -> Database:
 
     Raises :class:`UsageError` for an address that is none.
     """
-    url = address_of(settings)
+    url = _address_of(settings)
     if url.get_backend_name() == "sqlite":
         if url.database:
-            keep_private(Path(url.database), settings)
+            _keep_private(Path(url.database), settings)
         engine = create_engine(
             url,
             pool_size=16,
             max_overflow=48,
             pool_timeout=30,
-            connect_args={"timeout": BUSY_S, "check_same_thread": False},
+            connect_args={"timeout": _BUSY_S, "check_same_thread": False},
         )
-        event.listen(engine, "connect", prepare_sqlite)
-        event.listen(engine, "begin", begin_sqlite)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
         return Database(engine, sealer_from(settings))
     if url.get_backend_name() != "postgresql":
         raise UsageError(
@@ -147,7 +139,7 @@ def open_database(settings: Settings) -> Database:
     return Database(engine, sealer_from(settings))
 
 
-def address_of(settings: Settings) -> URL:
+def _address_of(settings: Settings) -> URL:
     try:
         return make_url(settings.database)
     except ArgumentError as error:
@@ -161,26 +153,26 @@ def open_for_reading(settings: Settings) -> Database:
 
     Raises :class:`UsageError` for an address that is none.
     """
-    url = address_of(settings)
+    url = _address_of(settings)
     if url.get_backend_name() != "sqlite":
         database = open_database(settings)
-        event.listen(database.engine, "begin", begin_read_only)
+        event.listen(database.engine, "begin", _begin_read_only)
         return database
     # Without a log beside it, nobody writes; and then its folder need not be writable either.
     alone = not Path(f"{url.database}-wal").exists()
     mode = "immutable=1" if alone else "mode=ro"
     engine = create_engine(
         f"sqlite:///file:{quote(url.database or '')}?{mode}&uri=true",
-        connect_args={"timeout": BUSY_S, "check_same_thread": False},
+        connect_args={"timeout": _BUSY_S, "check_same_thread": False},
     )
     return Database(engine)
 
 
-def begin_read_only(connection: Any) -> None:  # noqa: ANN401
+def _begin_read_only(connection: Any) -> None:  # noqa: ANN401
     connection.exec_driver_sql("SET TRANSACTION READ ONLY")
 
 
-def keep_private(path: Path, settings: Settings) -> None:
+def _keep_private(path: Path, settings: Settings) -> None:
     """Nobody else reads or locks SQLite's files; the data directory is ours as a whole."""
     if settings.embedded_database:
         private_folder(settings.data_dir)
@@ -190,7 +182,7 @@ def keep_private(path: Path, settings: Settings) -> None:
         private_file(path.with_name(path.name + suffix))
 
 
-def prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001
+def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001
     """WAL for readers beside the writer, FULL so that a commit is on disk, keys enforced."""
     connection.isolation_level = None  # transactions are begun by `begin_sqlite`, not by sqlite3
     cursor = connection.cursor()
@@ -198,7 +190,7 @@ def prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # n
         "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
-        f"busy_timeout={BUSY_S * 1000:.0f}",
+        f"busy_timeout={_BUSY_S * 1000:.0f}",
         "temp_store=MEMORY",
         "cache_size=-16384",
     ):
@@ -206,6 +198,6 @@ def prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # n
     cursor.close()
 
 
-def begin_sqlite(connection: Any) -> None:  # noqa: ANN401
+def _begin_sqlite(connection: Any) -> None:  # noqa: ANN401
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

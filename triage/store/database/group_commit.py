@@ -17,19 +17,17 @@ from sqlalchemy.orm import Session
 from triage.errors import StorageFull, TriageError, Unavailable
 from triage.store.database.engine import Database, translated
 
-__all__ = ["GroupCommit"]
-
-MOST_TOGETHER: Final = 64
+_MOST_TOGETHER: Final = 64
 # Longer than a database that answers at all may take; beyond it the sender tries again.
-WAIT_S: Final = 60.0
-CLOSE_S: Final = 10.0
+_WAIT_S: Final = 60.0
+_CLOSE_S: Final = 10.0
 # PostgreSQL: serialization_failure, deadlock_detected.
-DEADLOCKS: Final = ("40001", "40P01")
+_DEADLOCKS: Final = ("40001", "40P01")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class _Write:
     """What one thread wants written."""
 
     do: Callable[[Session], Any]
@@ -41,12 +39,12 @@ class GroupCommit:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.waiting: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
+        self.waiting: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self.lock = threading.Lock()
         self.thread: threading.Thread | None = None
         self.closed = False
 
-    def __call__(self, do: Callable[[Session], T], wait_s: float = WAIT_S) -> T:
+    def __call__(self, do: Callable[[Session], T], wait_s: float = _WAIT_S) -> T:
         """What ``do`` returns, once it is committed; raises what it raises.
 
         Raises :class:`Unavailable` after :meth:`close`, and after ``wait_s``: then the write was
@@ -57,7 +55,7 @@ class GroupCommit:
             if self.closed:
                 raise Unavailable("the service is stopping", hint="send it again")
             self.start()
-            self.waiting.put(Write(do, result))
+            self.waiting.put(_Write(do, result))
         try:
             return result.result(wait_s)
         except TimeoutError as error:
@@ -81,7 +79,7 @@ class GroupCommit:
             if first is None:
                 return
             group = [first]
-            while len(group) < MOST_TOGETHER:
+            while len(group) < _MOST_TOGETHER:
                 try:
                     more = self.waiting.get_nowait()
                 except queue.Empty:
@@ -92,16 +90,16 @@ class GroupCommit:
                 group.append(more)
             self.commit([one for one in group if one.result.set_running_or_notify_cancel()])
 
-    def commit(self, group: list[Write]) -> None:
+    def commit(self, group: list[_Write]) -> None:
         """One transaction for all; what each returns or raises goes to its thread."""
         if not group:
             return
-        results: list[tuple[Write, Any]] = []
+        results: list[tuple[_Write, Any]] = []
         try:
             with self.database.writing() as session:
-                results = [(write, attempt(session, write)) for write in group]
+                results = [(write, _attempt(session, write)) for write in group]
         except Exception as error:  # noqa: BLE001 - goes to the thread that waits for it
-            if len(group) > 1 and is_deadlock(error):
+            if len(group) > 1 and _is_deadlock(error):
                 for write in group:
                     self.commit([write])
                 return
@@ -113,12 +111,12 @@ class GroupCommit:
                 )
             return
         for write, found in results:
-            if isinstance(found, Raised):
+            if isinstance(found, _Raised):
                 write.result.set_exception(found.error)
             else:
                 write.result.set_result(found)
 
-    def close(self, wait_s: float = CLOSE_S) -> bool:
+    def close(self, wait_s: float = _CLOSE_S) -> bool:
         """Take no more, and end the thread once what waits is written; whether that was in time."""
         with self.lock:
             if not self.closed:
@@ -130,27 +128,27 @@ class GroupCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class _Raised:
     """What one write raised; the others of its group go on."""
 
     error: Exception
 
 
-def attempt(session: Session, write: Write) -> Any:  # noqa: ANN401 - whatever the write returns
+def _attempt(session: Session, write: _Write) -> Any:  # noqa: ANN401 - whatever the write returns
     try:
         with translated(), session.begin_nested():
             return write.do(session)
     except Exception as error:
         if isinstance(error, Unavailable | StorageFull):
             raise  # the transaction is gone, and with it the whole group
-        return Raised(error)
+        return _Raised(error)
 
 
-def is_deadlock(error: BaseException) -> bool:
+def _is_deadlock(error: BaseException) -> bool:
     """Whether the group and another process each held rows that the other one wanted.
 
     What a group holds depends on who happened to write together; alone, each holds its rows
     in the one order that all keep to.
     """
     cause = getattr(error.__cause__, "orig", None)
-    return getattr(cause, "sqlstate", None) in DEADLOCKS
+    return getattr(cause, "sqlstate", None) in _DEADLOCKS

@@ -4,25 +4,23 @@ import secrets
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["made_at", "made_now", "new_id"]
-
-ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_id(prefix: str, now: datetime) -> str:
     """``prefix_`` and 20 characters: milliseconds since the epoch, then 50 random bits."""
     number = (int(now.timestamp() * 1000) << 50) | secrets.randbits(50)
-    return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(95, -1, -5))
+    return prefix + "_" + "".join(_ALPHABET[(number >> shift) & 31] for shift in range(95, -1, -5))
 
 
 def made_at(made: str) -> datetime | None:
     """When an id was made; None for what is none of ours."""
     digits = made.rpartition("_")[2]
-    if len(digits) != 20 or not set(digits) <= set(ALPHABET):
+    if len(digits) != 20 or not set(digits) <= set(_ALPHABET):
         return None
     number = 0
     for one in digits:
-        number = number << 5 | ALPHABET.index(one)
+        number = number << 5 | _ALPHABET.index(one)
     return datetime.fromtimestamp((number >> 50) / 1000, UTC)
 
 

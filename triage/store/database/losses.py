@@ -9,11 +9,9 @@ from sqlalchemy.types import Text
 from triage.store.database.engine import Database, translated
 from triage.store.database.migrate import migrate
 
-__all__ = ["Loss", "losses"]
-
 # The database's own notes, made again where they are missing.
-NOTES: Final = frozenset({"alembic_version", "clock_mark"})
-EMPTY: Final = ("", "0", "false")
+_NOTES: Final = frozenset({"alembic_version", "clock_mark"})
+_EMPTY: Final = ("", "0", "false")
 
 
 class Loss(NamedTuple):
@@ -34,30 +32,30 @@ def losses(database: Database, to: str) -> list[Loss]:
     )
     try:
         migrate(memory, to)
-        kept = columns_of(memory.engine)
+        kept = _columns_of(memory.engine)
     finally:
         memory.close()
     with translated():
-        present = columns_of(database.engine)
+        present = _columns_of(database.engine)
         gone: list[tuple[str, ...]] = [(name,) for name in present if name not in kept]
         for name in present.keys() & kept.keys():
             gone += [(name, one) for one in sorted(present[name] - kept[name])]
-        found = [Loss(".".join(one), num_rows(database, *one)) for one in gone]
+        found = [Loss(".".join(one), _num_rows(database, *one)) for one in gone]
     return sorted((one for one in found if one.num_rows), key=lambda one: (-one.num_rows, one.name))
 
 
-def columns_of(engine: Engine) -> dict[str, set[str]]:
+def _columns_of(engine: Engine) -> dict[str, set[str]]:
     """Tables with their columns."""
     look = inspect(engine)
-    names = set(look.get_table_names()) - NOTES
+    names = set(look.get_table_names()) - _NOTES
     return {name: {one["name"] for one in look.get_columns(name)} for name in names}
 
 
-def num_rows(database: Database, name: str, *of: str) -> int:
+def _num_rows(database: Database, name: str, *of: str) -> int:
     """Rows of a table; with a column, those in which it holds something."""
     columns = [column(one, Text()) for one in of]
     query = select(func.count()).select_from(table(name, *columns))
     for one in columns:
-        query = query.where(func.coalesce(one.cast(Text), literal("")).not_in(EMPTY))
+        query = query.where(func.coalesce(one.cast(Text), literal("")).not_in(_EMPTY))
     with database.reading() as session:
         return session.scalar(query) or 0

@@ -18,39 +18,37 @@ from sqlalchemy.exc import OperationalError
 from triage.errors import UsageError
 from triage.store.database.engine import Database, translated
 
-__all__ = ["current_revision", "goes_back", "head_revision", "known_revisions", "migrate"]
-
-FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
+_FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
 # "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
-LOCK: Final = 0x747269616765
-ASK_S: Final = 0.5
+_LOCK: Final = 0x747269616765
+_ASK_S: Final = 0.5
 # While a step waits for a table, everybody who comes later waits behind it. Below the second
 # after which PostgreSQL looks for deadlocks, so that of two the step gives way, not an upload.
-LOCK_S: Final = 0.9
+_LOCK_S: Final = 0.9
 # For those who waited meanwhile.
-PAUSE_S: Final = 2.0
+_PAUSE_S: Final = 2.0
 # A backup of a large database takes that long.
 PATIENCE_S: Final = 3600.0
 # PostgreSQL: lock_not_available, deadlock_detected.
-HELD: Final = ("55P03", "40P01")
+_HELD: Final = ("55P03", "40P01")
 log = structlog.get_logger(__name__)
 
 
-def config() -> Config:
+def _config() -> Config:
     found = Config()
-    found.set_main_option("script_location", str(FOLDER))
+    found.set_main_option("script_location", str(_FOLDER))
     return found
 
 
 def head_revision() -> str:
     """The newest revision that this release knows."""
-    head = ScriptDirectory.from_config(config()).get_current_head()
+    head = ScriptDirectory.from_config(_config()).get_current_head()
     return head or ""
 
 
 def known_revisions() -> set[str]:
     """All revisions that this release knows."""
-    return set(revisions())
+    return set(_revisions())
 
 
 def current_revision(database: Database) -> str | None:
@@ -61,15 +59,15 @@ def current_revision(database: Database) -> str | None:
 
 def goes_back(present: str | None, to: str) -> bool:
     """Whether ``to`` lies before the present revision."""
-    order = revisions()
+    order = _revisions()
     if to == "base":
         return True
     return present in order and to in order and order.index(to) < order.index(present)
 
 
-def revisions() -> list[str]:
+def _revisions() -> list[str]:
     """All revisions that this release knows, oldest first."""
-    script = ScriptDirectory.from_config(config())
+    script = ScriptDirectory.from_config(_config())
     return [one.revision for one in script.walk_revisions()][::-1]
 
 
@@ -83,47 +81,47 @@ def migrate(database: Database, to: str = "head") -> str:
     Raises :class:`UsageError` for a revision that is none, and :class:`Unavailable` where the
     locks are not to be had.
     """
-    settings = config()
+    settings = _config()
     with translated(), database.engine.connect() as connection:
         settings.attributes["connection"] = connection
         if database.sqlite:
             connection.execution_options(writes=True)
-            run(settings, connection, to)
+            _run(settings, connection, to)
             connection.commit()
         else:
             from triage.store.database.postgres import without_limit
 
             try:
                 without_limit(connection)
-                with only_one(connection):
-                    patiently(connection, lambda: run(settings, connection, to))
+                with _only_one(connection):
+                    _patiently(connection, lambda: _run(settings, connection, to))
             finally:
                 connection.invalidate()
     return current_revision(database) or "base"
 
 
 @contextmanager
-def only_one(connection: Connection) -> Iterator[None]:
+def _only_one(connection: Connection) -> Iterator[None]:
     """Nobody else migrates this database meanwhile.
 
     Asked for again and again: a session that waits inside the database is one that an index
     made beside the running service waits for, and neither would end.
     """
-    while not connection.scalar(text(f"SELECT pg_try_advisory_lock({LOCK})")):
+    while not connection.scalar(text(f"SELECT pg_try_advisory_lock({_LOCK})")):
         connection.rollback()
-        time.sleep(ASK_S)
+        time.sleep(_ASK_S)
     connection.commit()
     try:
         yield
     finally:
         connection.rollback()
-        connection.execute(text(f"SELECT pg_advisory_unlock({LOCK})"))
+        connection.execute(text(f"SELECT pg_advisory_unlock({_LOCK})"))
         connection.commit()
 
 
-def patiently(connection: Connection, do: Callable[[], None]) -> None:
+def _patiently(connection: Connection, do: Callable[[], None]) -> None:
     """Do it with a short wait for each lock, again and again while the locks are held."""
-    connection.execute(text(f"SET lock_timeout = {LOCK_S * 1000:.0f}"))
+    connection.execute(text(f"SET lock_timeout = {_LOCK_S * 1000:.0f}"))
     connection.commit()
     end = time.monotonic() + PATIENCE_S
     while True:
@@ -134,13 +132,13 @@ def patiently(connection: Connection, do: Callable[[], None]) -> None:
         except OperationalError as error:
             connection.rollback()
             state = getattr(error.orig, "sqlstate", None)
-            if state not in HELD or time.monotonic() > end:
+            if state not in _HELD or time.monotonic() > end:
                 raise
             log.warning("a table is in use, tried again", why=str(error.orig).splitlines()[0])
-            time.sleep(PAUSE_S)
+            time.sleep(_PAUSE_S)
 
 
-def run(settings: Config, connection: Connection, to: str) -> None:
+def _run(settings: Config, connection: Connection, to: str) -> None:
     present = MigrationContext.configure(connection).get_current_revision()
     script = ScriptDirectory.from_config(settings)
     try:
@@ -152,7 +150,7 @@ def run(settings: Config, connection: Connection, to: str) -> None:
             )
         wanted = script.get_current_head() if to == "head" else to
         if wanted not in {*known, "base"}:
-            raise UsageError(f"{to} is no revision; there are: base, {', '.join(revisions())}")
+            raise UsageError(f"{to} is no revision; there are: base, {', '.join(_revisions())}")
         back = goes_back(present, str(wanted))
         # What goes back loses rows: all of it or nothing. SQLite has no lock over several steps.
         if connection.dialect.name == "postgresql" and not back:

@@ -16,18 +16,16 @@ from sqlalchemy.exc import InvalidatePoolError
 
 from triage.store.database.clock import follow_connection
 
-__all__ = ["LimitedConnection", "postgres_engine", "without_limit"]
-
 T = TypeVar("T")
-CONNECT_S: Final = 5
+_CONNECT_S: Final = 5
 # A connection out of the pool that does not say a word within this is gone, and with it all that
 # were made before.
 PING_S: Final = 5.0
 # The server ends a statement first; who waits longer waits for nobody.
 MARGIN_S: Final = 5.0
-POOL_S: Final = 20
-RECYCLE_S: Final = 1800
-KEEPALIVE: Final = {
+_POOL_S: Final = 20
+_RECYCLE_S: Final = 1800
+_KEEPALIVE: Final = {
     "keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }  # fmt: skip
@@ -66,13 +64,13 @@ def postgres_engine(url: URL, timeout_s: float) -> Engine:
         url,
         pool_size=8,
         max_overflow=24,
-        pool_timeout=POOL_S,
-        pool_recycle=RECYCLE_S,
+        pool_timeout=_POOL_S,
+        pool_recycle=_RECYCLE_S,
         connect_args={
-            "connect_timeout": CONNECT_S,
+            "connect_timeout": _CONNECT_S,
             "application_name": "nccl-triage",
             "options": limits,
-            **KEEPALIVE,
+            **_KEEPALIVE,
         },
     )
 
@@ -83,11 +81,11 @@ def postgres_engine(url: URL, timeout_s: float) -> Engine:
 
     event.listen(engine, "do_connect", connect)
     event.listen(engine, "connect", follow_connection)
-    event.listen(engine, "checkout", ping)
+    event.listen(engine, "checkout", _ping)
     return engine
 
 
-def ping(connection: Any, record: Any, _proxy: object) -> None:  # noqa: ANN401
+def _ping(connection: Any, record: Any, _proxy: object) -> None:  # noqa: ANN401
     """Have the pool make new connections where this one has died or does not answer."""
     if not record.info.get("used"):  # it was made just now
         record.info["used"] = True

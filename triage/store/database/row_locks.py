@@ -11,8 +11,6 @@ from sqlalchemy.orm import Session
 
 from models import Base
 
-__all__ = ["lock_rows"]
-
 Row = TypeVar("Row", bound=Base)
 
 

@@ -22,12 +22,10 @@ from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.private_files import private_file
 
-__all__ = ["KEY_FILE", "MARK", "SEALER", "Sealer", "sealer_from", "sealer_of"]
-
 MARK: Final = "sealed:1:"
-BYTES_MARK: Final = MARK.encode()
+_BYTES_MARK: Final = MARK.encode()
 KEY_FILE: Final = "secret.key"
-KEY_BYTES: Final = 32
+_KEY_BYTES: Final = 32
 # Under this name a session holds the sealer of its database.
 SEALER: Final = "sealer"
 
@@ -51,9 +49,9 @@ class Sealer:
 
     def seal_bytes(self, value: bytes) -> bytes:
         """The same for bytes."""
-        if self.first is None or value.startswith(BYTES_MARK):
+        if self.first is None or value.startswith(_BYTES_MARK):
             return value
-        return BYTES_MARK + self.first.encrypt(value)
+        return _BYTES_MARK + self.first.encrypt(value)
 
     def open(self, stored: str) -> str | None:
         """The value; None where no key of ours has sealed it."""
@@ -62,12 +60,12 @@ class Sealer:
 
     def open_bytes(self, stored: bytes) -> bytes | None:
         """The same for bytes."""
-        if not stored.startswith(BYTES_MARK):
+        if not stored.startswith(_BYTES_MARK):
             return stored
         if self.all is None:
             return None
         try:
-            return self.all.decrypt(stored.removeprefix(BYTES_MARK))
+            return self.all.decrypt(stored.removeprefix(_BYTES_MARK))
         except InvalidToken:
             return None
 
@@ -77,10 +75,10 @@ class Sealer:
 
     def renew_bytes(self, stored: bytes) -> bytes:
         """The same for bytes."""
-        if self.first is None or not stored.startswith(BYTES_MARK):
+        if self.first is None or not stored.startswith(_BYTES_MARK):
             return self.seal_bytes(stored)
         with suppress(InvalidToken):
-            self.first.decrypt(stored.removeprefix(BYTES_MARK))
+            self.first.decrypt(stored.removeprefix(_BYTES_MARK))
             return stored
         opened = self.open_bytes(stored)
         return stored if opened is None else self.seal_bytes(opened)
@@ -104,7 +102,7 @@ def sealer_from(settings: Settings) -> Sealer:
     path = settings.data_dir / KEY_FILE
     private_file(path)
     if not path.exists():
-        make_key(path)
+        _make_key(path)
     return Sealer(keys_in(path.read_text("ascii", "replace"), str(path)))
 
 
@@ -116,11 +114,11 @@ def keys_in(text: str, where: str) -> tuple[bytes, ...]:
             key = base64.b64decode(word.replace("-", "+").replace("_", "/"), validate=True)
         except (binascii.Error, ValueError):
             key = b""
-        if len(key) != KEY_BYTES:
+        if len(key) != _KEY_BYTES:
             # The word is not repeated: it may be a key with a letter too few.
             raise UsageError(
-                f"{where} holds a key that is not base64 of {KEY_BYTES} bytes:"
-                f" `head -c {KEY_BYTES} /dev/urandom | base64` makes one"
+                f"{where} holds a key that is not base64 of {_KEY_BYTES} bytes:"
+                f" `head -c {_KEY_BYTES} /dev/urandom | base64` makes one"
             )
         keys.append(key)
     if not keys:
@@ -128,13 +126,13 @@ def keys_in(text: str, where: str) -> tuple[bytes, ...]:
     return tuple(keys)
 
 
-def make_key(path: Path) -> None:
+def _make_key(path: Path) -> None:
     """A key of our own; of two processes that make one at once, the first one's stays."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")
+            file.write(base64.b64encode(secrets.token_bytes(_KEY_BYTES)) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileExistsError):

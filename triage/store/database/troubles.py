@@ -19,10 +19,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from triage.errors import Refusal, StorageFull, Unavailable
 
-__all__ = ["refusal_of"]
 
-
-class Trouble(NamedTuple):
+class _Trouble(NamedTuple):
     """How one kind of trouble is told."""
 
     detail: str
@@ -32,144 +30,144 @@ class Trouble(NamedTuple):
     """None: what is usual for the refusal."""
 
 
-DATABASE: Final = "the database"
+_DATABASE: Final = "the database"
 # Until somebody has done something about it.
-LATER_S: Final = 30
+_LATER_S: Final = 30
 
-UNREACHABLE: Final = Trouble(
+_UNREACHABLE: Final = _Trouble(
     "the database does not answer", "send it again; `triage doctor` says what it sees"
 )
-WENT_AWAY: Final = Trouble("the database went away", "send it again")
-STARTING: Final = Trouble("the database is starting or stopping", "send it again")
-FULL: Final = Trouble(
+_WENT_AWAY: Final = _Trouble("the database went away", "send it again")
+_STARTING: Final = _Trouble("the database is starting or stopping", "send it again")
+_FULL: Final = _Trouble(
     "the database has no room left", "free space on its disk, then send it again", StorageFull
 )
-LOCKED: Final = Trouble(
+_LOCKED: Final = _Trouble(
     "somebody else holds the database, or rows of it, for too long",
     "send it again; end what holds it: a shell, a backup, an open transaction (PostgreSQL:"
     " pg_stat_activity and pg_locks)",
 )
-CROSSED: Final = Trouble(
+_CROSSED: Final = _Trouble(
     "two writes wanted the same rows in each other's way", "send it again; nothing was kept"
 )
-TOO_LONG: Final = Trouble(
+_TOO_LONG: Final = _Trouble(
     "the database ended a statement that took too long",
     "send it again; if it stays so, raise its statement_timeout for the service's user",
 )
-READ_ONLY: Final = Trouble(
+_READ_ONLY: Final = _Trouble(
     "the database can only be read",
     "SQLite: let the service's user write to the file and its folder, on a disk mounted rw;"
     " PostgreSQL: name the primary, not a standby, in TRIAGE_DATABASE_URL",
-    retry_after_s=LATER_S,
+    retry_after_s=_LATER_S,
 )
-NO_FILE: Final = Trouble(
+_NO_FILE: Final = _Trouble(
     "the database's file cannot be opened",
     "see that its folder is there and the service's user may read and write it",
-    retry_after_s=LATER_S,
+    retry_after_s=_LATER_S,
 )
-BAD_DISK: Final = Trouble(
+_BAD_DISK: Final = _Trouble(
     "the disk of the database fails",
     "look for errors of it in the kernel's log, and make a backup elsewhere",
-    retry_after_s=LATER_S,
+    retry_after_s=_LATER_S,
 )
-DAMAGED: Final = Trouble(
+_DAMAGED: Final = _Trouble(
     "the database file is damaged, or none of SQLite's",
     "put back the latest backup; `sqlite3 .recover` may read the damaged one",
-    retry_after_s=LATER_S,
+    retry_after_s=_LATER_S,
 )
-NOT_MIGRATED: Final = Trouble(
+_NOT_MIGRATED: Final = _Trouble(
     "the database lacks a table or a column that this release needs",
     "run `triage migrate` with the service's settings",
-    retry_after_s=LATER_S,
+    retry_after_s=_LATER_S,
 )
-NO_CONNECTION_LEFT: Final = Trouble(
+_NO_CONNECTION_LEFT: Final = _Trouble(
     "no connection to the database is free",
     "send it again; if it stays so, raise PostgreSQL's max_connections or run fewer processes",
 )
-OUT_OF_MEMORY: Final = Trouble("the database is out of memory", "send it again a little later")
-NOT_LET_IN: Final = Trouble(
+_OUT_OF_MEMORY: Final = _Trouble("the database is out of memory", "send it again a little later")
+_NOT_LET_IN: Final = _Trouble(
     "the database does not let the service in",
     "check user, password and database in TRIAGE_DATABASE_URL, and pg_hba.conf",
-    retry_after_s=LATER_S,
+    retry_after_s=_LATER_S,
 )
 
 # By the primary result code.
-SQLITE: Final = {
-    sqlite3.SQLITE_BUSY: LOCKED,
-    sqlite3.SQLITE_LOCKED: LOCKED,
-    sqlite3.SQLITE_NOMEM: OUT_OF_MEMORY,
-    sqlite3.SQLITE_READONLY: READ_ONLY,
-    sqlite3.SQLITE_PERM: READ_ONLY,
-    sqlite3.SQLITE_IOERR: BAD_DISK,
-    sqlite3.SQLITE_CORRUPT: DAMAGED,
-    sqlite3.SQLITE_NOTADB: DAMAGED,
-    sqlite3.SQLITE_FULL: FULL,
-    sqlite3.SQLITE_CANTOPEN: NO_FILE,
+_SQLITE: Final = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_NOMEM: _OUT_OF_MEMORY,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_PERM: _READ_ONLY,
+    sqlite3.SQLITE_IOERR: _BAD_DISK,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_CANTOPEN: _NO_FILE,
 }
 # By the code, else by its class, the first two characters.
-POSTGRES: Final = {
-    "40": CROSSED,
-    "55P03": LOCKED,
-    "25006": READ_ONLY,
-    "25P03": WENT_AWAY,
-    "57014": TOO_LONG,
-    "57P": STARTING,
-    "53100": FULL,
-    "53200": OUT_OF_MEMORY,
-    "53300": NO_CONNECTION_LEFT,
-    "28": NOT_LET_IN,
-    "3D000": NOT_LET_IN,
-    "42P01": NOT_MIGRATED,
-    "42703": NOT_MIGRATED,
-    "58030": BAD_DISK,
+_POSTGRES: Final = {
+    "40": _CROSSED,
+    "55P03": _LOCKED,
+    "25006": _READ_ONLY,
+    "25P03": _WENT_AWAY,
+    "57014": _TOO_LONG,
+    "57P": _STARTING,
+    "53100": _FULL,
+    "53200": _OUT_OF_MEMORY,
+    "53300": _NO_CONNECTION_LEFT,
+    "28": _NOT_LET_IN,
+    "3D000": _NOT_LET_IN,
+    "42P01": _NOT_MIGRATED,
+    "42703": _NOT_MIGRATED,
+    "58030": _BAD_DISK,
 }
-WORDS: Final = (
-    ("database or disk is full", FULL),
-    ("No space left", FULL),
-    ("could not extend file", FULL),
-    ("no such table", NOT_MIGRATED),
-    ("no such column", NOT_MIGRATED),
-    ("has no column named", NOT_MIGRATED),
-    ("too many clients already", NO_CONNECTION_LEFT),
-    ("remaining connection slots are reserved", NO_CONNECTION_LEFT),
-    ("the database system is", STARTING),
-    ("authentication failed", NOT_LET_IN),
-    ("no pg_hba.conf entry", NOT_LET_IN),
-    ("does not exist", NOT_LET_IN),
+_WORDS: Final = (
+    ("database or disk is full", _FULL),
+    ("No space left", _FULL),
+    ("could not extend file", _FULL),
+    ("no such table", _NOT_MIGRATED),
+    ("no such column", _NOT_MIGRATED),
+    ("has no column named", _NOT_MIGRATED),
+    ("too many clients already", _NO_CONNECTION_LEFT),
+    ("remaining connection slots are reserved", _NO_CONNECTION_LEFT),
+    ("the database system is", _STARTING),
+    ("authentication failed", _NOT_LET_IN),
+    ("no pg_hba.conf entry", _NOT_LET_IN),
+    ("does not exist", _NOT_LET_IN),
 )
 
 
 def refusal_of(error: Exception) -> Refusal | None:
     """How an error of SQLAlchemy is answered; None for one that is a mistake of ours."""
-    found = trouble_of(error)
+    found = _trouble_of(error)
     if found is None:
         return None
     return found.refusal(
-        found.detail, hint=found.hint, retry_after_s=found.retry_after_s, part=DATABASE
+        found.detail, hint=found.hint, retry_after_s=found.retry_after_s, part=_DATABASE
     )
 
 
-def trouble_of(error: Exception) -> Trouble | None:
+def _trouble_of(error: Exception) -> _Trouble | None:
     if isinstance(error, PoolTimeout):
-        return NO_CONNECTION_LEFT
+        return _NO_CONNECTION_LEFT
     if isinstance(error, DisconnectionError):
-        return WENT_AWAY
+        return _WENT_AWAY
     if not isinstance(error, DBAPIError):
         return None
-    known = by_code(error.orig)
+    known = _by_code(error.orig)
     if known is not None:
         return known
     if isinstance(error, OperationalError | InterfaceError):
         text = str(error.orig)
-        return next((one for words, one in WORDS if words in text), UNREACHABLE)
+        return next((one for words, one in _WORDS if words in text), _UNREACHABLE)
     if type(error) is DatabaseError and isinstance(error.orig, sqlite3.DatabaseError):
-        return DAMAGED
-    return WENT_AWAY if error.connection_invalidated else None
+        return _DAMAGED
+    return _WENT_AWAY if error.connection_invalidated else None
 
 
-def by_code(error: BaseException | None) -> Trouble | None:
+def _by_code(error: BaseException | None) -> _Trouble | None:
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None:
-        return SQLITE.get(code & 0xFF)
+        return _SQLITE.get(code & 0xFF)
     state = getattr(error, "sqlstate", None) or ""
-    return POSTGRES.get(state) or POSTGRES.get(state[:3]) or POSTGRES.get(state[:2])
+    return _POSTGRES.get(state) or _POSTGRES.get(state[:3]) or _POSTGRES.get(state[:2])

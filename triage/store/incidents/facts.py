@@ -27,25 +27,11 @@ from triage.domain.facts import (
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents.incidents import rouse
 
-__all__ = [
-    "STANDINGS",
-    "STARTS",
-    "add_facts",
-    "conflict_notes",
-    "facts_json",
-    "keep_statement",
-    "restore_statements",
-    "taint_statements",
-    "told_by",
-    "withdraw_job_json",
-    "without_record",
-]
-
 # Among the facts, what our own record knew at the first answer, of nodes and of earlier starts of
 # the job: never what others say.
 STANDINGS: Final = "triage.standings"
 STARTS: Final = "triage.starts"
-OF_THE_RECORD: Final[tuple[str, ...]] = (STANDINGS, STARTS)
+_OF_THE_RECORD: Final[tuple[str, ...]] = (STANDINGS, STARTS)
 # Conflicts of one token over one incident. More of them would say nothing more.
 MOST_CONFLICTS: Final = 20
 
@@ -58,7 +44,7 @@ def facts_json(session: Session, incident_id: str) -> bytes:
 
 def without_record(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts without what only our own record may say."""
-    return {key: value for key, value in facts.items() if key not in OF_THE_RECORD}
+    return {key: value for key, value in facts.items() if key not in _OF_THE_RECORD}
 
 
 def add_facts(
@@ -81,17 +67,17 @@ def keep_statement(session: Session, found: Incident, statement: Statement, now:
     if found.settled_at is not None:
         statement = replace(statement, state=state_when_settled(facts, statement))
     after = added(facts, statement)
-    own = own_statements(session, found.id, statement)
+    own = _own_statements(session, found.id, statement)
     conflicts = statement.state is FactsState.CONFLICT
     enough = conflicts and len(own) >= MOST_CONFLICTS
-    if after == facts and (enough or is_repeated(statement, own)):
+    if after == facts and (enough or _is_repeated(statement, own)):
         return
     session.flush()
-    session.add(row_of(found.id, statement, now))
-    put(found, after, changed=after != facts or conflicts)
+    session.add(_row_of(found.id, statement, now))
+    _put(found, after, changed=after != facts or conflicts)
 
 
-def own_statements(
+def _own_statements(
     session: Session, incident_id: str, statement: Statement
 ) -> Sequence[dict[str, Any]]:
     """What the same token has said of the job in the same way, oldest first."""
@@ -104,7 +90,7 @@ def own_statements(
     ).all()
 
 
-def is_repeated(statement: Statement, own: Sequence[Mapping[str, Any]]) -> bool:
+def _is_repeated(statement: Statement, own: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the same token has said all of it; of a ``job.json`` the first value is what counts,
     and each of a thousand nodes sends its own.
     """
@@ -116,10 +102,10 @@ def is_repeated(statement: Statement, own: Sequence[Mapping[str, Any]]) -> bool:
     )
 
 
-def put(found: Incident, facts: Mapping[str, Any], *, changed: bool) -> None:
+def _put(found: Incident, facts: Mapping[str, Any], *, changed: bool) -> None:
     """Set the facts; where something ``changed``, the incident is to be answered again."""
     if changed:
-        kept = {key: found.facts[key] for key in OF_THE_RECORD if key in found.facts}
+        kept = {key: found.facts[key] for key in _OF_THE_RECORD if key in found.facts}
         found.facts = {**facts, **kept}
         found.inputs += 1
 
@@ -155,7 +141,7 @@ def taint_statements(
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
     if found is None:
         return False
-    facts, rows, unexplained = said_of(session, found)
+    facts, rows, unexplained = _said_of(session, found)
     withdrawn = [
         row
         for row in rows
@@ -165,16 +151,18 @@ def taint_statements(
     ]
     for row in withdrawn:
         row.state = FactsState.TAINTED
-    kept = [*map(statement_of, rows), *unexplained]
+    kept = [*map(_statement_of, rows), *unexplained]
     after = merged(kept)
     for row in rows:
         gone = [one.facts for one in withdrawn]
-        if row.state == FactsState.CONFLICT and not still_conflicts(after, statement_of(row), gone):
+        if row.state == FactsState.CONFLICT and not still_conflicts(
+            after, _statement_of(row), gone
+        ):
             row.state = FactsState.LATE
-            after = added(after, statement_of(row))
+            after = added(after, _statement_of(row))
     for one in unexplained:
-        session.add(row_of(found.id, one, now))
-    put(found, after, changed=bool(withdrawn))
+        session.add(_row_of(found.id, one, now))
+    _put(found, after, changed=bool(withdrawn))
     rouse(session, found, quiet_s, now)
     return after != facts
 
@@ -182,12 +170,12 @@ def taint_statements(
 def withdraw_job_json(session: Session, incident_id: str) -> None:
     """Take back what job.json files of bundles said of an incident's job; it is locked already."""
     found = session.get_one(Incident, incident_id, options=[undefer(Incident.facts)])
-    _, rows, unexplained = said_of(session, found)
+    _, rows, unexplained = _said_of(session, found)
     kept = [row for row in rows if row.source != FactsSource.JOB_JSON]
     for row in rows:
         if row not in kept:
             session.delete(row)
-    put(found, merged([*map(statement_of, kept), *unexplained]), changed=True)
+    _put(found, merged([*map(_statement_of, kept), *unexplained]), changed=True)
 
 
 def restore_statements(
@@ -200,18 +188,18 @@ def restore_statements(
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
     if found is None:
         return False
-    facts, rows, unexplained = said_of(session, found)
+    facts, rows, unexplained = _said_of(session, found)
     restored = [row for row in rows if row.key_id == key_id and row.state == FactsState.TAINTED]
     for row in restored:
         in_time = found.settled_at is None or row.at <= found.settled_at
-        row.state = FactsState.USED if in_time else state_when_settled(facts, statement_of(row))
-    after = merged([*map(statement_of, rows), *unexplained])
-    put(found, after, changed=bool(restored))
+        row.state = FactsState.USED if in_time else state_when_settled(facts, _statement_of(row))
+    after = merged([*map(_statement_of, rows), *unexplained])
+    _put(found, after, changed=bool(restored))
     rouse(session, found, quiet_s, now)
     return after != facts
 
 
-def said_of(
+def _said_of(
     session: Session, found: Incident
 ) -> tuple[dict[str, Any], Sequence[IncidentFacts], list[Statement]]:
     """The facts of an incident, every statement of them as it came, and what none explains."""
@@ -221,14 +209,14 @@ def said_of(
         .where(IncidentFacts.incident_id == found.id)
         .order_by(IncidentFacts.id)
     ).all()
-    return facts, rows, not_said_by(rows, facts)
+    return facts, rows, _not_said_by(rows, facts)
 
 
-def not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:
+def _not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:
     """Facts that no statement explains, as one of them: they are from before statements were kept,
     or a process of the release before has added them.
     """
-    explained = merged(map(statement_of, rows))
+    explained = merged(map(_statement_of, rows))
     rest = {key: facts[key] for key in facts if facts[key] != explained.get(key)}
     return [Statement(rest, FactsSource.BEFORE)] if rest else []
 
@@ -246,7 +234,7 @@ def conflict_notes(session: Session, incident_id: str) -> list[str]:
     ):
         what = "a job.json" if row.source == FactsSource.JOB_JSON else f"a {row.source}"
         who = f"{what} of the token {row.key_id}" if row.key_id else what
-        keys.setdefault(who, set()).update(contradicted(facts, statement_of(row)))
+        keys.setdefault(who, set()).update(contradicted(facts, _statement_of(row)))
     return [
         f"after the incident had settled, {who} said another {', '.join(sorted(other))}: not used"
         for who, other in keys.items()
@@ -254,11 +242,11 @@ def conflict_notes(session: Session, incident_id: str) -> list[str]:
     ]
 
 
-def statement_of(row: IncidentFacts) -> Statement:
+def _statement_of(row: IncidentFacts) -> Statement:
     return Statement(row.facts, FactsSource(row.source), Caller(row.key_id), FactsState(row.state))
 
 
-def row_of(incident_id: str, statement: Statement, now: datetime) -> IncidentFacts:
+def _row_of(incident_id: str, statement: Statement, now: datetime) -> IncidentFacts:
     return IncidentFacts(
         incident_id=incident_id,
         source=statement.source,

@@ -24,69 +24,57 @@ from triage.store.database.row_locks import lock_rows
 from triage.store.views import IncidentView, ResolutionView, view_of
 from triage.store.work import table as work
 
-__all__ = [
-    "arrived",
-    "find",
-    "has_files",
-    "job_of",
-    "keep",
-    "listing",
-    "opened",
-    "rouse",
-    "stored",
-]
-
 # What every upload asks and says, made once, of the tables.
-INCIDENTS: Final = cast("Table", Incident.__table__)
-JOBS: Final = cast("Table", Job.__table__)
-THIS: Final = INCIDENTS.c.id == bindparam("of_incident")
-HOLD_JOB: Final = (
-    select(JOBS.c.id, JOBS.c.cluster_id)
-    .where(JOBS.c.id == select(INCIDENTS.c.job_fk).where(THIS).scalar_subquery())
+_INCIDENTS: Final = cast("Table", Incident.__table__)
+_JOBS: Final = cast("Table", Job.__table__)
+_THIS: Final = _INCIDENTS.c.id == bindparam("of_incident")
+_HOLD_JOB: Final = (
+    select(_JOBS.c.id, _JOBS.c.cluster_id)
+    .where(_JOBS.c.id == select(_INCIDENTS.c.job_fk).where(_THIS).scalar_subquery())
     .with_for_update(key_share=True)
 )
-HOLD_INCIDENT: Final = (
+_HOLD_INCIDENT: Final = (
     select(
-        INCIDENTS.c.num_artifacts,
-        INCIDENTS.c.expected_artifacts,
-        INCIDENTS.c.deadline_at,
-        INCIDENTS.c.settled_at,
+        _INCIDENTS.c.num_artifacts,
+        _INCIDENTS.c.expected_artifacts,
+        _INCIDENTS.c.deadline_at,
+        _INCIDENTS.c.settled_at,
     )
-    .where(THIS)
+    .where(_THIS)
     .with_for_update(key_share=True)
 )
-COUNT_FILES: Final = (
-    update(INCIDENTS)
-    .where(THIS)
+_COUNT_FILES: Final = (
+    update(_INCIDENTS)
+    .where(_THIS)
     .values(num_artifacts=bindparam("num"), updated_at=bindparam("now"), settle_at=bindparam("at"))
 )
-CLUSTERS: Final = cast("Table", Cluster.__table__)
-JOB_OF: Final = (
-    select(JOBS.c.job_id, CLUSTERS.c.name)
-    .join(INCIDENTS, INCIDENTS.c.job_fk == JOBS.c.id)
-    .join(CLUSTERS, JOBS.c.cluster_id == CLUSTERS.c.id)
-    .where(THIS)
+_CLUSTERS: Final = cast("Table", Cluster.__table__)
+_JOB_OF: Final = (
+    select(_JOBS.c.job_id, _CLUSTERS.c.name)
+    .join(_INCIDENTS, _INCIDENTS.c.job_fk == _JOBS.c.id)
+    .join(_CLUSTERS, _JOBS.c.cluster_id == _CLUSTERS.c.id)
+    .where(_THIS)
 )
-KEPT: Final = select(INCIDENTS.c.id).where(THIS).with_for_update(read=True, key_share=True)
+_KEPT: Final = select(_INCIDENTS.c.id).where(_THIS).with_for_update(read=True, key_share=True)
 
 
 def find(session: Session, incident_id: str) -> IncidentView | None:
     """One incident; None where there is none of this id."""
-    row = session.execute(joined().where(Incident.id == incident_id)).one_or_none()
-    return None if row is None else view(*row)
+    row = session.execute(_joined().where(Incident.id == incident_id)).one_or_none()
+    return None if row is None else _view(*row)
 
 
-class JobOfIncident(NamedTuple):
+class _JobOfIncident(NamedTuple):
     """The scheduler's id of an incident's job, and its cluster; None where nobody said one."""
 
     job_id: str
     cluster: str | None
 
 
-def job_of(session: Session, incident_id: str) -> JobOfIncident | None:
+def job_of(session: Session, incident_id: str) -> _JobOfIncident | None:
     """The job of an incident; None where there is no such incident."""
-    row = session.execute(JOB_OF, {"of_incident": incident_id}).one_or_none()
-    return None if row is None else JobOfIncident(row.job_id, row.name or None)
+    row = session.execute(_JOB_OF, {"of_incident": incident_id}).one_or_none()
+    return None if row is None else _JobOfIncident(row.job_id, row.name or None)
 
 
 def keep(session: Session, incident_id: str) -> bool:
@@ -94,10 +82,10 @@ def keep(session: Session, incident_id: str) -> bool:
 
     Else a row that refers to it would be refused as a mistake. Others may change it.
     """
-    return session.execute(KEPT, {"of_incident": incident_id}).one_or_none() is not None
+    return session.execute(_KEPT, {"of_incident": incident_id}).one_or_none() is not None
 
 
-class IncidentFilter(TypedDict, total=False):
+class _IncidentFilter(TypedDict, total=False):
     """What incidents are asked for; None is any. ``node`` is among the suspects."""
 
     job_id: str | None
@@ -113,17 +101,17 @@ def listing(
     *,
     before: tuple[datetime, str] | None = None,
     limit: int = 50,
-    **wanted: Unpack[IncidentFilter],
+    **wanted: Unpack[_IncidentFilter],
 ) -> list[IncidentView]:
     """Newest first; ``before`` is the last row already seen."""
-    query = joined().where(*conditions(wanted))
+    query = _joined().where(*_conditions(wanted))
     if before is not None:
         query = query.where(tuple_(Incident.created_at, Incident.id) < before)
     query = query.order_by(Incident.created_at.desc(), Incident.id.desc()).limit(limit)
-    return [view(*row) for row in session.execute(query)]
+    return [_view(*row) for row in session.execute(query)]
 
 
-def conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
+def _conditions(wanted: _IncidentFilter) -> Iterator[ColumnElement[bool]]:
     if (job_id := wanted.get("job_id")) is not None:
         yield Job.job_id == job_id
     if (cluster := wanted.get("cluster")) is not None:
@@ -138,7 +126,7 @@ def conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
         yield Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
 
 
-class OfJob(NamedTuple):
+class _OfJob(NamedTuple):
     """A job and its cluster, by key."""
 
     id: int
@@ -147,12 +135,12 @@ class OfJob(NamedTuple):
 
 def arrived(
     session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime
-) -> OfJob:
+) -> _OfJob:
     """New files came in: the settling moves, a settled incident is looked at again; its job."""
     # A report of the failure holds the job before the incident, so this does too.
     session.flush()
-    job = OfJob(*session.execute(HOLD_JOB, {"of_incident": incident_id}).one())
-    found = session.execute(HOLD_INCIDENT, {"of_incident": incident_id}).one()
+    job = _OfJob(*session.execute(_HOLD_JOB, {"of_incident": incident_id}).one())
+    found = session.execute(_HOLD_INCIDENT, {"of_incident": incident_id}).one()
     num_artifacts = found.num_artifacts + num_new
     if found.settled_at is not None:
         row = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
@@ -160,14 +148,14 @@ def arrived(
         rouse(session, row, quiet_s, now)
         session.flush()
         return job
-    at = settles(found.expected_artifacts, num_artifacts, found.deadline_at, quiet_s, now)
+    at = _settles(found.expected_artifacts, num_artifacts, found.deadline_at, quiet_s, now)
     counted = {"of_incident": incident_id, "num": num_artifacts, "now": now, "at": at}
-    session.execute(COUNT_FILES, counted)
+    session.execute(_COUNT_FILES, counted)
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now, not_before=max(now, at))
     return job
 
 
-def settles(
+def _settles(
     expected: int | None, num_artifacts: int, deadline_at: datetime, quiet_s: float, now: datetime
 ) -> datetime:
     """When an incident settles if nothing more comes."""
@@ -185,7 +173,7 @@ def rouse(session: Session, found: Incident, quiet_s: float, now: datetime) -> N
             found.reason = None
             work.enqueue(session, WorkKind.ANALYSE, found.id, now)
         return
-    found.settle_at = settles(
+    found.settle_at = _settles(
         found.expected_artifacts, found.num_artifacts, found.deadline_at, quiet_s, now
     )
     session.flush()
@@ -236,7 +224,7 @@ def opened(job_fk: int, key: str, now: datetime) -> Incident:
     )
 
 
-def joined() -> Select[Incident, str, str, Resolution]:
+def _joined() -> Select[Incident, str, str, Resolution]:
     return (
         select(Incident, Job.job_id, Cluster.name, Resolution)
         .join(Job, Incident.job_fk == Job.id)
@@ -246,7 +234,7 @@ def joined() -> Select[Incident, str, str, Resolution]:
     )
 
 
-def view(row: Incident, job_id: str, cluster: str, resolution: Resolution | None) -> IncidentView:
+def _view(row: Incident, job_id: str, cluster: str, resolution: Resolution | None) -> IncidentView:
     return view_of(
         IncidentView,
         row,

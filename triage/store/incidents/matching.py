@@ -17,74 +17,62 @@ from triage.store import jobs
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents.incidents import keep, opened
 
-__all__ = [
-    "candidates",
-    "failed_at_of",
-    "fitting_attempt",
-    "for_upload",
-    "has_file",
-    "is_open",
-    "key_of",
-    "name_attempt",
-    "only_cluster",
-]
-
-OPEN: Final = "open"
+_OPEN: Final = "open"
 # Between the two halves of a key: what it was when, and which attempt.
-OF_ATTEMPT: Final = "#"
+_OF_ATTEMPT: Final = "#"
 # A job that is requeued more often shows its newest failures alone.
-MOST: Final = 200
-MOST_LOOKED_INTO: Final = 20
+_MOST: Final = 200
+_MOST_LOOKED_INTO: Final = 20
 
 # What every upload asks, made once, of the tables.
-INCIDENTS: Final = cast("Table", Incident.__table__)
-JOBS: Final = cast("Table", Job.__table__)
-CLUSTERS: Final = cast("Table", Cluster.__table__)
-FILES: Final = cast("Table", Artifact.__table__)
-OTHER_CLUSTERS: Final = (
-    select(CLUSTERS.c.name)
-    .where(CLUSTERS.c.name != "", CLUSTERS.c.name != bindparam("also"))
+_INCIDENTS: Final = cast("Table", Incident.__table__)
+_JOBS: Final = cast("Table", Job.__table__)
+_CLUSTERS: Final = cast("Table", Cluster.__table__)
+_FILES: Final = cast("Table", Artifact.__table__)
+_OTHER_CLUSTERS: Final = (
+    select(_CLUSTERS.c.name)
+    .where(_CLUSTERS.c.name != "", _CLUSTERS.c.name != bindparam("also"))
     .limit(2)
 )
-OF_JOB: Final = (
+_OF_JOB: Final = (
     select(
-        INCIDENTS.c.id, INCIDENTS.c.key, INCIDENTS.c.attempt, INCIDENTS.c.announced,
-        INCIDENTS.c.num_artifacts, INCIDENTS.c.created_at, INCIDENTS.c.settled_at,
+        _INCIDENTS.c.id, _INCIDENTS.c.key, _INCIDENTS.c.attempt, _INCIDENTS.c.announced,
+        _INCIDENTS.c.num_artifacts, _INCIDENTS.c.created_at, _INCIDENTS.c.settled_at,
     )
-    .join(JOBS, INCIDENTS.c.job_fk == JOBS.c.id)
-    .join(CLUSTERS, JOBS.c.cluster_id == CLUSTERS.c.id)
+    .join(_JOBS, _INCIDENTS.c.job_fk == _JOBS.c.id)
+    .join(_CLUSTERS, _JOBS.c.cluster_id == _CLUSTERS.c.id)
     .where(
-        JOBS.c.job_id == bindparam("of_job"),
+        _JOBS.c.job_id == bindparam("of_job"),
         or_(
-            CLUSTERS.c.name == bindparam("of_cluster"), CLUSTERS.c.name == bindparam("or_cluster")
+            _CLUSTERS.c.name == bindparam("of_cluster"), _CLUSTERS.c.name == bindparam("or_cluster")
         ),
     )
-    .order_by(INCIDENTS.c.created_at.desc(), INCIDENTS.c.id.desc())
-    .limit(MOST)
+    .order_by(_INCIDENTS.c.created_at.desc(), _INCIDENTS.c.id.desc())
+    .limit(_MOST)
 )  # fmt: skip
-FILE_OF_JOB: Final = (
-    select(FILES.c.id)
-    .join(INCIDENTS, FILES.c.incident_id == INCIDENTS.c.id)
-    .join(JOBS, INCIDENTS.c.job_fk == JOBS.c.id)
-    .where(JOBS.c.job_id == bindparam("of_job"), FILES.c.identity == bindparam("of_identity"))
+_FILE_OF_JOB: Final = (
+    select(_FILES.c.id)
+    .join(_INCIDENTS, _FILES.c.incident_id == _INCIDENTS.c.id)
+    .join(_JOBS, _INCIDENTS.c.job_fk == _JOBS.c.id)
+    .where(_JOBS.c.job_id == bindparam("of_job"), _FILES.c.identity == bindparam("of_identity"))
     .limit(1)
 )
 
 
 def key_of(failed_at: datetime | None, attempt: str) -> str:
     """The key of an incident in its job: when it failed, else that it is open; the attempt."""
-    when = OPEN if failed_at is None else failed_at.isoformat()
-    return f"{when}{OF_ATTEMPT}{attempt}" if attempt else when
+    when = _OPEN if failed_at is None else failed_at.isoformat()
+    return f"{when}{_OF_ATTEMPT}{attempt}" if attempt else when
 
 
 def is_open(key: str) -> bool:
     """Whether the key is of an unsettled incident of which nobody said a time."""
-    return key.partition(OF_ATTEMPT)[0] == OPEN
+    return key.partition(_OF_ATTEMPT)[0] == _OPEN
 
 
 def failed_at_of(key: str) -> datetime | None:
     """The time in a key; None for one that holds none."""
-    when = key.partition(OF_ATTEMPT)[0]
+    when = key.partition(_OF_ATTEMPT)[0]
     return datetime.fromisoformat(when) if when[:1].isdigit() else None
 
 
@@ -98,7 +86,7 @@ def name_attempt(found: Incident, attempt: str) -> None:
 
 def only_cluster(session: Session, also: str) -> str | None:
     """The one cluster that was ever named, counting ``also``; None where there are several."""
-    names = {*session.scalars(OTHER_CLUSTERS, {"also": also}), *([also] if also else [])}
+    names = {*session.scalars(_OTHER_CLUSTERS, {"also": also}), *([also] if also else [])}
     return names.pop() if len(names) == 1 else None
 
 
@@ -110,11 +98,11 @@ def candidates(session: Session, job_id: str, cluster: str, or_cluster: str) -> 
             row.id, row.attempt, failed_at_of(row.key), row.announced,
             row.num_artifacts, row.created_at, row.settled_at,
         )
-        for row in session.execute(OF_JOB, asked)
+        for row in session.execute(_OF_JOB, asked)
     ]  # fmt: skip
 
 
-def reachable(session: Session, job: JobAttempt) -> list[Candidate]:
+def _reachable(session: Session, job: JobAttempt) -> list[Candidate]:
     """The incidents that files of the job may be of."""
     only = None if job.bound else only_cluster(session, job.cluster)
     if only is None:
@@ -125,14 +113,14 @@ def reachable(session: Session, job: JobAttempt) -> list[Candidate]:
 def has_file(session: Session, job_id: str, identity: str) -> bool:
     """Whether any incident of a job of this id has the file."""
     asked = {"of_job": job_id, "of_identity": identity}
-    return session.execute(FILE_OF_JOB, asked).first() is not None
+    return session.execute(_FILE_OF_JOB, asked).first() is not None
 
 
 def fitting_attempt(session: Session, job: JobAttempt) -> list[str]:
     """The newest incidents that may hold the same files already, in that order."""
-    found = reachable(session, job)
+    found = _reachable(session, job)
     fitting = [one.id for one in found if not job.attempt or one.attempt in ("", job.attempt)]
-    return fitting[:MOST_LOOKED_INTO]
+    return fitting[:_MOST_LOOKED_INTO]
 
 
 def for_upload(
@@ -150,7 +138,7 @@ def for_upload(
     """
 
     def known() -> Candidate | None:
-        found = reachable(session, job)
+        found = _reachable(session, job)
         chosen = for_files(found, job.attempt, written_at, timedelta(seconds=quiet_s), now)
         return next((one for one in found if one.id == chosen), None)
 

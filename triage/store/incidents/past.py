@@ -14,13 +14,11 @@ from models import Incident, Job, PastStop, PastSuspect, Suspect
 from triage.analysis.facts.part import named_by
 from triage.domain.category import Role, VerdictKind
 
-__all__ = ["PastStopRow", "PastSuspectRow", "past_stops", "past_suspects", "remember"]
-
 PastStopRow = tuple[str, int, str, str, datetime, dict[str, str | None]]
 PastSuspectRow = tuple[str, int, str, str, str, float, str]
 
 # Columns of a suspect that stay as they are.
-KEPT: Final = ("incident_id", "position", "node", "category", "role", "score")
+_KEPT: Final = ("incident_id", "position", "node", "category", "role", "score")
 
 
 def remember(session: Session, incident_ids: Sequence[str]) -> None:
@@ -48,12 +46,12 @@ def remember(session: Session, incident_ids: Sequence[str]) -> None:
     if not stops:
         return
     session.execute(insert(PastStop), stops)
-    suspects = suspects_of(session, [stop["incident_id"] for stop in stops])
+    suspects = _suspects_of(session, [stop["incident_id"] for stop in stops])
     if suspects:
         session.execute(insert(PastSuspect), suspects)
 
 
-def suspects_of(session: Session, incident_ids: Sequence[str]) -> list[dict[str, Any]]:
+def _suspects_of(session: Session, incident_ids: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of :class:`PastSuspect` for these incidents."""
     suspects = session.scalars(
         select(Suspect).where(
@@ -64,7 +62,7 @@ def suspects_of(session: Session, incident_ids: Sequence[str]) -> list[dict[str,
     )
     return [
         {
-            **{column: getattr(suspect, column) for column in KEPT},
+            **{column: getattr(suspect, column) for column in _KEPT},
             "part": (named_by(suspect.row).first or "") if suspect.part is None else suspect.part,
         }
         for suspect in suspects
@@ -92,7 +90,7 @@ def past_stops(session: Session, of: Sequence[int], since: datetime) -> list[Pas
 
 def past_suspects(session: Session, of: Sequence[int], since: datetime) -> list[PastSuspectRow]:
     """Who was suspected in them: incident, position, node, category, role, score, part."""
-    columns = [getattr(PastSuspect, column) for column in (*KEPT, "part")]
+    columns = [getattr(PastSuspect, column) for column in (*_KEPT, "part")]
     rows: Iterable[Any] = session.execute(
         select(*columns)
         .join(PastStop, PastStop.incident_id == PastSuspect.incident_id)

@@ -15,10 +15,8 @@ from sqlalchemy.orm import Session, aliased
 from models import Cluster, Incident, Job, Resolution, Suspect
 from triage.domain.category import OF_THE_NODE, Role
 
-__all__ = ["MAX_READ", "Conviction", "accused", "earlier", "first_suspects"]
-
 # The newest convictions of a node that are looked at, and how many of all nodes are read.
-MAX_LOOKED_AT: Final = 200
+_MAX_LOOKED_AT: Final = 200
 MAX_READ: Final = 60
 
 
@@ -65,7 +63,7 @@ def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Co
     """
     if not nodes:
         return []
-    looked_at = convicted_before(incident_id, nodes)
+    looked_at = _convicted_before(incident_id, nodes)
     mine = aliased(Incident)
     my_job = aliased(Job)
     my_cluster = aliased(Cluster)
@@ -101,7 +99,7 @@ def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Co
     return [Conviction(*row) for row in rows]
 
 
-def convicted_before(incident_id: str, nodes: Sequence[str]) -> Subquery:
+def _convicted_before(incident_id: str, nodes: Sequence[str]) -> Subquery:
     """(incident, position) of the newest convictions of each node before this incident."""
     # Ids sort by the time they were made: each arm is one walk along the index.
     arms = [
@@ -113,7 +111,7 @@ def convicted_before(incident_id: str, nodes: Sequence[str]) -> Subquery:
                 Suspect.incident_id < incident_id,
             )
             .order_by(Suspect.incident_id.desc())
-            .limit(MAX_LOOKED_AT)
+            .limit(_MAX_LOOKED_AT)
             .subquery()
         )
         for node in nodes

@@ -23,8 +23,6 @@ from triage.store.incidents.matching import (
     only_cluster,
 )
 
-__all__ = ["announce"]
-
 
 def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) -> str:
     """The incident of a failure that somebody reports, opened or adopted; its id.
@@ -38,7 +36,7 @@ def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) 
     job_fk = jobs.lock_job(session, "", failure.job_id, now)
     if failure.cluster:
         job_fk = jobs.lock_job(session, failure.cluster, failure.job_id, now)
-    incident = found_for(session, failure, now)
+    incident = _found_for(session, failure, now)
     if incident is None:
         incident = opened(job_fk, key_of(failure.failed_at, failure.attempt), now)
         incident.attempt = failure.attempt
@@ -46,7 +44,7 @@ def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) 
     incident.job_fk = job_fk
     first = not incident.announced
     if first and incident.settled_at is not None:
-        collect_again(incident)
+        _collect_again(incident)
     name_attempt(incident, failure.attempt)
     if failure.failed_at is not None and is_open(incident.key):
         incident.key = key_of(failure.failed_at, incident.attempt)
@@ -62,7 +60,7 @@ def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) 
     return incident.id
 
 
-def found_for(session: Session, failure: Failure, now: datetime) -> Incident | None:
+def _found_for(session: Session, failure: Failure, now: datetime) -> Incident | None:
     """The incident of this failure, if there is one already; locked.
 
     Of the incidents of no cluster it is one that nobody has reported, and that none but this
@@ -82,7 +80,7 @@ def found_for(session: Session, failure: Failure, now: datetime) -> Incident | N
     return lock_rows(session, select(Incident).where(Incident.id == known)).one_or_none()
 
 
-def collect_again(found: Incident) -> None:
+def _collect_again(found: Incident) -> None:
     """A settled incident is open once more: who reports it is told when it is ready."""
     found.settled_at = None
     found.state = IncidentState.COLLECTING

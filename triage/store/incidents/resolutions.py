@@ -9,8 +9,6 @@ from models import Incident, Resolution
 from triage.store.database.row_locks import lock_rows
 from triage.store.views import ResolutionView
 
-__all__ = ["put"]
-
 
 def put(session: Session, incident_id: str, said: ResolutionView) -> bool:
     """What a person says it was; it replaces what was said before. False for no such incident.

@@ -14,9 +14,7 @@ from triage.domain.states import WorkKind
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents.past import remember
 
-__all__ = ["OldUpload", "forget_blob", "old_incidents", "old_uploads", "remove"]
-
-NONE_OF_THEIR_OWN: Final[Mapping[int, datetime]] = MappingProxyType({})
+_NONE_OF_THEIR_OWN: Final[Mapping[int, datetime]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class OldUpload:
 
 
 def old_incidents(
-    session: Session, before: datetime, own: Mapping[int, datetime] = NONE_OF_THEIR_OWN
+    session: Session, before: datetime, own: Mapping[int, datetime] = _NONE_OF_THEIR_OWN
 ) -> list[str]:
     """Settled before then, of a cluster with a time of its ``own`` before that one; and not
     resolved by a person.
@@ -39,13 +37,13 @@ def old_incidents(
             select(Incident.id)
             .join(Job, Job.id == Incident.job_fk)
             .outerjoin(Resolution, Resolution.incident_id == Incident.id)
-            .where(is_before(Incident.settled_at, before, own), Resolution.incident_id.is_(None))
+            .where(_is_before(Incident.settled_at, before, own), Resolution.incident_id.is_(None))
             .order_by(Incident.created_at)
         )
     )
 
 
-def is_before(
+def _is_before(
     at: InstrumentedAttribute[Any], before: datetime, own: Mapping[int, datetime]
 ) -> ColumnElement[bool]:
     """Whether a time lies before that of its job's cluster."""
@@ -58,13 +56,13 @@ def old_uploads(
     before: datetime,
     *,
     of: Sequence[str] = (),
-    own: Mapping[int, datetime] = NONE_OF_THEIR_OWN,
+    own: Mapping[int, datetime] = _NONE_OF_THEIR_OWN,
 ) -> list[OldUpload]:
     """Of settled incidents, older than that, or than their cluster's ``own`` time; and all of
     those incidents.
     """
     gone = Upload.incident_id.in_(of[:10_000]) if of else None
-    aged = is_before(Upload.created_at, before, own)
+    aged = _is_before(Upload.created_at, before, own)
     rows = session.execute(
         select(Upload.id, Upload.blob_key, Upload.stored_bytes)
         .join(Incident, Incident.id == Upload.incident_id)

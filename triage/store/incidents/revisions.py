@@ -14,12 +14,10 @@ from triage.domain.category import Role
 from triage.domain.report import WantedFile
 from triage.store.views import RevisionView, view_of
 
-__all__ = ["NewAnswer", "RevisionHead", "add", "at", "history", "newest"]
-
 # Of a long list of suspects, those further down are looked at when somebody asks.
-MOST_PARTS = 20
+_MOST_PARTS = 20
 # What of a suspect's row is a column of its own.
-OF_ROW = ("position", "node", "category", "role", "score")
+_OF_ROW = ("position", "node", "category", "role", "score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +56,19 @@ def add(
             insert(Suspect),
             [
                 {
-                    **{column: row[column] for column in OF_ROW},
+                    **{column: row[column] for column in _OF_ROW},
                     "incident_id": incident_id,
                     "row": row,
-                    "part": part_of(row),
+                    "part": _part_of(row),
                 }
                 for row in suspects
             ],
         )
 
 
-def part_of(row: Mapping[str, Any]) -> str | None:
+def _part_of(row: Mapping[str, Any]) -> str | None:
     """The part that a suspect's reasons name first, empty for none; None where nobody will ask."""
-    if row["role"] == Role.AFFECTED or row["position"] > MOST_PARTS:
+    if row["role"] == Role.AFFECTED or row["position"] > _MOST_PARTS:
         return None
     return named_by(row).first or ""
 
@@ -83,13 +81,13 @@ def newest(session: Session, incident_id: str) -> RevisionView | None:
         .order_by(Revision.revision.desc())
         .limit(1)
     )
-    return None if row is None else view(row)
+    return None if row is None else _view(row)
 
 
 def at(session: Session, incident_id: str, revision: int) -> RevisionView | None:
     """The answer of this number; None where there is none."""
     row = session.get(Revision, (incident_id, revision))
-    return None if row is None else view(row)
+    return None if row is None else _view(row)
 
 
 class RevisionHead(NamedTuple):
@@ -111,5 +109,5 @@ def history(session: Session, incident_id: str, limit: int = 200) -> list[Revisi
     return [RevisionHead(*row) for row in rows]
 
 
-def view(row: Revision) -> RevisionView:
+def _view(row: Revision) -> RevisionView:
     return view_of(RevisionView, row)

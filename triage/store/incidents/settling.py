@@ -17,19 +17,6 @@ from triage.store.incidents.revisions import NewAnswer
 from triage.store.views import view_of
 from triage.store.work import table as work
 
-__all__ = [
-    "IncidentProgress",
-    "answered",
-    "begin_final",
-    "changed",
-    "failed",
-    "go_on_collecting",
-    "hurry",
-    "keep_record",
-    "progress_of",
-    "settle",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class IncidentProgress:
@@ -72,7 +59,7 @@ def progress_of(session: Session, incident_id: str) -> IncidentProgress | None:
 
 def changed(session: Session, incident_id: str, now: datetime) -> None:
     """Something came that could change the answer."""
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     row.inputs += 1
     row.updated_at = now
 
@@ -81,7 +68,7 @@ def answered(
     session: Session, incident_id: str, revision: int, answer: NewAnswer, now: datetime
 ) -> None:
     """Note the newest answer, which has the number ``revision``."""
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     row.answered_inputs = max(row.answered_inputs, answer.inputs)
     row.analysed_at = now
     row.analyse_s = answer.seconds
@@ -99,14 +86,14 @@ def keep_record(session: Session, incident_id: str, record: Mapping[str, Any]) -
     """What the first answer was told of our own record is so for all its revisions: the same
     files, the same answer, whatever the record has learnt since.
     """
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     if not record.keys() <= row.facts.keys():
         row.facts = {**record, **row.facts}
 
 
 def settle(session: Session, incident_id: str, now: datetime) -> bool:
     """The answer is final, until something late comes; whether it was open until now."""
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     row.state = IncidentState.READY
     row.reason = None
     row.provisional = False
@@ -121,7 +108,7 @@ def settle(session: Session, incident_id: str, now: datetime) -> bool:
 
 def begin_final(session: Session, incident_id: str, now: datetime) -> None:
     """Collecting is over; the final answer is being made."""
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     if row.state == IncidentState.COLLECTING:
         row.state = IncidentState.ANALYSING
         row.updated_at = now
@@ -129,14 +116,14 @@ def begin_final(session: Session, incident_id: str, now: datetime) -> None:
 
 def go_on_collecting(session: Session, incident_id: str) -> None:
     """Something came while the final answer was made."""
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     if row.settled_at is None:
         row.state = IncidentState.COLLECTING
 
 
 def failed(session: Session, incident_id: str, reason: str, now: datetime) -> int:
     """We failed over this incident; the revision it has."""
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     row.state = IncidentState.FAILED
     row.reason = reason
     row.updated_at = now
@@ -149,7 +136,7 @@ def failed(session: Session, incident_id: str, reason: str, now: datetime) -> in
 
 def hurry(session: Session, incident_id: str, now: datetime) -> None:
     """Nothing more will come: settle as soon as all is read, unless somebody expects files."""
-    row = locked(session, incident_id)
+    row = _locked(session, incident_id)
     if row.settled_at is not None or row.announced:
         return
     row.settle_at = now
@@ -157,5 +144,5 @@ def hurry(session: Session, incident_id: str, now: datetime) -> None:
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
 
 
-def locked(session: Session, incident_id: str) -> Incident:
+def _locked(session: Session, incident_id: str) -> Incident:
     return lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()

@@ -15,10 +15,8 @@ from triage.domain.restart import MAX_ENDS, Restart
 from triage.store.incidents import revisions
 from triage.store.incidents.matching import failed_at_of
 
-__all__ = ["FailureOfJob", "failures_of_job", "restart_of", "runs_began"]
-
-MAX_RUNS: Final = 200
-READ: Final = reader_of(Restart)
+_MAX_RUNS: Final = 200
+_READ: Final = reader_of(Restart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +52,11 @@ def failures_of_job(session: Session, incident_id: str) -> list[FailureOfJob]:
         .order_by(Incident.id.desc())
         .limit(MAX_ENDS + 1)
     ).all()  # fmt: skip
-    nodes = convicted(session, [row.id for row in rows])
+    nodes = _convicted(session, [row.id for row in rows])
     return [
         FailureOfJob(
             row.id, row.attempt, row.announced, failed_at_of(row.key), row.created_at,
-            text_in(row.verdict, "kind"), row.category or text_in(row.verdict, "category"),
+            _text_in(row.verdict, "kind"), row.category or _text_in(row.verdict, "category"),
             tuple(nodes.get(row.id, ())),
         )
         for row in rows
@@ -77,7 +75,7 @@ def restart_of(session: Session, incident_id: str) -> Restart | None:
         return None
     kept = row.restart or {}
     if kept.get("revision") == row.revision:
-        return READ(kept["restart"]) if kept["restart"] else None
+        return _READ(kept["restart"]) if kept["restart"] else None
     # A process of the release before wrote the answer.
     newest = revisions.newest(session, incident_id)
     return None if newest is None else newest.reported().restart
@@ -91,11 +89,11 @@ def runs_began(session: Session, incident_id: str) -> Sequence[datetime]:
         .join(Incident, Incident.job_fk == Job.id)
         .where(Incident.id == incident_id)
         .order_by(Run.started_at.desc())
-        .limit(MAX_RUNS)
+        .limit(_MAX_RUNS)
     ).all()
 
 
-def convicted(session: Session, incident_ids: Sequence[str]) -> dict[str, list[str]]:
+def _convicted(session: Session, incident_ids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for incident_id, node in session.execute(
         select(Suspect.incident_id, Suspect.node)
@@ -110,6 +108,6 @@ def convicted(session: Session, incident_ids: Sequence[str]) -> dict[str, list[s
     return found
 
 
-def text_in(verdict: dict[str, Any] | None, key: str) -> str | None:
+def _text_in(verdict: dict[str, Any] | None, key: str) -> str | None:
     value = (verdict or {}).get(key)
     return value if isinstance(value, str) else None

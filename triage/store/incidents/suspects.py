@@ -8,8 +8,6 @@ from sqlalchemy.orm import Session
 
 from models import Suspect
 
-__all__ = ["foremost", "of_incident"]
-
 
 def of_incident(session: Session, incident_id: str) -> list[dict[str, Any]]:
     """As the report prints them, best first; empty before the first answer."""

@@ -14,14 +14,12 @@ from triage.domain.states import ArtifactState, IncidentState
 from triage.store.uploads.artifacts import name_hash
 from triage.store.views import ArtifactView
 
-__all__ = ["Asked", "DigestHere", "asked", "digests", "of_incident", "with_digest"]
-
-FILES: Final = cast("Table", Artifact.__table__)
+_FILES: Final = cast("Table", Artifact.__table__)
 # What every upload of dumps asks, made once, of the table.
-NAMES_OF_DIGESTS: Final = select(FILES.c.name_hash).where(
-    FILES.c.incident_id == bindparam("of_incident"),
-    FILES.c.name_hash.in_(bindparam("among", expanding=True)),
-    FILES.c.is_digest.is_(True),
+_NAMES_OF_DIGESTS: Final = select(_FILES.c.name_hash).where(
+    _FILES.c.incident_id == bindparam("of_incident"),
+    _FILES.c.name_hash.in_(bindparam("among", expanding=True)),
+    _FILES.c.is_digest.is_(True),
 )
 
 
@@ -58,11 +56,11 @@ def digests(
         .limit(len(ranks) + most_unread)
     )
     found = {(one.node, one.rank): one for one in map(DigestHere._make, rows)}
-    came = dumps_here(session, incident_id, {one.rank for one in found.values()})
+    came = _dumps_here(session, incident_id, {one.rank for one in found.values()})
     return [one for place, one in found.items() if place not in came]
 
 
-def dumps_here(
+def _dumps_here(
     session: Session, incident_id: str, ranks: Collection[int | None]
 ) -> set[tuple[str | None, int | None]]:
     query = select(Artifact.node, Artifact.rank).where(
@@ -82,14 +80,14 @@ def with_digest(session: Session, incident_id: str, files: Sequence[ArtifactView
     found: set[str] = set()
     for start in range(0, len(wanted), 1000):
         among = {"of_incident": incident_id, "among": wanted[start : start + 1000]}
-        found.update(names[one] for one in session.scalars(NAMES_OF_DIGESTS, among))
+        found.update(names[one] for one in session.scalars(_NAMES_OF_DIGESTS, among))
     return found
 
 
 def of_incident(session: Session, incident_id: str) -> list[WantedFile]:
     """What the newest answer wants and has not come since, the most telling first."""
     stored = session.scalar(select(Incident.wanted).where(Incident.id == incident_id))
-    return still(session, incident_id, stored)
+    return _still(session, incident_id, stored)
 
 
 def asked(session: Session, incident_id: str, node: str | None) -> Asked:
@@ -101,10 +99,10 @@ def asked(session: Session, incident_id: str, node: str | None) -> Asked:
     ).one()
     own = [one for one in row.wanted or () if one["node"] in (None, node)]
     settled = row.state in {IncidentState.READY, IncidentState.FAILED}
-    return Asked(tuple(still(session, incident_id, own)), settled, row.num_artifacts)
+    return Asked(tuple(_still(session, incident_id, own)), settled, row.num_artifacts)
 
 
-def still(
+def _still(
     session: Session, incident_id: str, stored: Sequence[dict[str, Any]] | None
 ) -> list[WantedFile]:
     """Those that have not come. What came and could not be read has come."""

@@ -14,30 +14,9 @@ from triage.store.database.sealing import sealer_of
 from triage.store.database.upsert import insert_missing
 from triage.store.views import DeliveryView, NewDelivery, view_of
 
-__all__ = [
-    "ERASED",
-    "DeliveryAttempt",
-    "add",
-    "all_due",
-    "find",
-    "forget_bodies",
-    "give_up_all",
-    "not_told_of",
-    "num_since",
-    "of_subscription",
-    "pending",
-    "prune_digests",
-    "record",
-    "send_again",
-    "storm_awaits",
-    "told_of",
-    "was_told",
-    "write_body",
-]
-
 ERASED: Final = "what this message said was erased on request"
 # A message about a storm is made so long before the last incident that it names, at most.
-STORM: Final = timedelta(minutes=5)
+_STORM: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +141,7 @@ def forget_bodies(session: Session, incident_id: str, since: datetime) -> None:
         update(Delivery).where(Delivery.incident_id == incident_id).values(body=ERASED.encode())
     )
     together = select(Delivery).where(
-        Delivery.incident_id.is_(None), Delivery.created_at >= since - STORM
+        Delivery.incident_id.is_(None), Delivery.created_at >= since - _STORM
     )
     sealer = sealer_of(session)
     for row in session.scalars(together):

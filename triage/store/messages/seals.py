@@ -15,9 +15,7 @@ from triage.domain.states import DeliveryState
 from triage.store.database.engine import Database
 from triage.store.database.sealing import MARK, Sealer, sealer_of
 
-__all__ = ["seal_rows", "unseal_rows"]
-
-BATCH: Final = 500
+_BATCH: Final = 500
 
 
 def seal_rows(database: Database) -> int:
@@ -27,7 +25,7 @@ def seal_rows(database: Database) -> int:
     """
     clear = Delivery.url.not_like(f"{MARK}%")
     waits = Delivery.state == DeliveryState.PENDING
-    return each_row(database, Sealer.renew, renewed, Sealer.renew_bytes, [or_(clear, waits)])
+    return _each_row(database, Sealer.renew, _renewed, Sealer.renew_bytes, [or_(clear, waits)])
 
 
 def unseal_rows(database: Database) -> int:
@@ -42,21 +40,21 @@ def unseal_rows(database: Database) -> int:
         return stored if value is None else value
 
     # A list of texts, as that release reads it: both secrets of a change go on signing.
-    return each_row(
-        database, opened, lambda by, one: opened(by, sealed_text(one)), opened_bytes, []
+    return _each_row(
+        database, opened, lambda by, one: opened(by, _sealed_text(one)), opened_bytes, []
     )
 
 
-def sealed_text(secret: Any) -> str:  # noqa: ANN401 - as the row holds it
+def _sealed_text(secret: Any) -> str:  # noqa: ANN401 - as the row holds it
     return str(secret["sealed"] if isinstance(secret, dict) else secret)
 
 
-def renewed(sealer: Sealer, secret: Any) -> Any:  # noqa: ANN401
-    text = sealer.renew(sealed_text(secret))
+def _renewed(sealer: Sealer, secret: Any) -> Any:  # noqa: ANN401
+    text = sealer.renew(_sealed_text(secret))
     return {**secret, "sealed": text} if isinstance(secret, dict) else text
 
 
-def each_row(
+def _each_row(
     database: Database,
     text: Callable[[Sealer, str], str],
     secret: Callable[[Sealer, Any], Any],
@@ -64,14 +62,14 @@ def each_row(
     which: list[Any],
 ) -> int:
     changed = 0
-    for session, rows in batches(database, Subscription, []):
+    for session, rows in _batches(database, Subscription, []):
         sealer = sealer_of(session)
         for row in rows:
             row.url = text(sealer, row.url)
             row.routing_key = row.routing_key and text(sealer, row.routing_key)
             row.secrets = [secret(sealer, one) for one in row.secrets]
         changed += sum(session.is_modified(row) for row in rows)
-    for session, rows in batches(database, Delivery, which):
+    for session, rows in _batches(database, Delivery, which):
         sealer = sealer_of(session)
         for row in rows:
             row.url, row.body = text(sealer, row.url), raw(sealer, row.body)
@@ -79,14 +77,14 @@ def each_row(
     return changed
 
 
-def batches(
+def _batches(
     database: Database, table: type[Any], which: list[Any]
 ) -> Iterator[tuple[Session, list[Any]]]:
     """Rows in the order of their ids, each batch locked and committed for itself."""
     after = ""
     while True:
         with database.writing() as session:
-            query = select(table).where(table.id > after, *which).order_by(table.id).limit(BATCH)
+            query = select(table).where(table.id > after, *which).order_by(table.id).limit(_BATCH)
             rows = list(session.scalars(query.with_for_update()))
             if not rows:
                 return

@@ -18,25 +18,6 @@ from triage.clock import utc_now
 from triage.store.database.sealing import sealer_of
 from triage.store.views import SubscriptionView, view_of
 
-__all__ = [
-    "UNOPENED",
-    "NewSubscription",
-    "active",
-    "add",
-    "callbacks_of",
-    "disable",
-    "find",
-    "listing",
-    "not_before",
-    "of_event",
-    "outlive",
-    "remove",
-    "rotate",
-    "set_failing",
-    "wanting",
-]
-
-
 UNOPENED: Final = (
     "its address and secrets were sealed by a key that is not known here: give that key back"
     " (TRIAGE_SECRET_KEY, or secret.key in the data directory), or subscribe it again"
@@ -91,7 +72,7 @@ def rotate(
         for kept in row.secrets
     ]
     now = utc_now()
-    row.secrets = [sealer_of(session).seal(secret), *(one for one in old if in_time(one, now))]
+    row.secrets = [sealer_of(session).seal(secret), *(one for one in old if _in_time(one, now))]
     session.flush()
     return view(session, row)
 
@@ -112,7 +93,7 @@ def listing(
     query = select(Subscription).order_by(Subscription.created_at, Subscription.id).limit(limit)
     if after is not None:
         query = query.where(tuple_(Subscription.created_at, Subscription.id) > after)
-    return views(session, session.scalars(query))
+    return _views(session, session.scalars(query))
 
 
 def callbacks_of(session: Session, key_id: str) -> list[str]:
@@ -131,7 +112,7 @@ def wanting(session: Session, incident_id: str, event: str) -> list[Subscription
         .where(or_(Subscription.incident_id.is_(None), Subscription.incident_id == incident_id))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return [one for one in views(session, rows) if event in one.events and one.disabled_at is None]
+    return [one for one in _views(session, rows) if event in one.events and one.disabled_at is None]
 
 
 def active(session: Session) -> list[SubscriptionView]:
@@ -141,7 +122,7 @@ def active(session: Session) -> list[SubscriptionView]:
         .where(Subscription.disabled_at.is_(None))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return views(session, rows)
+    return _views(session, rows)
 
 
 def outlive(session: Session, incident_id: str) -> None:
@@ -161,7 +142,7 @@ def of_event(session: Session, event: str) -> list[SubscriptionView]:
         .where(Subscription.disabled_at.is_(None), Subscription.incident_id.is_(None))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return [one for one in views(session, rows) if event in one.events and one.disabled_at is None]
+    return [one for one in _views(session, rows) if event in one.events and one.disabled_at is None]
 
 
 def remove(session: Session, subscription_id: str) -> bool:
@@ -195,7 +176,7 @@ def not_before(session: Session, subscription_id: str) -> datetime | None:
     return None if row is None else row.not_before
 
 
-def views(session: Session, rows: Iterable[Subscription]) -> list[SubscriptionView]:
+def _views(session: Session, rows: Iterable[Subscription]) -> list[SubscriptionView]:
     return [view(session, row) for row in rows]
 
 
@@ -203,7 +184,7 @@ def view(session: Session, row: Subscription) -> SubscriptionView:
     """A receiver with what was sealed of it; one whose seal no key opens is off."""
     sealer, now = sealer_of(session), utc_now()
     sealed = [one["sealed"] if isinstance(one, dict) else one for one in row.secrets
-              if in_time(one, now)]  # fmt: skip
+              if _in_time(one, now)]  # fmt: skip
     opened = [sealer.open(value) for value in (row.url, row.routing_key or "", *sealed)]
     url, routing_key, *secrets = [value or "" for value in opened]
     off = {} if None not in opened else {
@@ -220,5 +201,5 @@ def view(session: Session, row: Subscription) -> SubscriptionView:
     )
 
 
-def in_time(secret: Any, now: datetime) -> bool:  # noqa: ANN401 - text, or an object with an end
+def _in_time(secret: Any, now: datetime) -> bool:  # noqa: ANN401 - text, or an object with an end
     return not isinstance(secret, dict) or datetime.fromisoformat(secret["until"]) > now

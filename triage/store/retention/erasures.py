@@ -18,26 +18,10 @@ from triage.store.incidents.incidents import rouse
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 
-__all__ = [
-    "ErasureRequest",
-    "PackMember",
-    "RewrittenPack",
-    "add_artifacts",
-    "add_incident",
-    "answer_anew",
-    "blob_keys",
-    "find",
-    "lock",
-    "num_erased",
-    "of_job",
-    "pack_of",
-    "remove_artifact",
-]
-
 # Asked twice by every upload; made once, of the table.
-ERASURES: Final = cast("Table", Erasure.__table__)
-OF_JOB: Final = select(ERASURES.c.identity).where(
-    ERASURES.c.job_id == bindparam("of_job"), ERASURES.c.identity.is_not(None)
+_ERASURES: Final = cast("Table", Erasure.__table__)
+_OF_JOB: Final = select(_ERASURES.c.identity).where(
+    _ERASURES.c.job_id == bindparam("of_job"), _ERASURES.c.identity.is_not(None)
 )
 
 
@@ -58,14 +42,14 @@ def find(session: Session, subject: str) -> ErasureRequest | None:
 
 def of_job(session: Session, job_id: str) -> frozenset[str]:
     """Identities of the files of a job that are not taken again."""
-    return frozenset(session.scalars(OF_JOB, {"of_job": job_id}))
+    return frozenset(session.scalars(_OF_JOB, {"of_job": job_id}))
 
 
 def add_incident(session: Session, incident_id: str, job_id: str, by: ErasureRequest) -> None:
     """An incident and all its files are about to go."""
     files = session.scalars(select(Artifact.id).where(Artifact.incident_id == incident_id))
     add_artifacts(session, incident_id, job_id, files.all(), by)
-    insert_missing(session, Erasure, [row_of(incident_id, incident_id, job_id, None, by)])
+    insert_missing(session, Erasure, [_row_of(incident_id, incident_id, job_id, None, by)])
 
 
 def add_artifacts(
@@ -78,13 +62,13 @@ def add_artifacts(
         wanted = select(Artifact.id, Artifact.identity, Artifact.kind)
         found = session.execute(wanted.where(Artifact.id.in_(ids[start : start + 1000])))
         rows += [
-            row_of(key, incident_id, job_id, None if kind == FileKind.JOB_JSON else identity, by)
+            _row_of(key, incident_id, job_id, None if kind == FileKind.JOB_JSON else identity, by)
             for key, identity, kind in found
         ]
     insert_missing(session, Erasure, rows)
 
 
-def row_of(
+def _row_of(
     subject: str, incident_id: str, job_id: str, identity: str | None, by: ErasureRequest
 ) -> dict[str, object]:
     return {

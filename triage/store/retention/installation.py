@@ -9,11 +9,9 @@ from sqlalchemy.orm import Session
 from models import Installation
 from triage.store.database.ids import new_id
 
-__all__ = ["add_mark", "known_marks"]
-
 # Starts and rounds whose marks are remembered: of processes that start at the same moment, any
 # may be the last to write.
-REMEMBERED: Final = 200
+_REMEMBERED: Final = 200
 
 
 def known_marks(session: Session) -> set[str]:
@@ -29,6 +27,6 @@ def add_mark(session: Session, now: datetime) -> str:
     newest = select(Installation.id).order_by(
         Installation.created_at.desc(), Installation.id.desc()
     )
-    kept = set(session.scalars(newest.limit(REMEMBERED))) | {mark}
+    kept = set(session.scalars(newest.limit(_REMEMBERED))) | {mark}
     session.execute(delete(Installation).where(Installation.id.not_in(kept)))
     return mark

@@ -8,8 +8,6 @@ from sqlalchemy.orm import Session
 from models import Cluster
 from triage.store.jobs import cluster_key
 
-__all__ = ["ClusterRetention", "own_periods", "set_periods"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterRetention:

@@ -10,24 +10,12 @@ from sqlalchemy.orm import Session
 from models import UnreferencedBlob, Upload
 from triage.store.database.upsert import insert_missing
 
-__all__ = [
-    "WEEK",
-    "due",
-    "erased",
-    "forget",
-    "known_blobs",
-    "mark",
-    "mark_erased",
-    "marked",
-    "num_marked",
-]
-
 WEEK: Final = timedelta(days=7)
-ROUNDS: Final = 7
+_ROUNDS: Final = 7
 # Rounds nearer to each other count as one, whoever starts them.
-APART: Final = timedelta(hours=20)
+_APART: Final = timedelta(hours=20)
 # The rounds of a blob that goes because a person wants it.
-ERASED: Final = 1_000_000
+_ERASED: Final = 1_000_000
 
 
 def known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
@@ -44,7 +32,7 @@ def mark(session: Session, keys: Iterable[str], now: datetime) -> None:
     # A clock that was ahead and is not any more begins anew, so that its marks do not count.
     ahead = update(UnreferencedBlob).where(of_these, UnreferencedBlob.seen_at > now)
     session.execute(ahead.values(marked_at=now, seen_at=now, num_rounds=1))
-    counts = update(UnreferencedBlob).where(of_these, UnreferencedBlob.seen_at <= now - APART)
+    counts = update(UnreferencedBlob).where(of_these, UnreferencedBlob.seen_at <= now - _APART)
     session.execute(counts.values(seen_at=now, num_rounds=UnreferencedBlob.num_rounds + 1))
     insert_missing(session, UnreferencedBlob, new)
 
@@ -53,33 +41,33 @@ def mark_erased(session: Session, keys: Iterable[str], now: datetime) -> None:
     """These are to go at once: a person wants it. A process that dies meanwhile leaves the mark."""
     keys = list(keys)
     forget(session, keys)
-    row = {"marked_at": now, "seen_at": now, "num_rounds": ERASED}
+    row = {"marked_at": now, "seen_at": now, "num_rounds": _ERASED}
     insert_missing(session, UnreferencedBlob, [{"blob_key": key, **row} for key in keys])
 
 
 def erased(session: Session) -> list[str]:
     """Those that a person wants gone, and that are perhaps still there."""
-    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds >= ERASED)
+    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds >= _ERASED)
     return list(session.scalars(query))
 
 
 def marked(session: Session) -> list[str]:
     """All that rounds have marked."""
-    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds < ERASED)
+    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds < _ERASED)
     return list(session.scalars(query))
 
 
 def num_marked(session: Session) -> int:
     """How many are marked."""
     query = select(func.count()).select_from(UnreferencedBlob)
-    return session.scalar(query.where(UnreferencedBlob.num_rounds < ERASED)) or 0
+    return session.scalar(query.where(UnreferencedBlob.num_rounds < _ERASED)) or 0
 
 
 def due(session: Session, now: datetime) -> list[str]:
     """Those that a week of rounds has found without a row, the oldest first."""
     query = select(UnreferencedBlob.blob_key).where(
         UnreferencedBlob.marked_at <= now - WEEK,
-        UnreferencedBlob.num_rounds.between(ROUNDS, ERASED - 1),
+        UnreferencedBlob.num_rounds.between(_ROUNDS, _ERASED - 1),
     )
     return list(session.scalars(query.order_by(UnreferencedBlob.marked_at)))
 

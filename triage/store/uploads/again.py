@@ -15,9 +15,7 @@ from triage.store.uploads.set_apart import is_believed
 from triage.store.views import ArtifactView
 from triage.store.work import table as work
 
-__all__ = ["bring_again", "incidents_to_retry", "read_again", "to_bring_again"]
-
-SETTLED = (IncidentState.READY, IncidentState.FAILED)
+_SETTLED = (IncidentState.READY, IncidentState.FAILED)
 
 
 def to_bring_again(
@@ -32,7 +30,7 @@ def to_bring_again(
         .where(Artifact.incident_id == incident_id, Artifact.identity.in_(list(identities)))
         .where(
             or_(
-                is_set_apart(),
+                _is_set_apart(),
                 and_(
                     Artifact.state == ArtifactState.STORED,
                     or_(Work.waiting_for.is_not(None), Work.state == WorkState.QUARANTINED),
@@ -61,7 +59,7 @@ def bring_again(
 
 def incidents_to_retry(session: Session, incident_id: str | None) -> list[str]:
     """Incidents that failed, or have files that could not be read; of all, or whether this one."""
-    unread = select(Artifact.incident_id).where(is_set_apart(), is_believed())
+    unread = select(Artifact.incident_id).where(_is_set_apart(), is_believed())
     owed = (
         select(Artifact.incident_id)
         .join(Work, and_(Work.kind == WorkKind.PARSE, Work.key == Artifact.upload_id))
@@ -86,7 +84,7 @@ def read_again(session: Session, incident_id: str, now: datetime, *, all_logs: b
     session.execute(
         update(Artifact)
         .where(Artifact.incident_id == incident_id, is_believed())
-        .where(or_(is_set_apart(), is_read_log()) if all_logs else is_set_apart())
+        .where(or_(_is_set_apart(), _is_read_log()) if all_logs else _is_set_apart())
         .where(Artifact.upload_id.in_(there))
         .values(state=str(ArtifactState.STORED), reason=None, tries=0)
         .execution_options(synchronize_session=False)
@@ -98,14 +96,14 @@ def read_again(session: Session, incident_id: str, now: datetime, *, all_logs: b
     ).all()
     for upload_id, _ in found:
         work.enqueue(session, WorkKind.PARSE, upload_id, now)
-    if incident.state in SETTLED and (found or incident.state == IncidentState.FAILED):
+    if incident.state in _SETTLED and (found or incident.state == IncidentState.FAILED):
         incident.state = IncidentState.ANALYSING
         incident.reason = None
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
     return sum(number for _, number in found)
 
 
-def is_read_log() -> ColumnElement[bool]:
+def _is_read_log() -> ColumnElement[bool]:
     """A log that was read, and whose bytes were stored."""
     return and_(
         Artifact.state.in_([ArtifactState.ANALYSED, ArtifactState.PARTIAL]),
@@ -114,6 +112,6 @@ def is_read_log() -> ColumnElement[bool]:
     )
 
 
-def is_set_apart() -> ColumnElement[bool]:
+def _is_set_apart() -> ColumnElement[bool]:
     """No reader got through it, and its bytes were stored."""
     return and_(Artifact.state == ArtifactState.QUARANTINED, Artifact.stored_bytes > 0)

@@ -26,40 +26,26 @@ from triage.store.database.ids import new_id
 from triage.store.database.upsert import insert_missing
 from triage.store.views import ArtifactView, name_in_reports
 
-__all__ = [
-    "add_upload",
-    "by_identity",
-    "by_name",
-    "given_up",
-    "known_identities",
-    "name_hash",
-    "num_in_states",
-    "of_incident",
-    "of_upload",
-    "other_blobs",
-    "set_states",
-    "taken_names",
-    "unread",
-    "upload_of",
-]
-
-
 # What a file has of its upload.
-OF_UPLOAD: Final = ("blob_key", "key_id")
+_OF_UPLOAD: Final = ("blob_key", "key_id")
 # The columns of :class:`ArtifactView` in the order of its fields, behind a join of the upload.
-COLUMNS: Final = tuple(
-    getattr(Upload if field.name in OF_UPLOAD else Artifact, field.name)
+_COLUMNS: Final = tuple(
+    getattr(Upload if field.name in _OF_UPLOAD else Artifact, field.name)
     for field in fields(ArtifactView)
 )
 # What of a view is written into the table of artifacts.
-WRITTEN: Final = tuple(f.name for f in fields(ArtifactView) if f.name not in OF_UPLOAD)
+_WRITTEN: Final = tuple(f.name for f in fields(ArtifactView) if f.name not in _OF_UPLOAD)
 # What every upload asks and says, made once, of the tables.
-FILES: Final = cast("Table", Artifact.__table__)
-NEW_UPLOAD: Final = insert(cast("Table", Upload.__table__))
-WANTED: Final[BindParameter[str]] = bindparam("wanted", expanding=True)
-OF_INCIDENT: Final = FILES.c.incident_id == bindparam("of_incident")
-KNOWN: Final = select(FILES.c.identity, FILES.c.id).where(OF_INCIDENT, FILES.c.identity.in_(WANTED))
-TAKEN_NAMES: Final = select(FILES.c.name_hash).where(OF_INCIDENT, FILES.c.name_hash.in_(WANTED))
+_FILES: Final = cast("Table", Artifact.__table__)
+_NEW_UPLOAD: Final = insert(cast("Table", Upload.__table__))
+_WANTED: Final[BindParameter[str]] = bindparam("wanted", expanding=True)
+_OF_INCIDENT: Final = _FILES.c.incident_id == bindparam("of_incident")
+_KNOWN: Final = select(_FILES.c.identity, _FILES.c.id).where(
+    _OF_INCIDENT, _FILES.c.identity.in_(_WANTED)
+)
+_TAKEN_NAMES: Final = select(_FILES.c.name_hash).where(
+    _OF_INCIDENT, _FILES.c.name_hash.in_(_WANTED)
+)
 
 
 def add_upload(
@@ -79,7 +65,7 @@ def add_upload(
     now = now or files[0].created_at
     upload_id = new_id("upl", now)
     session.execute(
-        NEW_UPLOAD,
+        _NEW_UPLOAD,
         {
             "id": upload_id,
             "incident_id": incident_id,
@@ -91,7 +77,7 @@ def add_upload(
     )
     rows = [
         {
-            **{name: getattr(file, name) for name in WRITTEN},
+            **{name: getattr(file, name) for name in _WRITTEN},
             "upload_id": upload_id,
             "name_hash": name_hash(file.node, file.filename),
         }
@@ -118,25 +104,25 @@ def taken_names(
     found: set[str] = set()
     for start in range(0, len(wanted), 1000):
         asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
-        found |= set(session.scalars(TAKEN_NAMES, asked))
+        found |= set(session.scalars(_TAKEN_NAMES, asked))
     return found
 
 
-def views(*where: ColumnElement[bool]) -> Select[Any]:
+def _views(*where: ColumnElement[bool]) -> Select[Any]:
     """A question for the files that fulfil these conditions."""
-    return select(*COLUMNS).join(Upload, Artifact.upload_id == Upload.id).where(*where)
+    return select(*_COLUMNS).join(Upload, Artifact.upload_id == Upload.id).where(*where)
 
 
-def view(row: Sequence[Any]) -> ArtifactView:
+def _view(row: Sequence[Any]) -> ArtifactView:
     found = ArtifactView(*row)
     return replace(found, state=ArtifactState(found.state))
 
 
 def by_identity(session: Session, incident_id: str, identity: str) -> ArtifactView | None:
     """The file of this identity, if the incident has it already."""
-    query = views(Artifact.incident_id == incident_id, Artifact.identity == identity)
+    query = _views(Artifact.incident_id == incident_id, Artifact.identity == identity)
     row = session.execute(query).one_or_none()
-    return None if row is None else view(row)
+    return None if row is None else _view(row)
 
 
 def known_identities(
@@ -147,7 +133,7 @@ def known_identities(
     found: dict[str, str] = {}
     for start in range(0, len(wanted), 1000):
         asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
-        found.update({row.identity: row.id for row in session.execute(KNOWN, asked)})
+        found.update({row.identity: row.id for row in session.execute(_KNOWN, asked)})
     return found
 
 
@@ -159,11 +145,11 @@ def of_incident(
     limit: int = 50,
 ) -> list[ArtifactView]:
     """In the order in which they came; ``after`` is the last row already seen."""
-    query = views(Artifact.incident_id == incident_id)
+    query = _views(Artifact.incident_id == incident_id)
     if after is not None:
         query = query.where(tuple_(Artifact.created_at, Artifact.id) > after)
     query = query.order_by(Artifact.created_at, Artifact.id).limit(limit)
-    return [view(row) for row in session.execute(query)]
+    return [_view(row) for row in session.execute(query)]
 
 
 def num_in_states(session: Session, incident_id: str) -> dict[ArtifactState, int]:
@@ -178,26 +164,26 @@ def num_in_states(session: Session, incident_id: str) -> dict[ArtifactState, int
 
 def by_name(session: Session, incident_id: str, name: str) -> ArtifactView | None:
     """The file that reports call so; without a key once its bytes were pruned."""
-    query = views(Artifact.incident_id == incident_id, Artifact.name_hash == name_hash(None, name))
+    query = _views(Artifact.incident_id == incident_id, Artifact.name_hash == name_hash(None, name))
     row = session.execute(query.limit(1)).one_or_none()
-    return None if row is None else view(row)
+    return None if row is None else _view(row)
 
 
 def unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[ArtifactView]]:
     """The files of these uploads that are not read yet, in the order of their bytes."""
-    query = views(Artifact.upload_id.in_(upload_ids), Artifact.state == ArtifactState.STORED)
+    query = _views(Artifact.upload_id.in_(upload_ids), Artifact.state == ArtifactState.STORED)
     query = query.add_columns(Artifact.upload_id)
     rows = session.execute(query.order_by(Upload.id, Artifact.position, Artifact.id))
     by_upload: dict[str, list[ArtifactView]] = {}
     for *values, upload_id in rows:
-        by_upload.setdefault(upload_id, []).append(view(values))
+        by_upload.setdefault(upload_id, []).append(_view(values))
     return by_upload
 
 
 def of_upload(session: Session, upload_id: str) -> list[ArtifactView]:
     """The files of an upload, in the order of their bytes."""
-    query = views(Artifact.upload_id == upload_id).order_by(Artifact.position, Artifact.id)
-    return [view(row) for row in session.execute(query)]
+    query = _views(Artifact.upload_id == upload_id).order_by(Artifact.position, Artifact.id)
+    return [_view(row) for row in session.execute(query)]
 
 
 def upload_of(session: Session, upload_id: str) -> tuple[str, str | None] | None:
@@ -256,17 +242,17 @@ def other_blobs(session: Session, upload_id: str, most: int) -> list[str]:
 
 def given_up(session: Session, incident_id: str) -> list[tuple[str, str]]:
     """(name in reports, reason) of the files that we failed to read by a mistake of ours."""
-    query = views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
+    query = _views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
     query = query.join(Work, Work.key == Upload.id).add_columns(Work.last_error)
     query = query.where(Work.kind == WorkKind.PARSE, Work.state == WorkState.QUARANTINED)
     rows = session.execute(query.order_by(Artifact.filename, Artifact.id))
-    return [(view(row[:-1]).name, f"triage failed over it: {row[-1]}") for row in rows]
+    return [(_view(row[:-1]).name, f"triage failed over it: {row[-1]}") for row in rows]
 
 
 def quarantined(session: Session, incident_id: str) -> list[tuple[str, str]]:
     """(name in reports, reason) of the files that no reader has got through."""
-    query = views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED)
+    query = _views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED)
     query = query.outerjoin(Digest, Digest.artifact_id == Artifact.id)
     query = query.where(Digest.artifact_id.is_(None)).order_by(Artifact.filename, Artifact.id)
-    files = [view(row) for row in session.execute(query)]
+    files = [_view(row) for row in session.execute(query)]
     return [(file.name, file.reason or "") for file in files]

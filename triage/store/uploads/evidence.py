@@ -16,35 +16,36 @@ from triage.domain.wire import iso_utc
 if TYPE_CHECKING:
     from triage.report import DatedRow
 
-__all__ = [
-    "EvidenceClass", "Reading", "add_readings", "classes_of", "extracts_of", "of_artifact",
-    "of_incident", "redate",
-]  # fmt: skip
-
-DIGESTS: Final = cast("Table", Digest.__table__)
-ROWS: Final = cast("Table", Evidence.__table__)
+_DIGESTS: Final = cast("Table", Digest.__table__)
+_ROWS: Final = cast("Table", Evidence.__table__)
 # Columns that say whose row it is; the others bear the names of the fields of a row of
 # `triage parse`, whose other fields go into `extra`.
-OWN: Final = frozenset({"id", "incident_id", "artifact_id", "ordinal", "extra"})
-COLUMNS: Final = tuple(column.name for column in ROWS.columns if column.name not in OWN)
-NUMBERS: Final = frozenset(c for c in COLUMNS if isinstance(ROWS.c[c].type, BigInteger))
+_OWN: Final = frozenset({"id", "incident_id", "artifact_id", "ordinal", "extra"})
+COLUMNS: Final = tuple(column.name for column in _ROWS.columns if column.name not in _OWN)
+_NUMBERS: Final = frozenset(c for c in COLUMNS if isinstance(_ROWS.c[c].type, BigInteger))
 # What only the whole incident tells of a row.
-PLACED: Final = ("at", "node", "rank", "gpu")
-PLACES: Final = (
-    select(ROWS.c.id, ROWS.c.artifact, ROWS.c.line, ROWS.c.signature, *(ROWS.c[p] for p in PLACED))
-    .where(ROWS.c.incident_id == bindparam("of_incident"))
-    .order_by(ROWS.c.id)
+_PLACED: Final = ("at", "node", "rank", "gpu")
+_PLACES: Final = (
+    select(
+        _ROWS.c.id,
+        _ROWS.c.artifact,
+        _ROWS.c.line,
+        _ROWS.c.signature,
+        *(_ROWS.c[p] for p in _PLACED),
+    )
+    .where(_ROWS.c.incident_id == bindparam("of_incident"))
+    .order_by(_ROWS.c.id)
 )
-REPLACE: Final = (
-    update(ROWS)
-    .where(ROWS.c.id == bindparam("of_row"))
-    .values({name: bindparam(name) for name in PLACED})
+_REPLACE: Final = (
+    update(_ROWS)
+    .where(_ROWS.c.id == bindparam("of_row"))
+    .values({name: bindparam(name) for name in _PLACED})
 )
 # Digests that are fetched at once.
-PAGE: Final = 512
-MAX_ROWS: Final = 20_000
-MOST_CLASSES: Final = 500
-MOST_INT: Final = (1 << 63) - 1
+_PAGE: Final = 512
+_MAX_ROWS: Final = 20_000
+_MOST_CLASSES: Final = 500
+_MOST_INT: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Reading:
     reason: str | None = None
 
 
-class EvidenceFilter(TypedDict, total=False):
+class _EvidenceFilter(TypedDict, total=False):
     """What rows are asked for; None is any."""
 
     role: str | None
@@ -84,7 +85,7 @@ def classes_of(session: Session, incident_id: str) -> dict[EvidenceClass, int]:
         .where(Evidence.incident_id == incident_id, Evidence.role != EvidenceRole.NOISE)
         .group_by(Evidence.kind, Evidence.code, Evidence.signature)
         .order_by(Evidence.kind, Evidence.code, Evidence.signature)
-        .limit(MOST_CLASSES)
+        .limit(_MOST_CLASSES)
     )
     return {EvidenceClass(kind, code, sig): n for kind, code, sig, n in session.execute(query)}
 
@@ -108,21 +109,21 @@ def add_readings(session: Session, incident_id: str, readings: Sequence[Reading]
     )
     session.execute(delete(Evidence).where(Evidence.artifact_id.in_(ids)))
     # By the tables, not the mapped classes: nothing is to be kept in the session.
-    session.execute(DIGESTS.insert(), extracts)
-    rows = [row for one in readings for row in columns_of(incident_id, one)]
+    session.execute(_DIGESTS.insert(), extracts)
+    rows = [row for one in readings for row in _columns_of(incident_id, one)]
     if rows:
-        session.execute(ROWS.insert(), rows)
+        session.execute(_ROWS.insert(), rows)
 
 
-def columns_of(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
-    for ordinal, row in enumerate(reading.rows[:MAX_ROWS]):
+def _columns_of(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
+    for ordinal, row in enumerate(reading.rows[:_MAX_ROWS]):
         yield {
             "incident_id": incident_id,
             "artifact_id": reading.artifact_id,
             "ordinal": ordinal,
             **{column: row.get(column) for column in COLUMNS},
-            **{column: bounded(row.get(column)) for column in NUMBERS},
-            "at": parsed(row.get("at")),
+            **{column: _bounded(row.get(column)) for column in _NUMBERS},
+            "at": _parsed(row.get("at")),
             "extra": {k: v for k, v in row.items() if k not in COLUMNS},
         }
 
@@ -137,10 +138,10 @@ def extracts_of(
             select(Digest.artifact_id, Digest.extract)
             .where(Digest.incident_id == incident_id, Digest.artifact_id > last)
             .order_by(Digest.artifact_id)
-            .limit(PAGE)
+            .limit(_PAGE)
         ).all()
         yield from (row.extract for row in page if row.artifact_id not in without)
-        if len(page) < PAGE:
+        if len(page) < _PAGE:
             return
         last = page[-1].artifact_id
 
@@ -155,17 +156,17 @@ def redate(session: Session, incident_id: str, dated: Iterable["DatedRow"]) -> i
         wanted.setdefault((row.artifact, row.line, row.signature), []).append(row)
     changes = []
     for row_id, artifact, line, signature, *stored in session.execute(
-        PLACES, {"of_incident": incident_id}
+        _PLACES, {"of_incident": incident_id}
     ):
         same = wanted.get((artifact, line, signature))
         if not same:
             continue
         row = same.pop(0) if len(same) > 1 else same[0]
-        placed = [parsed(row.at), row.node, row.rank, row.gpu]
+        placed = [_parsed(row.at), row.node, row.rank, row.gpu]
         if placed != stored:
-            changes.append({"of_row": row_id, **dict(zip(PLACED, placed, strict=True))})
+            changes.append({"of_row": row_id, **dict(zip(_PLACED, placed, strict=True))})
     if changes:
-        session.execute(REPLACE, changes)
+        session.execute(_REPLACE, changes)
     return len(changes)
 
 
@@ -175,7 +176,7 @@ def of_incident(
     *,
     after: int | None = None,
     limit: int = 50,
-    **wanted: Unpack[EvidenceFilter],
+    **wanted: Unpack[_EvidenceFilter],
 ) -> list[tuple[int, dict[str, Any]]]:
     """(cursor, row of ``triage parse``) in the order in which they were read."""
     query = select(Evidence).where(Evidence.incident_id == incident_id)
@@ -200,18 +201,19 @@ def of_artifact(session: Session, artifact_id: str, limit: int = 50) -> list[dic
 
 
 def wire(row: Evidence) -> dict[str, Any]:
+    """A row of the table as ``triage parse`` prints it."""
     named = {column: getattr(row, column) for column in COLUMNS}
     return {**named, "at": iso_utc(row.at), **row.extra}
 
 
-def bounded(value: object) -> object:
+def _bounded(value: object) -> object:
     """A number out of a log can be longer than any column."""
-    if isinstance(value, int) and not -MOST_INT <= value <= MOST_INT:
-        return MOST_INT if value > 0 else -MOST_INT
+    if isinstance(value, int) and not -_MOST_INT <= value <= _MOST_INT:
+        return _MOST_INT if value > 0 else -_MOST_INT
     return value
 
 
-def parsed(at: object) -> datetime | None:
+def _parsed(at: object) -> datetime | None:
     if isinstance(at, datetime):
         return at
     return datetime.fromisoformat(at).astimezone(UTC) if isinstance(at, str) else None

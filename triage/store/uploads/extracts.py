@@ -9,9 +9,7 @@ from models import Digest
 from triage.errors import ArtifactError
 from triage.store.database.engine import Database
 
-__all__ = ["rewrite_extracts"]
-
-BATCH: Final = 200
+_BATCH: Final = 200
 
 
 def rewrite_extracts(database: Database, change: Callable[[bytes], bytes]) -> int:
@@ -21,14 +19,14 @@ def rewrite_extracts(database: Database, change: Callable[[bytes], bytes]) -> in
     """
     changed, after = 0, ("", "")
     key = (Digest.incident_id, Digest.artifact_id)
-    query = select(*key, Digest.extract).order_by(*key).limit(BATCH)
+    query = select(*key, Digest.extract).order_by(*key).limit(_BATCH)
     while True:
         with database.writing() as session:
             rows = session.execute(query.where(tuple_(*key) > after)).all()
             if not rows:
                 return changed
             for incident_id, artifact_id, extract in rows:
-                new = changed_by(change, extract)
+                new = _changed_by(change, extract)
                 if new != extract:
                     of_file = Digest.artifact_id == artifact_id
                     this = update(Digest).where(Digest.incident_id == incident_id, of_file)
@@ -37,7 +35,7 @@ def rewrite_extracts(database: Database, change: Callable[[bytes], bytes]) -> in
             after = (incident_id, artifact_id)
 
 
-def changed_by(change: Callable[[bytes], bytes], extract: bytes) -> bytes:
+def _changed_by(change: Callable[[bytes], bytes], extract: bytes) -> bytes:
     try:
         return change(extract)
     except ArtifactError:

@@ -10,50 +10,40 @@ from sqlalchemy.orm import Session
 from models import Artifact, Digest, Evidence, Upload
 from triage.domain.states import ArtifactState
 
-__all__ = [
-    "identities_apart",
-    "incidents_of",
-    "is_believed",
-    "num_brought",
-    "put_back",
-    "reason_of",
-    "set_apart",
-]
-
-AT_ONCE: Final = 1000
-TAINTED: Final = "set apart: token "
+_AT_ONCE: Final = 1000
+_TAINTED: Final = "set apart: token "
 
 
 def reason_of(key_id: str) -> str:
     """Why a file of this token is set apart."""
-    return f"{TAINTED}{key_id} is no longer believed"
+    return f"{_TAINTED}{key_id} is no longer believed"
 
 
 def is_believed() -> ColumnElement[bool]:
     """That a file was not set apart with its token."""
-    return or_(Artifact.reason.is_(None), ~Artifact.reason.startswith(TAINTED, autoescape=True))
+    return or_(Artifact.reason.is_(None), ~Artifact.reason.startswith(_TAINTED, autoescape=True))
 
 
-def of_key(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+def _of_key(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
     by_key: list[ColumnElement[bool]] = [Upload.key_id == key_id]
     return by_key if since is None else [*by_key, Upload.created_at >= since]
 
 
 def num_brought(session: Session, key_id: str, since: datetime | None) -> tuple[int, int]:
     """How many uploads and files a token has brought."""
-    uploads = select(func.count()).select_from(Upload).where(*of_key(key_id, since))
+    uploads = select(func.count()).select_from(Upload).where(*_of_key(key_id, since))
     files = (
         select(func.count())
         .select_from(Artifact)
         .join(Upload, Artifact.upload_id == Upload.id)
-        .where(*of_key(key_id, since))
+        .where(*_of_key(key_id, since))
     )
     return session.scalar(uploads) or 0, session.scalar(files) or 0
 
 
 def incidents_of(session: Session, key_id: str, since: datetime | None) -> list[str]:
     """The incidents that a token has brought files of, in the order of ids."""
-    found = select(Upload.incident_id).where(*of_key(key_id, since)).distinct()
+    found = select(Upload.incident_id).where(*_of_key(key_id, since)).distinct()
     return list(session.scalars(found.order_by(Upload.incident_id)))
 
 
@@ -65,12 +55,12 @@ def set_apart(session: Session, incident_id: str, key_id: str, since: datetime |
     ids = session.scalars(
         select(Artifact.id)
         .join(Upload, Artifact.upload_id == Upload.id)
-        .where(Artifact.incident_id == incident_id, *of_key(key_id, since))
+        .where(Artifact.incident_id == incident_id, *_of_key(key_id, since))
         # What has no bytes was refused, or is a job.json, whose facts are set apart by themselves.
         .where(Artifact.state != ArtifactState.QUARANTINED, Artifact.stored_bytes > 0)
     ).all()
-    for start in range(0, len(ids), AT_ONCE):
-        part = ids[start : start + AT_ONCE]
+    for start in range(0, len(ids), _AT_ONCE):
+        part = ids[start : start + _AT_ONCE]
         of_part = Artifact.id.in_(part)
         state = {"state": str(ArtifactState.QUARANTINED), "reason": reason_of(key_id)}
         session.execute(update(Artifact).where(of_part).values(**state))

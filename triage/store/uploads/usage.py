@@ -7,8 +7,6 @@ from sqlalchemy.orm import Session
 
 from models import Upload
 
-__all__ = ["bytes_since"]
-
 
 def bytes_since(session: Session, since: datetime) -> dict[str, int]:
     """Stored bytes of uploads since then, by the id of the token; "" where there was none."""

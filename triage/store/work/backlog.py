@@ -15,8 +15,6 @@ from triage.store.work import table as work
 from triage.store.work.beats import num_beating, silent
 from triage.store.work.waiting import num_waiting
 
-__all__ = ["counts", "messages", "newest_work", "num_by_state", "num_messages"]
-
 
 def newest_work(session: Session, limit: int = 100) -> list[WorkView]:
     """Work that is not done: what was given up first, then what runs, then what waits."""
@@ -74,9 +72,9 @@ def counts(session: Session, now: datetime) -> dict[str, Any]:
         select(Work.kind, Work.state, func.count()).group_by(Work.kind, Work.state)
     )
     return {
-        "incidents": by_state(session, Incident.state),
-        "artifacts": by_state(session, Artifact.state),
-        "deliveries": by_state(session, Delivery.state),
+        "incidents": _by_state(session, Incident.state),
+        "artifacts": _by_state(session, Artifact.state),
+        "deliveries": _by_state(session, Delivery.state),
         "work": {(kind, state): number for kind, state, number in work},
         "failing_subscriptions": session.scalar(
             select(func.count())
@@ -90,7 +88,7 @@ def counts(session: Session, now: datetime) -> dict[str, Any]:
     }
 
 
-def by_state(session: Session, column: Any) -> dict[str, int]:  # noqa: ANN401 - a column of text
+def _by_state(session: Session, column: Any) -> dict[str, int]:  # noqa: ANN401 - a column of text
     return {
         str(state): number
         for state, number in session.execute(select(column, func.count()).group_by(column))

@@ -11,13 +11,11 @@ from sqlalchemy.orm import Session
 from models import WorkerBeat
 from triage.store.database.upsert import insert_missing
 
-__all__ = ["BEAT_EVERY_S", "SilentProcess", "beat", "forget", "names_at", "num_beating", "silent"]
-
 BEAT_EVERY_S: Final = 10.0
 # Several beats: a question to the database may take a while.
-SILENT_AFTER: Final = timedelta(seconds=60)
+_SILENT_AFTER: Final = timedelta(seconds=60)
 # A killed process says no more that it ended; for so long a person is to hear of it.
-FORGOTTEN_AFTER: Final = timedelta(hours=1)
+_FORGOTTEN_AFTER: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class SilentProcess:
 
 def beat(session: Session, name: str, now: datetime) -> None:
     """The process ``name`` goes round; who was silent for an hour is forgotten."""
-    session.execute(delete(WorkerBeat).where(WorkerBeat.seen_at < now - FORGOTTEN_AFTER))
+    session.execute(delete(WorkerBeat).where(WorkerBeat.seen_at < now - _FORGOTTEN_AFTER))
     insert_missing(session, WorkerBeat, [{"name": name, "seen_at": now}])
     row = session.get_one(WorkerBeat, name)
     row.seen_at = now
@@ -59,7 +57,9 @@ def silent(session: Session, now: datetime) -> list[SilentProcess]:
     """Those that have been silent for longer than a minute, and for less than an hour."""
     rows = session.scalars(
         select(WorkerBeat)
-        .where(WorkerBeat.seen_at < now - SILENT_AFTER, WorkerBeat.seen_at >= now - FORGOTTEN_AFTER)
+        .where(
+            WorkerBeat.seen_at < now - _SILENT_AFTER, WorkerBeat.seen_at >= now - _FORGOTTEN_AFTER
+        )
         .order_by(WorkerBeat.name)
     )
     return [SilentProcess(row.name, (now - row.seen_at).total_seconds()) for row in rows]
@@ -69,6 +69,6 @@ def num_beating(session: Session, now: datetime) -> int:
     """How many go round."""
     return len(
         session.scalars(
-            select(WorkerBeat.name).where(WorkerBeat.seen_at >= now - SILENT_AFTER)
+            select(WorkerBeat.name).where(WorkerBeat.seen_at >= now - _SILENT_AFTER)
         ).all()
     )

@@ -10,8 +10,6 @@ from models import Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.work.table import enqueue
 
-__all__ = ["ERASE", "PRUNE", "STORE", "enqueue_by", "enqueue_daily_round", "enqueue_idle"]
-
 PRUNE: Final = "prune"
 STORE: Final = "store"
 ERASE: Final = "erase"

@@ -15,37 +15,35 @@ from models import Job, Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
 
-__all__ = ["FIRST", "enqueue_upload", "new_row", "yield_turn"]
-
 # The turn of work that belongs to no job, or that a whole incident waits for: before all uploads.
 FIRST: Final = 0
 
 # With no more jobs than these at once a token is no crowd.
-FEW_JOBS: Final = 8
+_FEW_JOBS: Final = 8
 
-WORKS: Final = cast("Table", Work.__table__)
-JOBS: Final = cast("Table", Job.__table__)
-FRONT: Final = func.coalesce(
-    select(func.min(WORKS.c.turn))
-    .where(WORKS.c.state == str(WorkState.WAITING), WORKS.c.turn > FIRST)
+_WORKS: Final = cast("Table", Work.__table__)
+_JOBS: Final = cast("Table", Job.__table__)
+_FRONT: Final = func.coalesce(
+    select(func.min(_WORKS.c.turn))
+    .where(_WORKS.c.state == str(WorkState.WAITING), _WORKS.c.turn > FIRST)
     .scalar_subquery(),
     FIRST,
 )
-BEHIND: Final = JOBS.c.last_turn + bindparam("step")
-FIRST_OF_JOB: Final = FRONT + bindparam("entry")
-TAKE_TURN: Final = (
-    update(JOBS)
-    .where(JOBS.c.id == bindparam("of_job"))
-    .values(last_turn=case((BEHIND > FIRST_OF_JOB, BEHIND), else_=FIRST_OF_JOB))
-    .returning(JOBS.c.last_turn, FRONT)
+_BEHIND: Final = _JOBS.c.last_turn + bindparam("step")
+_FIRST_OF_JOB: Final = _FRONT + bindparam("entry")
+_TAKE_TURN: Final = (
+    update(_JOBS)
+    .where(_JOBS.c.id == bindparam("of_job"))
+    .values(last_turn=case((_BEHIND > _FIRST_OF_JOB, _BEHIND), else_=_FIRST_OF_JOB))
+    .returning(_JOBS.c.last_turn, _FRONT)
 )
-INSERT: Final = insert(WORKS)
-YIELD: Final = (
-    update(WORKS)
+_INSERT: Final = insert(_WORKS)
+_YIELD: Final = (
+    update(_WORKS)
     .where(
-        WORKS.c.kind == str(WorkKind.ANALYSE),
-        WORKS.c.key == bindparam("of_incident"),
-        WORKS.c.state == str(WorkState.WAITING),
+        _WORKS.c.kind == str(WorkKind.ANALYSE),
+        _WORKS.c.key == bindparam("of_incident"),
+        _WORKS.c.state == str(WorkState.WAITING),
     )
     .values(turn=bindparam("num_jobs"))
 )
@@ -59,10 +57,10 @@ def enqueue_upload(
     Its turn is ``step`` behind the latest of its own job, and behind the first of those who wait:
     by one, or by so many as ``step`` has more than a few.
     """
-    asked = {"of_job": job_fk, "step": step, "entry": max(1, step - FEW_JOBS)}
-    turn, front = session.execute(TAKE_TURN, asked).one()
+    asked = {"of_job": job_fk, "step": step, "entry": max(1, step - _FEW_JOBS)}
+    turn, front = session.execute(_TAKE_TURN, asked).one()
     session.execute(
-        INSERT, new_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
+        _INSERT, new_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
     )
     wake_after_commit(session, WorkKind.PARSE)
     return (turn - front) // step if front > FIRST else 0
@@ -70,8 +68,8 @@ def enqueue_upload(
 
 def yield_turn(session: Session, incident_id: str, num_jobs: int) -> None:
     """Put the analysis of an incident behind others, where its token speaks of so many jobs."""
-    if num_jobs > FEW_JOBS:
-        session.execute(YIELD, {"of_incident": incident_id, "num_jobs": num_jobs})
+    if num_jobs > _FEW_JOBS:
+        session.execute(_YIELD, {"of_incident": incident_id, "num_jobs": num_jobs})
 
 
 def new_row(kind: WorkKind, key: str, now: datetime) -> dict[str, Any]:

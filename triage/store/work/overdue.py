@@ -12,18 +12,16 @@ from triage.domain.states import WorkKind, WorkState
 from triage.store.views import WorkView
 from triage.store.work.table import hold_incidents, put_back, view
 
-__all__ = ["any_due", "any_lost", "due", "lost"]
-
-WORKS: Final = cast("Table", Work.__table__)
-LOST_FACTOR: Final = 2
-DUE: Final = (
-    select(WORKS.c.kind)
+_WORKS: Final = cast("Table", Work.__table__)
+_LOST_FACTOR: Final = 2
+_DUE: Final = (
+    select(_WORKS.c.kind)
     .where(
-        WORKS.c.state == str(WorkState.WAITING),
-        WORKS.c.not_before <= bindparam("now"),
-        WORKS.c.kind.in_(bindparam("kinds", expanding=True)),
+        _WORKS.c.state == str(WorkState.WAITING),
+        _WORKS.c.not_before <= bindparam("now"),
+        _WORKS.c.kind.in_(bindparam("kinds", expanding=True)),
     )
-    .order_by(WORKS.c.turn, WORKS.c.not_before)
+    .order_by(_WORKS.c.turn, _WORKS.c.not_before)
     .limit(bindparam("most"))
 )
 
@@ -48,7 +46,7 @@ def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
         row.owner = row.lease_until = None
         row.updated_at = now
         tries = row.tries
-        if put_back(row, now, LOST_FACTOR * max_tries):
+        if put_back(row, now, _LOST_FACTOR * max_tries):
             row.last_error = f"{tries} workers were lost over it"
             quarantined.append(view(row))
     return quarantined
@@ -80,4 +78,4 @@ def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bo
 def due(session: Session, now: datetime, kinds: Collection[WorkKind], limit: int) -> list[WorkKind]:
     """Of each row of these kinds that waits and may begin, its kind; in the order of the queue."""
     asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
-    return [WorkKind(kind) for kind in session.scalars(DUE, asked)]
+    return [WorkKind(kind) for kind in session.scalars(_DUE, asked)]

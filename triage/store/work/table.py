@@ -27,50 +27,34 @@ from triage.store.database.upsert import insert_or_none
 from triage.store.views import WorkView, view_of
 from triage.store.work.fair_queue import FIRST, new_row
 
-__all__ = [
-    "claim",
-    "claim_beside",
-    "enqueue",
-    "expire_owner",
-    "fail",
-    "finish",
-    "finish_all",
-    "hold_incidents",
-    "mine",
-    "put_back",
-    "release",
-    "renew",
-    "view",
-]
-
 # While a row is held, nothing has asked for it again yet.
-NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
 # Seconds to the power of tries, up to some minutes.
 BACKOFF_S: Final = 4.0
 MOST_BACKOFF_S: Final = 600.0
 # What reads foreign bytes may itself be what ends its workers. The rest only happened to be
 # held by them: a message is owed however often that was.
-QUARANTINED_KINDS: Final = frozenset({WorkKind.PARSE, WorkKind.ANALYSE})
+_QUARANTINED_KINDS: Final = frozenset({WorkKind.PARSE, WorkKind.ANALYSE})
 
 # What every upload and every reading asks for is made once, of the table: to make a statement
 # takes longer than the database does.
-WORKS: Final = cast("Table", Work.__table__)
-ASK_AGAIN: Final = (
-    update(WORKS)
+_WORKS: Final = cast("Table", Work.__table__)
+_ASK_AGAIN: Final = (
+    update(_WORKS)
     .where(
-        WORKS.c.kind == bindparam("of_kind"),
-        WORKS.c.key == bindparam("of_key"),
-        WORKS.c.state.in_([str(WorkState.WAITING), str(WorkState.RUNNING)]),
+        _WORKS.c.kind == bindparam("of_kind"),
+        _WORKS.c.key == bindparam("of_key"),
+        _WORKS.c.state.in_([str(WorkState.WAITING), str(WorkState.RUNNING)]),
     )
     .values(
-        generation=WORKS.c.generation + 1,
-        updated_at=bindparam("now", type_=WORKS.c.updated_at.type),
+        generation=_WORKS.c.generation + 1,
+        updated_at=bindparam("now", type_=_WORKS.c.updated_at.type),
         not_before=case(
-            (WORKS.c.not_before < bindparam("at"), WORKS.c.not_before),
-            else_=bindparam("at", type_=WORKS.c.not_before.type),
+            (_WORKS.c.not_before < bindparam("at"), _WORKS.c.not_before),
+            else_=bindparam("at", type_=_WORKS.c.not_before.type),
         ),
     )
-    .returning(WORKS.c.id)
+    .returning(_WORKS.c.id)
 )
 
 
@@ -89,11 +73,11 @@ def enqueue(
     at = not_before or now
     if at <= now:
         wake_after_commit(session, kind)
-    asked = ask_again(session, kind, key, now, at)
-    return insert_or_reopen(session, kind, key, now, at) if asked is None else asked
+    asked = _ask_again(session, kind, key, now, at)
+    return _insert_or_reopen(session, kind, key, now, at) if asked is None else asked
 
 
-def insert_or_reopen(
+def _insert_or_reopen(
     session: Session, kind: WorkKind, key: str, now: datetime, at: datetime
 ) -> int:
     found = select(Work).where(Work.kind == kind, Work.key == key)
@@ -116,14 +100,14 @@ def insert_or_reopen(
     return row.id
 
 
-def ask_again(
+def _ask_again(
     session: Session, kind: WorkKind, key: str, now: datetime, at: datetime
 ) -> int | None:
     """Note that this is asked for, if it waits or is being done; the row's id."""
     # By the table: what the session holds of it is written first, and read again when locked.
     session.flush()
     asked = {"of_kind": str(kind), "of_key": key, "now": now, "at": at}
-    row_id: int | None = session.scalar(ASK_AGAIN, asked)
+    row_id: int | None = session.scalar(_ASK_AGAIN, asked)
     return row_id
 
 
@@ -141,7 +125,7 @@ def claim(
     )
     if row is None:
         return None
-    return give(row, owner, now, now + timedelta(seconds=lease_s))
+    return _give(row, owner, now, now + timedelta(seconds=lease_s))
 
 
 def claim_beside(
@@ -172,24 +156,24 @@ def claim_beside(
         left -= stored_bytes
         if left < 0:
             break
-        claimed.append(give(row, owner, now, first.lease_until))
+        claimed.append(_give(row, owner, now, first.lease_until))
     return claimed
 
 
-def give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
+def _give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
     """Let ``owner`` hold this row from now on."""
     row.state = WorkState.RUNNING
     row.owner = owner
     row.lease_until = until
     row.tries += 1
-    row.not_before = NEVER
+    row.not_before = _NEVER
     row.updated_at = now
     return view(row)
 
 
 def renew(session: Session, row_id: int, owner: str, until: datetime) -> bool:
     """Keep a row; False when somebody else was given it in the meantime."""
-    return changed(session, held(row_id, owner).values(lease_until=until))
+    return _changed(session, _held(row_id, owner).values(lease_until=until))
 
 
 def finish(
@@ -244,7 +228,7 @@ def fail(
 
 def release(session: Session, owner: str, now: datetime) -> int:
     """Give back everything that a process holds that ends in good order; how many rows."""
-    return count(
+    return _count(
         session,
         update(Work)
         .where(Work.owner == owner, Work.state == WorkState.RUNNING)
@@ -261,7 +245,7 @@ def release(session: Session, owner: str, now: datetime) -> int:
 
 def expire_owner(session: Session, prefix: str, now: datetime) -> int:
     """End the leases of a process that is known to be dead; how many rows."""
-    return count(
+    return _count(
         session,
         update(Work)
         .where(Work.owner.startswith(prefix, autoescape=True), Work.state == WorkState.RUNNING)
@@ -293,8 +277,8 @@ def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:
 
     What was asked for again while it was tried is as new: it gets all its tries.
     """
-    asked_again = row.not_before < NEVER
-    if row.tries >= max_tries and not asked_again and row.kind in QUARANTINED_KINDS:
+    asked_again = row.not_before < _NEVER
+    if row.tries >= max_tries and not asked_again and row.kind in _QUARANTINED_KINDS:
         row.state = WorkState.QUARANTINED
         row.not_before = again_at
         return True
@@ -305,17 +289,17 @@ def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:
     return False
 
 
-def held(row_id: int, owner: str) -> Update:
+def _held(row_id: int, owner: str) -> Update:
     return update(Work).where(
         Work.id == row_id, Work.owner == owner, Work.state == WorkState.RUNNING
     )
 
 
-def changed(session: Session, statement: Update) -> bool:
-    return count(session, statement) > 0
+def _changed(session: Session, statement: Update) -> bool:
+    return _count(session, statement) > 0
 
 
-def count(session: Session, statement: Update) -> int:
+def _count(session: Session, statement: Update) -> int:
     return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 

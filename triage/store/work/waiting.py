@@ -13,11 +13,9 @@ from triage.domain.states import ArtifactState, WorkKind, WorkState
 from triage.store.views import WorkView
 from triage.store.work.table import mine
 
-__all__ = ["WaitingFor", "num_waiting", "of_incident", "put_off", "release"]
-
 # Seconds until our surroundings are asked again, doubled each time up to half a minute: what
 # waits is done some minutes after they are back.
-MOST_WAIT_S: Final = 30.0
+_MOST_WAIT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def put_off(
         row.last_error = error[:2000]
         row.state = WorkState.WAITING
         row.owner = row.lease_until = None
-        again_s = min(MOST_WAIT_S, 2.0 ** min(row.waits, 16))
+        again_s = min(_MOST_WAIT_S, 2.0 ** min(row.waits, 16))
         row.not_before = min(row.not_before, now + timedelta(seconds=again_s))
         row.updated_at = now
 
@@ -80,7 +78,7 @@ def num_waiting(session: Session) -> list[WaitingFor]:
         .group_by(Work.waiting_for)
         .order_by(Work.waiting_for)
     )
-    return [found(*row) for row in rows]
+    return [_found(*row) for row in rows]
 
 
 def of_incident(session: Session, incident_id: str) -> list[WaitingFor]:
@@ -95,10 +93,10 @@ def of_incident(session: Session, incident_id: str) -> list[WaitingFor]:
         .group_by(Work.waiting_for)
         .order_by(Work.waiting_for)
     )
-    return [found(*row) for row in rows]
+    return [_found(*row) for row in rows]
 
 
-def found(part: str | None, number: int, since: datetime | None) -> WaitingFor:
+def _found(part: str | None, number: int, since: datetime | None) -> WaitingFor:
     assert part is not None
     assert since is not None
     return WaitingFor(part, number, since)

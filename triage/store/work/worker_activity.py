@@ -9,8 +9,6 @@ from sqlalchemy.orm import Session
 from models import Work
 from triage.domain.states import WorkState
 
-__all__ = ["WorkerActivity", "heard"]
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerActivity:

@@ -24,16 +24,14 @@ from triage.web.incident_lookup import find_incident
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("/incidents", admit(Scope.READ))
-PICKED_FROM: Final = 50
-MOST: Final = 60
-Incident = Annotated[IncidentRef | None, Query(max_length=200)]
+_PICKED_FROM: Final = 50
+_MOST: Final = 60
+_Incident = Annotated[IncidentRef | None, Query(max_length=200)]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class _Side:
     """One of the two. ``report`` is None before its first answer."""
 
     incident: IncidentView
@@ -53,30 +51,30 @@ class Side:
         }
 
 
-def side_of(request: Request, session: Session, incident_id: str) -> Side:
+def _side_of(request: Request, session: Session, incident_id: str) -> _Side:
     incident = find_incident(request, session, incident_id)
     revision = revisions.newest(session, incident.id)
     classes = evidence.classes_of(session, incident.id)
     if revision is None:
-        return Side(incident, None, (), classes)
+        return _Side(incident, None, (), classes)
     answer = revision.reported()
-    return Side(incident, wire.report(answer), timeline_rows(answer)[:MOST], classes)
+    return _Side(incident, wire.report(answer), timeline_rows(answer)[:_MOST], classes)
 
 
 @router.get("/compare", name="page_compare", dependencies=[Depends(without_blanks("a", "b"))])
-def compare_page(request: Request, a: Incident = None, b: Incident = None) -> Response:
+def compare_page(request: Request, a: _Incident = None, b: _Incident = None) -> Response:
     """Both, or a choice where one is not named yet."""
     with state_of(request).context.database.reading() as session:
-        sides = [side_of(request, session, one) for one in (a, b) if one is not None]
+        sides = [_side_of(request, session, one) for one in (a, b) if one is not None]
         cluster = caller_of(request).cluster
-        choices = incidents.listing(session, cluster=cluster, limit=PICKED_FROM)
+        choices = incidents.listing(session, cluster=cluster, limit=_PICKED_FROM)
     values: dict[str, Any] = {"sides": sides, "choices": choices, "a": a or "", "b": b or ""}
     if len(sides) == 2:
-        values |= compared(*sides)
+        values |= _compared(*sides)
     return page(request, "compare.html", both=len(sides) == 2, **values)
 
 
-def compared(a: Side, b: Side) -> dict[str, Any]:
+def _compared(a: _Side, b: _Side) -> dict[str, Any]:
     reports = None if a.report is None or b.report is None else compare(a.report, b.report)
     mine, theirs = a.names(), b.names()
     classes = sorted({*a.classes, *b.classes}, key=lambda one: (str(one.kind), one.code or 0))
@@ -84,11 +82,11 @@ def compared(a: Side, b: Side) -> dict[str, Any]:
     return {
         "likeness": None if reports is None else reports.likeness,
         "statements": [] if reports is None else list(reports.statement_rows()),
-        "suspects": [] if reports is None else list(reports.suspect_rows())[:MOST],
+        "suspects": [] if reports is None else list(reports.suspect_rows())[:_MOST],
         "common": {kind: sorted(mine[kind] & theirs[kind]) for kind in mine},
-        "shared": shared[:MOST],
+        "shared": shared[:_MOST],
         "only": [
-            [one for one in side.classes if one not in other.classes][:MOST]
+            [one for one in side.classes if one not in other.classes][:_MOST]
             for side, other in ((a, b), (b, a))
         ],
     }

@@ -21,22 +21,20 @@ from triage.web.incident_lookup import incident_of_page
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["EvidenceKind", "EvidenceRole", "router", "rows_of"]
-
 router = page_router("/incidents", admit(Scope.READ))
-ROWS = 50
-FILES = 200
+_ROWS = 50
+_FILES = 200
 # The default is `root`: a log has thousands of rows that only follow from it.
-ANY = "any"
+_ANY = "any"
 
 
-def role_name(text: str) -> str:
-    if text not in {*Role, ANY}:
-        raise ValueError(f"give one of {', '.join(Role)}, {ANY}")
+def _role_name(text: str) -> str:
+    if text not in {*Role, _ANY}:
+        raise ValueError(f"give one of {', '.join(Role)}, {_ANY}")
     return text
 
 
-EvidenceRole = Annotated[str, Query(), BeforeValidator(role_name)]
+EvidenceRole = Annotated[str, Query(), BeforeValidator(_role_name)]
 EvidenceKind = Annotated[RowKind | None, Query()]
 
 
@@ -54,19 +52,19 @@ def rows_of(
             session,
             incident_id,
             after=after_id("evidence", cursor),
-            limit=ROWS + 1,
-            role=None if role == ANY else role,
+            limit=_ROWS + 1,
+            role=None if role == _ANY else role,
             node=node,
             kind=kind,
         )
-    shown = rows[:ROWS]
+    shown = rows[:_ROWS]
     return {
         "rows": [row for _, row in shown],
-        "more": id_cursor("evidence", shown[-1][0]) if rows[ROWS:] else None,
+        "more": id_cursor("evidence", shown[-1][0]) if rows[_ROWS:] else None,
         "first": cursor is None,
         "asked": {"role": role, "node": node or "", "kind": kind or ""},
         "kinds": [*Kind, "fr"],
-        "any_role": ANY,
+        "any_role": _ANY,
     }
 
 
@@ -99,10 +97,10 @@ def files(request: Request, id: str, cursor: Cursor = None) -> Response:  # noqa
     incident = incident_of_page(request, id)
     after = after_time("artifacts", cursor)
     with state_of(request).context.database.reading() as session:
-        rows = artifacts.of_incident(session, incident.id, after=after, limit=FILES + 1)
+        rows = artifacts.of_incident(session, incident.id, after=after, limit=_FILES + 1)
         in_states = artifacts.num_in_states(session, incident.id)
-    shown = rows[:FILES]
-    more = time_cursor("artifacts", shown[-1].created_at, shown[-1].id) if rows[FILES:] else None
+    shown = rows[:_FILES]
+    more = time_cursor("artifacts", shown[-1].created_at, shown[-1].id) if rows[_FILES:] else None
     return page(
         request,
         "files.html",

@@ -35,14 +35,12 @@ from triage.web.pages import page
 from triage.web.route import page_router
 from triage.web.routers.evidence import EvidenceKind, EvidenceRole, rows_of
 
-__all__ = ["router"]
-
 router = page_router("/incidents", admit(Scope.READ))
-SETTLED = frozenset({IncidentState.READY, IncidentState.FAILED})
+_SETTLED = frozenset({IncidentState.READY, IncidentState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
-class ShownIncident:
+class _ShownIncident:
     """An incident with one of its answers; ``chosen``: it is not the newest answer."""
 
     incident: IncidentView
@@ -85,10 +83,10 @@ class ShownIncident:
     @property
     def live(self) -> bool:
         """Whether there is more to come."""
-        return self.incident.state not in SETTLED and not self.chosen
+        return self.incident.state not in _SETTLED and not self.chosen
 
 
-def shown_incident(request: Request, incident_id: str, number: int | None) -> ShownIncident:
+def _shown_incident(request: Request, incident_id: str, number: int | None) -> _ShownIncident:
     """The incident with the answer of revision ``number``, the newest for None."""
     with state_of(request).context.database.reading() as session:
         incident = find_incident(request, session, incident_id)
@@ -101,8 +99,8 @@ def shown_incident(request: Request, incident_id: str, number: int | None) -> Sh
                     f"the incident has no revision {number}, or no longer among its newest",
                     hint="leave revision= out",
                 )
-        pictures = None if shown is None else drawn(request, session, incident.id, shown.number)
-        return ShownIncident(
+        pictures = None if shown is None else _drawn(request, session, incident.id, shown.number)
+        return _ShownIncident(
             incident,
             shown,
             pictures,
@@ -114,7 +112,7 @@ def shown_incident(request: Request, incident_id: str, number: int | None) -> Sh
         )
 
 
-def drawn(request: Request, session: Session, incident_id: str, number: int) -> Pictures:
+def _drawn(request: Request, session: Session, incident_id: str, number: int) -> Pictures:
     """The pictures of an answer. Raises :class:`NotFound` where it went away just now."""
 
     def load() -> bytes:
@@ -127,7 +125,7 @@ def drawn(request: Request, session: Session, incident_id: str, number: int) -> 
     return pictures.of(incident_id, number, load)
 
 
-def live_part(seen: ShownIncident) -> dict[str, Any]:
+def _live_part(seen: _ShownIncident) -> dict[str, Any]:
     """The values of the part of the page that is live."""
     answer = None if seen.pictures is None else seen.pictures.answer
     return {
@@ -157,17 +155,17 @@ def incident_page(
     cursor: Cursor = None,
 ) -> Response:
     """The whole page; ``revision`` shows an earlier answer."""
-    shown = shown_incident(request, id, revision)
+    shown = _shown_incident(request, id, revision)
     rows = rows_of(request, shown.incident.id, role, node, kind, cursor)
     acts = request.app.state.acts_of_incident(state_of(request).context, shown.incident.id)
-    return page(request, "incident.html", acts=acts, **live_part(shown), **rows)
+    return page(request, "incident.html", acts=acts, **_live_part(shown), **rows)
 
 
 @router.get("/{id}/answer", name="page_answer", dependencies=[Depends(known_query())])
 def incident_answer(request: Request, id: str) -> Response:  # noqa: A002
     """The part that changes while files come in; a page asks again until it has settled."""
-    shown = shown_incident(request, id, None)
-    return page(request, "_answer.html", tag=shown.tag, **live_part(shown))
+    shown = _shown_incident(request, id, None)
+    return page(request, "_answer.html", tag=shown.tag, **_live_part(shown))
 
 
 @router.get("/{id}/grid", name="page_grid", dependencies=[Depends(known_query("revision"))])
@@ -177,7 +175,7 @@ def incident_grid(
     revision: Annotated[int, Query(ge=1, le=1 << 30)],
 ) -> Response:
     """The cells of the rank grid, as ``services.incidents.pictures.grid_bytes`` writes them."""
-    shown = shown_incident(request, id, revision)
+    shown = _shown_incident(request, id, revision)
     if shown.pictures is None or not shown.pictures.has_grid:
         raise Conflict("this answer has no ranks to draw", hint="no dump could be read")
     answer = tagged(request, shown.pictures.grid, BINARY)

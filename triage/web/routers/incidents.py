@@ -15,11 +15,9 @@ from triage.web.blank_filters import without_blanks
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("", admit(Scope.READ))
-ROWS = 50
-FILTERS = ("job_id", "cluster", "node", "category", "state")
+_ROWS = 50
+_FILTERS = ("job_id", "cluster", "node", "category", "state")
 
 
 @router.get("/", name="page_home")
@@ -28,7 +26,7 @@ def home() -> Response:
     return RedirectResponse("/incidents", 303)
 
 
-@router.get("/incidents", name="page_incidents", dependencies=[Depends(without_blanks(*FILTERS))])
+@router.get("/incidents", name="page_incidents", dependencies=[Depends(without_blanks(*_FILTERS))])
 def incident_list(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,
@@ -50,9 +48,9 @@ def incident_list(
             category=category,
             state=state,
             before=before,
-            limit=ROWS + 1,
+            limit=_ROWS + 1,
         )
-    shown = rows[:ROWS]
+    shown = rows[:_ROWS]
     filters = {
         "job_id": job_id,
         "cluster": cluster,
@@ -64,7 +62,7 @@ def incident_list(
         request,
         "incidents.html",
         rows=shown,
-        more=time_cursor("incidents", shown[-1].created_at, shown[-1].id) if rows[ROWS:] else None,
+        more=time_cursor("incidents", shown[-1].created_at, shown[-1].id) if rows[_ROWS:] else None,
         first=cursor is None,
         asked={name: value or "" for name, value in filters.items()},
     )

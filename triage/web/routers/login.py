@@ -15,18 +15,16 @@ from triage.web.forms import read_form
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("")
 # A path of this service: one slash, as two would begin the name of another host.
-OWN_PLACE: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
-HOME: Final = "/incidents"
+_OWN_PLACE: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
+_HOME: Final = "/incidents"
 
 
 def place_to_go(wanted: str | None) -> str:
     """Where to go after logging in: a path of ours, or the list."""
-    good = wanted is not None and len(wanted) <= 4096 and OWN_PLACE.fullmatch(wanted)
-    return wanted if good and wanted is not None else HOME
+    good = wanted is not None and len(wanted) <= 4096 and _OWN_PLACE.fullmatch(wanted)
+    return wanted if good and wanted is not None else _HOME
 
 
 @router.get("/login", name="page_login")
@@ -35,7 +33,7 @@ async def login_form(request: Request) -> Response:
     state = state_of(request)
     if state.open_access:
         check_local(request)
-        return RedirectResponse(HOME, 303)
+        return RedirectResponse(_HOME, 303)
     wanted = place_to_go(request.query_params.get("next"))
     return page(request, "login.html", wanted=wanted, wrong=False)
 

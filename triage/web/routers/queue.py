@@ -25,10 +25,8 @@ from triage.web.forms import read_form
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("/queue")
-ROWS = 100
+_ROWS = 100
 
 
 @router.get(
@@ -45,23 +43,23 @@ def queue(request: Request) -> Response:
     is_admin = visitor is not None and visitor.may(Scope.ADMIN)
     now = utc_now()
     with state_of(request).context.database.reading() as session:
-        rows = backlog.newest_work(session, ROWS)
+        rows = backlog.newest_work(session, _ROWS)
         uploads = {
             row.key: of[0]
             for row in rows
             if row.kind is WorkKind.PARSE and (of := artifacts.upload_of(session, row.key))
         }
         values: dict[str, Any] = {
-            "work": [(row, incident_of(row, uploads), stands(row, now)) for row in rows],
+            "work": [(row, _incident_of(row, uploads), _stands(row, now)) for row in rows],
             "num_by_state": backlog.num_by_state(session),
-            "messages": backlog.messages(session, ROWS) if is_admin else [],
+            "messages": backlog.messages(session, _ROWS) if is_admin else [],
             "num_messages": backlog.num_messages(session),
         }
-    strange = strange_store(state_of(request).context)
+    strange = _strange_store(state_of(request).context)
     return page(request, "queue.html", tells=is_admin, now=now, strange=strange, **values)
 
 
-def strange_store(ctx: Context) -> str:
+def _strange_store(ctx: Context) -> str:
     """Why nothing is deleted from the blob store; empty where it is ours, or is away."""
     try:
         return owner_of(ctx).words
@@ -69,12 +67,12 @@ def strange_store(ctx: Context) -> str:
         return ""
 
 
-def incident_of(row: WorkView, uploads: dict[str, str]) -> str | None:
+def _incident_of(row: WorkView, uploads: dict[str, str]) -> str | None:
     """The incident that this work is for, where it is for one."""
     return row.key if row.kind is WorkKind.ANALYSE else uploads.get(row.key)
 
 
-def stands(row: WorkView, now: datetime) -> str:
+def _stands(row: WorkView, now: datetime) -> str:
     """``waiting`` for a worker, ``later`` where its time has not come, else its state."""
     if row.state == "waiting":
         return "waiting" if row.not_before <= now else "later"

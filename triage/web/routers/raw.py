@@ -18,11 +18,9 @@ from triage.web.incident_lookup import incident_of_page
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("/incidents", admit(Scope.READ))
-AROUND = 100
-UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_AROUND = 100
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @router.get("/{id}/raw", name="page_raw", dependencies=[Depends(known_query("file", "line"))])
@@ -40,7 +38,7 @@ def raw(
         with ctx.database.reading() as session:
             rows = evidence.of_artifact(session, stored.id)
         return page(request, "dump.html", incident=incident, file=stored, rows=rows)
-    window = lines_around(ctx, stored, line, AROUND)
+    window = lines_around(ctx, stored, line, _AROUND)
     return page(
         request,
         "raw.html",
@@ -48,7 +46,7 @@ def raw(
         file=stored,
         line=line,
         window=window,
-        around=AROUND,
+        around=_AROUND,
         asked_for="line" in request.query_params,
     )
 
@@ -63,7 +61,7 @@ def raw_bytes(
     incident = incident_of_page(request, id)
     ctx = state_of(request).context
     stored = stored_file(ctx, incident.id, file)
-    name = UNSAFE.sub("_", stored.name)[-120:].lstrip(".") or "file"
+    name = _UNSAFE.sub("_", stored.name)[-120:].lstrip(".") or "file"
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',
         "Cache-Control": "private, no-cache",

@@ -17,8 +17,6 @@ from triage.web.blank_filters import without_blanks
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("", admit(Scope.READ))
 
 

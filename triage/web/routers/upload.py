@@ -30,13 +30,11 @@ from triage.web.multipart import Part, boundary_of, parts_of
 from triage.web.pages import page
 from triage.web.route import page_router
 
-__all__ = ["router"]
-
 router = page_router("/upload", admit(Scope.INGEST), known_query("job_id", "cluster"))
-MAX_FIELD_BYTES = 4096
-CSRF_HEADER = "x-triage-word"
+_MAX_FIELD_BYTES = 4096
+_CSRF_HEADER = "x-triage-word"
 # Bytes of the form itself, beside those of its files.
-FORM_BYTES = 64 << 20
+_FORM_BYTES = 64 << 20
 
 
 @router.get("", name="page_upload")
@@ -62,11 +60,13 @@ async def uploaded(request: Request) -> Response:
     """The form as a browser without our script sends it; to the incident, when all is in."""
     ctx = state_of(request).context
     boundary = boundary_of(request.headers.get("content-type", ""))
-    body = UploadBody(request, ctx.settings.max_bundle_bytes + FORM_BYTES)
-    chosen = await within(state_of(request), body, partial(take_form, request, ctx, body, boundary))
+    body = UploadBody(request, ctx.settings.max_bundle_bytes + _FORM_BYTES)
+    chosen = await within(
+        state_of(request), body, partial(_take_form, request, ctx, body, boundary)
+    )
     if chosen.incident_id is None:
         raise Unprocessable(
-            why_nothing(chosen), hint="choose dumps, kernel logs and job logs, or a tar of them"
+            _why_nothing(chosen), hint="choose dumps, kernel logs and job logs, or a tar of them"
         )
     if any(outcome.state == "refused" for outcome in chosen.outcomes):
         return page(request, "uploaded.html", chosen=chosen)
@@ -81,7 +81,7 @@ async def uploaded_bundle(
 ) -> Response:
     """The tar that the script sends; where the incident is, and what was refused, as JSON."""
     try:
-        check_csrf(request, request.headers.get(CSRF_HEADER))
+        check_csrf(request, request.headers.get(_CSRF_HEADER))
         ctx = state_of(request).context
         body = UploadBody(request, ctx.settings.max_bundle_bytes)
         target = Target(job_id or new_job_id(), cluster=cluster, caller=caller_of(request))
@@ -105,13 +105,13 @@ async def uploaded_bundle(
     )
 
 
-def take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -> Chosen:
+def _take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -> Chosen:
     """The files of the form, one after the other. Raises :class:`Refusal` for the form itself."""
     chosen = Chosen(new_job_id(), caller=caller_of(request))
     signed = False
     for part in parts_of(body, boundary):
         if part.filename is None:
-            signed = field_of(request, part, chosen) or signed
+            signed = _field_of(request, part, chosen) or signed
             continue
         if not signed:  # the page has it before the files
             check_csrf(request, None)
@@ -122,9 +122,9 @@ def take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -
     return chosen
 
 
-def field_of(request: Request, part: Part, chosen: Chosen) -> bool:
+def _field_of(request: Request, part: Part, chosen: Chosen) -> bool:
     """Take a field in; whether it was the one that signs the form."""
-    text = part.text(MAX_FIELD_BYTES).strip()
+    text = part.text(_MAX_FIELD_BYTES).strip()
     if part.name == CSRF_FIELD:
         check_csrf(request, text)
         return True
@@ -137,7 +137,7 @@ def field_of(request: Request, part: Part, chosen: Chosen) -> bool:
     return False
 
 
-def why_nothing(chosen: Chosen) -> str:
+def _why_nothing(chosen: Chosen) -> str:
     refused = [outcome for outcome in chosen.outcomes if outcome.reason]
     if not refused:
         return "no file was chosen"

@@ -2,8 +2,6 @@
 
 import json
 
-__all__ = ["db_csv", "diagnet_log", "link_info", "mlxlink", "mlxlink_json", "net_dump"]
-
 SECTIONS = {
     "Operational Info": {"State": "Active", "Physical state": "LinkUp", "Speed": "IB-NDR"},
     "Troubleshooting Info": {"Status Opcode": "0", "Recommendation": "No issue was observed"},

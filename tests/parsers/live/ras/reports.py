@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["json_rank", "json_report", "missing_rank", "text_report"]
-
 TITLE = """NCCL version {version} compiled with CUDA 13.0
 CUDA runtime version 13000, driver version 13000
 

@@ -11,8 +11,6 @@ from typing import Final
 
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 
-__all__ = ["ABSENT", "INIT", "Identity", "IdentityOf", "Levels", "RestOfCommunicator", "levels_of"]
-
 Identity = Hashable
 """Who a member of a communicator is in all of them: its world rank, or its process and GPU."""
 
@@ -21,7 +19,7 @@ IdentityOf = Callable[[Communicator, CommunicatorRank], Identity]
 # Names of what is compared besides operations.
 ABSENT: Final = "answer"
 INIT: Final = "init"
-SILENT: Final = frozenset({Presence.DEAD, Presence.UNRESPONSIVE})
+_SILENT: Final = frozenset({Presence.DEAD, Presence.UNRESPONSIVE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class RestOfCommunicator:
 class Levels:
     """The members of one communicator by how many ``operation`` they have issued.
 
-    ``identities``, ``counts`` and ``members`` are in the order of the counts, the lowest first;
+    ``identities``, ``counts`` and ``_members`` are in the order of the counts, the lowest first;
     there are at least two different counts. ``completed`` is whether completions are counted.
     ``weights`` is for how many ranks each stands.
     """
@@ -52,31 +50,31 @@ class Levels:
 def levels_of(communicators: Iterable[Communicator], identity_of: IdentityOf) -> Iterator[Levels]:
     """What members of each communicator differ in; nothing where all are alike."""
     for communicator in communicators:
-        for name, by_rank in compared(communicator).items():
+        for name, by_rank in _compared(communicator).items():
             if len(set(by_rank.values())) > 1:
-                yield ordered(communicator, name, by_rank, identity_of, completed=False)
-        if not any_launched(communicator):
-            for name, by_rank in counts_by_name(communicator, completed=True).items():
+                yield _ordered(communicator, name, by_rank, identity_of, completed=False)
+        if not _any_launched(communicator):
+            for name, by_rank in _counts_by_name(communicator, completed=True).items():
                 if len(set(by_rank.values())) > 1:
-                    yield ordered(communicator, name, by_rank, identity_of, completed=True)
+                    yield _ordered(communicator, name, by_rank, identity_of, completed=True)
 
 
-REST: Final = -1
+_REST: Final = -1
 """The rank under which the members that a tool does not list stand."""
 
 
-def compared(communicator: Communicator) -> dict[str, dict[int, int]]:
+def _compared(communicator: Communicator) -> dict[str, dict[int, int]]:
     """What is compared -> rank -> how far it came."""
-    found = counts_by_name(communicator, completed=False)
-    silent = {one.rank for one in communicator.ranks if one.presence in SILENT}
+    found = _counts_by_name(communicator, completed=False)
+    silent = {one.rank for one in communicator.ranks if one.presence in _SILENT}
     if silent:
         others = {one.rank: 1 for one in communicator.ranks if one.presence is Presence.ANSWERED}
-        if num_unlisted(communicator) > 0:
-            others[REST] = 1
+        if _num_unlisted(communicator) > 0:
+            others[_REST] = 1
         found[ABSENT] = {**others, **dict.fromkeys(silent, 0)}
     begun = {
         one.rank: int(one.status != "init")
-        for one in members(communicator)
+        for one in _members(communicator)
         if one.status in ("init", "running") and one.presence is Presence.ANSWERED
     }
     if begun:
@@ -84,38 +82,38 @@ def compared(communicator: Communicator) -> dict[str, dict[int, int]]:
     return found
 
 
-def any_launched(communicator: Communicator) -> bool:
+def _any_launched(communicator: Communicator) -> bool:
     """Whether members differ in what they launched: then that is why they complete less."""
     return any(
         len(set(by_rank.values())) > 1
-        for by_rank in counts_by_name(communicator, completed=False).values()
+        for by_rank in _counts_by_name(communicator, completed=False).values()
     )
 
 
-def counts_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
+def _counts_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
     """Operation -> rank -> how many it launched, or completed."""
     found: dict[str, dict[int, int]] = {}
-    for member in members(communicator):
+    for member in _members(communicator):
         counts: Mapping[str, int] | None = member.completed if completed else member.launched
-        if counts and member.presence not in SILENT:
+        if counts and member.presence not in _SILENT:
             for name, count in counts.items():
                 found.setdefault(name, {})[member.rank] = count
     return found
 
 
-def members(communicator: Communicator) -> Iterator[CommunicatorRank]:
+def _members(communicator: Communicator) -> Iterator[CommunicatorRank]:
     """The listed members, then all others as one."""
     yield from communicator.ranks
     if communicator.rest is not None:
         yield communicator.rest
 
 
-def num_unlisted(communicator: Communicator) -> int:
+def _num_unlisted(communicator: Communicator) -> int:
     """How many members a tool speaks of together."""
     return 0 if communicator.rest is None else communicator.size - len(communicator.ranks)
 
 
-def ordered(
+def _ordered(
     communicator: Communicator,
     name: str,
     by_rank: Mapping[int, int],
@@ -127,7 +125,7 @@ def ordered(
     by_number = {one.rank: one for one in communicator.ranks}
     rest = communicator.rest
     ranks = sorted(by_rank, key=lambda rank: (by_rank[rank], rank))
-    listed = [rest if rank == REST and rest is not None else by_number[rank] for rank in ranks]
+    listed = [rest if rank == _REST and rest is not None else by_number[rank] for rank in ranks]
     return Levels(
         communicator,
         name,
@@ -139,6 +137,6 @@ def ordered(
         ),
         tuple(by_rank[rank] for rank in ranks),
         tuple(listed),
-        tuple(max(num_unlisted(communicator), 1) if member is rest else 1 for member in listed),
+        tuple(max(_num_unlisted(communicator), 1) if member is rest else 1 for member in listed),
         completed,
     )

@@ -14,11 +14,9 @@ from typing import Final
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 
-__all__ = ["APART_NS", "Round", "RoundMovement", "in_order", "latest_round"]
-
 # Looks that are nearer to each other than this are one look at a job that may run.
 APART_NS: Final = 20 * 1_000_000_000
-NUMBERS: Final = re.compile(r"(\d{1,18})")
+_NUMBERS: Final = re.compile(r"(\d{1,18})")
 
 
 class RoundMovement(StrEnum):
@@ -53,10 +51,10 @@ class Round:
             for one in look.communicators:
                 found.setdefault((one.hash, numbers[one.hash]), []).append(one)
                 numbers[one.hash] += 1
-        return [parts[0] if len(parts) == 1 else put_together(parts) for parts in found.values()]
+        return [parts[0] if len(parts) == 1 else _put_together(parts) for parts in found.values()]
 
 
-def put_together(parts: Sequence[Communicator]) -> Communicator:
+def _put_together(parts: Sequence[Communicator]) -> Communicator:
     """One communicator of which each part tells some members; who comes first is believed."""
     by_rank: dict[int, CommunicatorRank] = {}
     for part in parts:
@@ -75,7 +73,7 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
     """The last round of ``looks`` (of one tool and one job), compared with the one before it; None
     where no look holds a communicator.
     """
-    rounds = in_rounds([look for look in looks if look.communicators])
+    rounds = _in_rounds([look for look in looks if look.communicators])
     if not rounds:
         return None
     last, counts = rounds[-1]
@@ -94,12 +92,12 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
     return Round(tuple(last))
 
 
-def in_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
+def _in_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
     """The rounds and their counters, the earliest first. The k-th look at a rank is of round k."""
     seen: Counter[tuple[int, int]] = Counter()
     rounds: dict[int, tuple[list[Look], dict[tuple[int, int, str], int]]] = {}
     for look in sorted(looks, key=in_order):
-        counts = counts_of(look)
+        counts = _counts_of(look)
         ranks = {(one.hash, member.rank) for one in look.communicators for member in one.ranks}
         ranks |= {(one.hash, -1) for one in look.communicators if one.rest is not None}
         number = max((seen[rank] for rank in ranks), default=0)
@@ -107,10 +105,10 @@ def in_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], dict[tuple[int, i
         members, known = rounds.setdefault(number, ([], {}))
         members.append(look)
         known.update(counts)
-    return by_progress([rounds[number] for number in sorted(rounds)])
+    return _by_progress([rounds[number] for number in sorted(rounds)])
 
 
-def by_progress(
+def _by_progress(
     rounds: list[tuple[list[Look], dict[tuple[int, int, str], int]]],
 ) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
     """Rounds without clocks by their counters, which only grow."""
@@ -122,12 +120,12 @@ def by_progress(
 
 def in_order(look: Look) -> tuple[int, list[tuple[int, str]]]:
     """The time of a look, else the order of its name, in which ``poll-10`` follows ``poll-9``."""
-    parts = NUMBERS.split(look.artifact)
+    parts = _NUMBERS.split(look.artifact)
     named = [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
     return (look.stamp.wall_ns or 0, named)
 
 
-def counts_of(look: Look) -> dict[tuple[int, int, str], int]:
+def _counts_of(look: Look) -> dict[tuple[int, int, str], int]:
     """(communicator, rank, operation) -> how many; rank -1 is all that are not listed."""
     found: dict[tuple[int, int, str], int] = {}
     for one in look.communicators:

@@ -19,8 +19,6 @@ from triage.analysis.live.communicators.levels import (
 )
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting
 
-__all__ = ["EndOfWaits", "Lag", "waits_of"]
-
 # The ends of which it is counted who waits for them: a real hang has a few.
 MAX_ENDS: Final = 32
 
@@ -52,7 +50,7 @@ class EndOfWaits:
 
 
 @dataclass(slots=True)
-class Graph:
+class _Graph:
     """``groups`` in which somebody is behind; ``at`` says where each identity stands in them."""
 
     groups: list[Levels]
@@ -99,22 +97,22 @@ def waits_of(
     flight that a tool saw. Ranks that wait in a circle, or behind one, have no end.
     """
     communicators = list(communicators)
-    graph = Graph(list(levels_of(communicators, identity_of)))
-    devices = add_waiting(graph, communicators, identity_of, waiting)
+    graph = _Graph(list(levels_of(communicators, identity_of)))
+    devices = _add_waiting(graph, communicators, identity_of, waiting)
     identities = graph.at.keys() | graph.peers.keys() | graph.waits_for_peer | devices
     ends = [
         identity
         for identity in identities
         if (graph.is_waited_for(identity) or identity in devices) and not graph.waits(identity)
     ]
-    lags = {identity: lags_of(graph, identity) for identity in ends}
+    lags = {identity: _lags_of(graph, identity) for identity in ends}
     most = {end: max((lag.ahead for lag in lags[end]), default=0) for end in ends}
     ends.sort(key=lambda end: (-most[end], repr(end)))
     found = [
         EndOfWaits(
             identity,
             lags[identity],
-            sum(graph.weights.get(one, 1) for one in waiting_behind(graph, identity)),
+            sum(graph.weights.get(one, 1) for one in _waiting_behind(graph, identity)),
         )
         for identity in ends[:MAX_ENDS]
     ]
@@ -122,8 +120,8 @@ def waits_of(
     return tuple(found)
 
 
-def add_waiting(
-    graph: Graph,
+def _add_waiting(
+    graph: _Graph,
     communicators: Sequence[Communicator],
     identity_of: IdentityOf,
     waiting: Sequence[Waiting],
@@ -155,7 +153,7 @@ def add_waiting(
     return devices
 
 
-def lags_of(graph: Graph, identity: Identity) -> tuple[Lag, ...]:
+def _lags_of(graph: _Graph, identity: Identity) -> tuple[Lag, ...]:
     """What a member is behind in; that in which most others are ahead first."""
     if isinstance(identity, RestOfCommunicator):
         return ()
@@ -173,7 +171,7 @@ def lags_of(graph: Graph, identity: Identity) -> tuple[Lag, ...]:
     return tuple(found)
 
 
-def waiting_behind(graph: Graph, *ends: Identity) -> set[Identity]:
+def _waiting_behind(graph: _Graph, *ends: Identity) -> set[Identity]:
     """All that wait for ``ends``, or behind others that do; each group is walked once."""
     seen: set[Identity] = set(ends)
     todo = list(ends)

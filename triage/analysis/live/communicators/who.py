@@ -11,8 +11,6 @@ from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
 
-__all__ = ["MembersOfJob", "machine_words"]
-
 
 @dataclass(frozen=True)
 class MembersOfJob:

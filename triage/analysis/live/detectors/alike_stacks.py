@@ -18,23 +18,21 @@ from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKi
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
-__all__ = ["AlikeStacks"]
-
-NAME: Final = "stacks.all_alike"
+_NAME: Final = "stacks.all_alike"
 # From so many ranks on, their being alike says something.
-LEAST: Final = 2
-ONE_LOOK: Final = 0.4
+_LEAST: Final = 2
+_ONE_LOOK: Final = 0.4
 # What holds them all may be one device: that is not known, and is said so.
-TWO_LOOKS: Final = 0.5
+_TWO_LOOKS: Final = 0.5
 # A rank that was not looked at may be the one that the others wait for.
-SOME_ABSENT: Final = 0.3
-MAX_PLACES: Final = 3
-BELOW: Final = (
+_SOME_ABSENT: Final = 0.3
+_MAX_PLACES: Final = 3
+_BELOW: Final = (
     "look at the power and utilisation of each GPU (one idle among many that spin is the odd one),"
     " at NCCL RAS or flight-recorder dumps, at links and at NCCL's own log"
 )
-MEETING: Final = "look for the ranks that did not come, and at the network between the nodes"
-EXPLAINED_BY: Final = (
+_MEETING: Final = "look for the ranks that did not come, and at the network between the nodes"
+_EXPLAINED_BY: Final = (
     HARDWARE
     | SOFTWARE
     | {Category.DEPENDENCY, Category.HOST_MAINTENANCE, Category.GPU_OOM, Category.HOST_OOM}
@@ -47,7 +45,7 @@ class AlikeStacks:
     Silent: on one rank, where a rank stands elsewhere, and where the job moves.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -58,16 +56,16 @@ class AlikeStacks:
             looks_move(case)
             or outside
             or odd_waits(picture)
-            or len(telling) < LEAST
+            or len(telling) < _LEAST
             or len(waiting) < len(telling)
         ):
             return
         classes = classes_of(telling)
         twice = all(one.stands for one in classes)
-        meets = all(one.point in MEETS for one in classes)
+        meets = all(one.point in _MEETS for one in classes)
         count = len(telling)
-        places = " or ".join(place_text(one) for one in classes[:MAX_PLACES])
-        absent = num_absent(case, picture)
+        places = " or ".join(_place_text(one) for one in classes[:_MAX_PLACES])
+        absent = _num_absent(case, picture)
         those = "none of these hosts" if absent else "no host"
         summary = f"all {count} ranks wait {places}: {those} is at fault"
         if len(classes) > 1:
@@ -75,28 +73,28 @@ class AlikeStacks:
                 f"all {count} ranks wait, at {len(classes)} places of the program ({places}), and"
                 " stacks alone do not tell who is waited for"
             )
-        alike = (TWO_LOOKS if twice else ONE_LOOK) - 0.1 * (len(classes) > 1)
+        alike = (_TWO_LOOKS if twice else _ONE_LOOK) - 0.1 * (len(classes) > 1)
         if absent:
             summary += f"; of {absent} ranks there is no stack"
         yield Finding(
-            detector=NAME,
+            detector=_NAME,
             # A job that runs well looks the same for the blink of an eye.
             kind=VerdictKind.HANG if twice else VerdictKind.INCONCLUSIVE,
             category=Category.NCCL_TIMEOUT,
             ranks=(),
-            strength=SOME_ABSENT if absent else alike,
+            strength=_SOME_ABSENT if absent else alike,
             role=Role.POSSIBLE,
             summary=summary,
-            because=tuple(reasons(classes, twice=twice)),
-            explained_by=EXPLAINED_BY,
+            because=tuple(_reasons(classes, twice=twice)),
+            explained_by=_EXPLAINED_BY,
             of_looks=True,
             of_a_moment=not twice,
-            advice=MEETING if meets else BELOW,
+            advice=_MEETING if meets else _BELOW,
         )
 
 
-MEETS: Final = frozenset({ProgramPoint.STORE, ProgramPoint.NCCL_INIT})
-AT: Final = {
+_MEETS: Final = frozenset({ProgramPoint.STORE, ProgramPoint.NCCL_INIT})
+_AT: Final = {
     ProgramPoint.COLLECTIVE: "in a collective",
     ProgramPoint.DEVICE: "for their device",
     ProgramPoint.STORE: "to meet (rendezvous or a new group)",
@@ -104,21 +102,21 @@ AT: Final = {
 }
 
 
-def place_text(one: StackClass) -> str:
+def _place_text(one: StackClass) -> str:
     line = one.example.found.told_by
     at = f" at {frame_text(line)}" if line is not None else ""
-    return f"{AT.get(one.point, 'at one line')}{at}"
+    return f"{_AT.get(one.point, 'at one line')}{at}"
 
 
-def num_absent(case: LiveCase, picture: StackPicture) -> int:
+def _num_absent(case: LiveCase, picture: StackPicture) -> int:
     """Of how many ranks of the job there is no stack; where no rank is known, by processes."""
     world = case.world_size or case.fleet.world_size or 0
     seen = {one.rank for one in picture.ranks}
     return max(world - (len(picture.ranks) if None in seen else len(seen)), 0)
 
 
-def reasons(classes: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
+def _reasons(classes: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
     looked = " in both looks" if twice else ""
-    for one in classes[:MAX_PLACES]:
-        text = f"{len(one.stacks)} ranks wait{looked} {place_text(one)}"
-        yield Because(NAME, text, one.example.artifact, one.example.line)
+    for one in classes[:_MAX_PLACES]:
+        text = f"{len(one.stacks)} ranks wait{looked} {_place_text(one)}"
+        yield Because(_NAME, text, one.example.artifact, one.example.line)

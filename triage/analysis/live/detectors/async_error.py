@@ -17,14 +17,12 @@ from triage.domain.live.communicator import CommunicatorRank
 from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
-__all__ = ["AsyncError"]
-
-LONE: Final = 0.8
-SEVERAL: Final = 0.6
-MAX_FAILED: Final = 4
+_LONE: Final = 0.8
+_SEVERAL: Final = 0.6
+_MAX_FAILED: Final = 4
 
 # As the same words of NCCL in a job log; an error of CUDA or of the system names no part.
-CATEGORIES: Final = {
+_CATEGORIES: Final = {
     "internal error": Category.SOFTWARE_FRAMEWORK,
     "invalid argument": Category.DEPENDENCY,
     "invalid usage": Category.DEPENDENCY,
@@ -50,7 +48,7 @@ class AsyncError:
             for member in communicator.ranks:
                 if member.error is not None and not member.remote_error:
                     failed[members.identity_of(communicator, member)].append(member)
-        if len(failed) > MAX_FAILED:
+        if len(failed) > _MAX_FAILED:
             return
         for ones in failed.values():
             yield self.finding(members, ones[0], num_failed=len(failed))
@@ -63,7 +61,7 @@ class AsyncError:
         ranks, nodes = members.places([(member.process, look)])
         error = member.error or ""
         inside = ", ".join(machine_words(member.process))
-        category = CATEGORIES.get(error.lower(), Category.NCCL_TIMEOUT)
+        category = _CATEGORIES.get(error.lower(), Category.NCCL_TIMEOUT)
         return Finding(
             detector=self.name,
             of_looks=True,
@@ -72,7 +70,7 @@ class AsyncError:
             category=category,
             ranks=tuple(ranks),
             nodes=tuple(nodes),
-            strength=LONE if num_failed == 1 else SEVERAL / num_failed,
+            strength=_LONE if num_failed == 1 else _SEVERAL / num_failed,
             role=Role.CULPRIT if num_failed == 1 else Role.POSSIBLE,
             summary=members.naming(
                 f'reported "{error}" in NCCL{f" ({inside})" if inside else ""}, its peers at most'

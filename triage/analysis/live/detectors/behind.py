@@ -19,23 +19,21 @@ from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
-__all__ = ["Behind"]
-
 # An end for which fewer ranks wait than this share of the most waits for what no tool counts
 # (sends, receives): it is not named beside the other.
-ALIKE: Final = 0.5
+_ALIKE: Final = 0.5
 # So many ends on several nodes name nobody.
-MAX_ALIKE: Final = 4
-MAX_REASONS: Final = 4
+_MAX_ALIKE: Final = 4
+_MAX_REASONS: Final = 4
 # Two looks with the same counters; without clocks they may be of one second; and one look alone,
 # of a job that is known to stand or of any job.
-FROZEN: Final = 0.9
-FROZEN_UNDATED: Final = 0.75
-ONE_LOOK_STOPPED: Final = 0.8
-ONE_LOOK: Final = 0.55
+_FROZEN: Final = 0.9
+_FROZEN_UNDATED: Final = 0.75
+_ONE_LOOK_STOPPED: Final = 0.8
+_ONE_LOOK: Final = 0.55
 
-SECOND_LOOK: Final = "one look alone may be of a job that runs, take a second one 30 s later"
-HOST: Final = "look at what that process does (py-spy, data loader, storage, locks)"
+_SECOND_LOOK: Final = "one look alone may be of a job that runs, take a second one 30 s later"
+_HOST: Final = "look at what that process does (py-spy, data loader, storage, locks)"
 
 
 class Behind:
@@ -59,14 +57,14 @@ class Behind:
         members = MembersOfJob(case, found.looks)
         waiting = [one for look in found.looks for one in look.waiting]
         waits = waits_of(found.communicators, members.identity_of, waiting)
-        ends = [end for end in waits if counted_lags(end)]
+        ends = [end for end in waits if _counted_lags(end)]
         if not ends:
             return
-        alike = behind_own_group([end for end in ends if end.waiting >= ALIKE * ends[0].waiting])
+        alike = _behind_own_group([end for end in ends if end.waiting >= _ALIKE * ends[0].waiting])
         homes = [(end.lags[0].member.process, members.look_of(end.lags[0].member)) for end in alike]
         nodes = {members.node_of(process, look) for process, look in homes}
         one_node = len(nodes) == 1 and None not in nodes
-        if len(alike) > MAX_ALIKE and not one_node:
+        if len(alike) > _MAX_ALIKE and not one_node:
             return
         yield self.finding(case, found, members, alike, tie=len(alike) > 1 and not one_node)
 
@@ -80,30 +78,30 @@ class Behind:
         tie: bool,
     ) -> Finding:
         """The claim on the ranks of ``ends``; of a ``tie`` one of them is meant."""
-        strength = strength_of(found, stopped=case.stopped)
-        lags = [counted_lags(end) for end in ends]
+        strength = _strength_of(found, stopped=case.stopped)
+        lags = [_counted_lags(end) for end in ends]
         places = [(one[0].member.process, members.look_of(one[0].member)) for one in lags]
         ranks, nodes = members.places(places)
-        convicts = strength > ONE_LOOK and not tie and bool(ranks or nodes)
+        convicts = strength > _ONE_LOOK and not tie and bool(ranks or nodes)
         first = lags[0][0]
         is_named = any(members.places(places[:1]))
         inside = ", ".join(machine_words(first.member.process)) if len(ends) == 1 else ""
         inside = f" ({inside})" if inside and is_named else ""
         text = "is behind its peers" if len(ends) == 1 or tie else "are behind their peers"
-        summary = members.naming(f"{text}{inside}: it {lag_words(first)}", places[0])
+        summary = members.naming(f"{text}{inside}: it {_lag_words(first)}", places[0])
         return Finding(
             detector=self.name,
             of_looks=True,
             of_a_moment=found.movement is not RoundMovement.FROZEN,
             explained_by=ANY_CAUSE,
-            kind=VerdictKind.HANG if strength > ONE_LOOK else VerdictKind.INCONCLUSIVE,
+            kind=VerdictKind.HANG if strength > _ONE_LOOK else VerdictKind.INCONCLUSIVE,
             category=Category.HOST_STALL,
             ranks=tuple(ranks),
             nodes=tuple(nodes),
             strength=strength / len(ends) if tie else strength,
             role=Role.CULPRIT if convicts else Role.POSSIBLE,
             summary=summary,
-            advice=SECOND_LOOK if strength <= ONE_LOOK else HOST,
+            advice=_SECOND_LOOK if strength <= _ONE_LOOK else _HOST,
             because=tuple(self.reasons(found, members, lags)),
             one_of=tie,
         )
@@ -113,32 +111,32 @@ class Behind:
     ) -> Iterator[Because]:
         """Each rank, and what it is behind in."""
         looks = {RoundMovement.FROZEN: ", the same in two looks"}.get(found.movement, "")
-        each = max(MAX_REASONS // len(lags), 1)
-        for own in lags[:MAX_REASONS]:
+        each = max(_MAX_REASONS // len(lags), 1)
+        for own in lags[:_MAX_REASONS]:
             for lag in own[:each]:
                 look = members.look_of(lag.member)
                 who = members.words(lag.member.process, look)
-                text = f"{who} {lag_words(lag)}{looks}"
+                text = f"{who} {_lag_words(lag)}{looks}"
                 yield Because(self.name, text, look.artifact, lag.member.line)
 
 
-def counted_lags(end: EndOfWaits) -> list[Lag]:
+def _counted_lags(end: EndOfWaits) -> list[Lag]:
     """What an end is behind in, but for that it does not answer: that is another claim."""
     silent = any(lag.operation == ABSENT for lag in end.lags)
     return [] if silent else list(end.lags)
 
 
-def behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
+def _behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
     """Of ends for which about as many wait, those that are behind in most communicators.
 
     A pipeline stage that waits for a receive, which no tool counts, is behind together: in its data
     groups, and not in its tensor groups. The rank that stands is behind in its own group too.
     """
-    spread = [len({lag.communicator.hash for lag in counted_lags(end)}) for end in ends]
+    spread = [len({lag.communicator.hash for lag in _counted_lags(end)}) for end in ends]
     return [end for end, count in zip(ends, spread, strict=True) if count == max(spread)]
 
 
-def lag_words(lag: Lag) -> str:
+def _lag_words(lag: Lag) -> str:
     """``launched 88201 AllGather, its 7 peers 88202``."""
     several = f"its {lag.ahead} peers" if lag.ahead != 1 else "its peer"
     if lag.operation == INIT:
@@ -150,8 +148,8 @@ def lag_words(lag: Lag) -> str:
     return f"{verb} {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"
 
 
-def strength_of(found: Round, *, stopped: bool) -> float:
+def _strength_of(found: Round, *, stopped: bool) -> float:
     """What a round is worth: two looks that agree are a hang."""
     if found.movement is RoundMovement.FROZEN:
-        return FROZEN if found.dated or stopped else FROZEN_UNDATED
-    return ONE_LOOK_STOPPED if stopped else ONE_LOOK
+        return _FROZEN if found.dated or stopped else _FROZEN_UNDATED
+    return _ONE_LOOK_STOPPED if stopped else _ONE_LOOK

@@ -16,12 +16,10 @@ from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
-__all__ = ["Disagree"]
-
-FROZEN: Final = 0.85
-ONE_LOOK: Final = 0.6
-TIE: Final = 0.3
-MAX_REASONS: Final = 3
+_FROZEN: Final = 0.85
+_ONE_LOOK: Final = 0.6
+_TIE: Final = 0.3
+_MAX_REASONS: Final = 3
 
 
 # Members of a communicator issue one sequence of operations. Who is behind has issued fewer of each
@@ -29,7 +27,7 @@ MAX_REASONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class _Disagreement:
     """``odd`` are the fewest members that disagree with ``num_others`` that issued ``usual``, the
     most of all; ``odd_ahead`` is an operation of which the odd ones issued more, ``odd_behind``
     one of which they issued fewer.
@@ -43,15 +41,15 @@ class Disagreement:
     odd_behind: str
 
 
-def disagreements(communicators: Iterable[Communicator]) -> Iterator[Disagreement]:
+def disagreements(communicators: Iterable[Communicator]) -> Iterator[_Disagreement]:
     """The communicators whose members issued different operations."""
     for communicator in communicators:
-        found = disagreement_in(communicator)
+        found = _disagreement_in(communicator)
         if found is not None:
             yield found
 
 
-def disagreement_in(communicator: Communicator) -> Disagreement | None:
+def _disagreement_in(communicator: Communicator) -> _Disagreement | None:
     """The smallest set of members that contradicts the largest; None where all fit.
 
     Of members that a tool does not list it tells what they have in common: they count as one set,
@@ -62,10 +60,10 @@ def disagreement_in(communicator: Communicator) -> Disagreement | None:
     alike: dict[tuple[tuple[str, int], ...], list[CommunicatorRank]] = defaultdict(list)
     for member in communicator.ranks:
         if member.launched is not None:
-            alike[counted({**common, **member.launched})].append(member)
+            alike[_counted({**common, **member.launched})].append(member)
     sizes = {counts: len(members) for counts, members in alike.items()}
     if common:
-        key = counted(common)
+        key = _counted(common)
         unlisted = max(communicator.size - len(communicator.ranks), 1)
         sizes[key] = sizes.get(key, 0) + unlisted
     if len(sizes) < 2:
@@ -73,17 +71,17 @@ def disagreement_in(communicator: Communicator) -> Disagreement | None:
     most = max(sizes, key=lambda counts: (sizes[counts], counts))
     usual = dict(most)
     for counts in sorted(alike, key=lambda one: (sizes[one], one)):
-        names = contradiction(dict(counts), usual)
+        names = _contradiction(dict(counts), usual)
         if counts != most and names is not None and sizes[counts] == len(alike[counts]):
-            return Disagreement(communicator, tuple(alike[counts]), sizes[most], usual, *names)
+            return _Disagreement(communicator, tuple(alike[counts]), sizes[most], usual, *names)
     return None
 
 
-def counted(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+def _counted(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items()))
 
 
-def contradiction(odd: Mapping[str, int], usual: Mapping[str, int]) -> tuple[str, str] | None:
+def _contradiction(odd: Mapping[str, int], usual: Mapping[str, int]) -> tuple[str, str] | None:
     """An operation of which ``odd`` has more, and one of which it has fewer."""
     names = sorted(odd.keys() & usual.keys())
     ahead = [name for name in names if odd[name] > usual[name]]
@@ -120,12 +118,12 @@ class Disagree:
         frozen = found.movement is RoundMovement.FROZEN or case.stopped
         yield self.finding(MembersOfJob(case, found.looks), worst, frozen=frozen)
 
-    def finding(self, members: MembersOfJob, one: Disagreement, *, frozen: bool) -> Finding:
+    def finding(self, members: MembersOfJob, one: _Disagreement, *, frozen: bool) -> Finding:
         """The claim on the odd ranks; of two halves either may be wrong."""
         tie = len(one.odd) == one.num_others
         ranks, nodes = members.places((who.process, members.look_of(who)) for who in one.odd)
         more, fewer = name_of(one.odd_ahead), name_of(one.odd_behind)
-        strength = TIE if tie else FROZEN if frozen else ONE_LOOK
+        strength = _TIE if tie else _FROZEN if frozen else _ONE_LOOK
         convicts = frozen and not tie and bool(ranks or nodes)
         text = f"launched more {more} and fewer {fewer} than {one.num_others} of its peers"
         return Finding(
@@ -143,19 +141,19 @@ class Disagree:
                 Because(
                     self.name,
                     f"{members.words(who.process, members.look_of(who))} launched"
-                    f" {counts_words({**one.usual, **(who.launched or {})}, one)}, others"
-                    f" {counts_words(one.usual, one)}",
+                    f" {_counts_words({**one.usual, **(who.launched or {})}, one)}, others"
+                    f" {_counts_words(one.usual, one)}",
                     members.look_of(who).artifact,
                     who.line,
                 )
-                for who in one.odd[:MAX_REASONS]
+                for who in one.odd[:_MAX_REASONS]
             ),
             ranks_disagree=True,
             one_of=tie,
         )
 
 
-def counts_words(counts: Mapping[str, int], one: Disagreement) -> str:
+def _counts_words(counts: Mapping[str, int], one: _Disagreement) -> str:
     """``11 AllGather and 19 AllReduce``."""
     names = (one.odd_ahead, one.odd_behind)
     return " and ".join(f"{counts.get(name, 0)} {name_of(name)}" for name in names)

@@ -17,17 +17,15 @@ from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
-__all__ = ["HeldProcess"]
-
-NAME: Final = "stacks.held"
-CATEGORIES: Final = {
+_NAME: Final = "stacks.held"
+_CATEGORIES: Final = {
     ProgramPoint.STORAGE: Category.STORAGE,
     ProgramPoint.STOPPED: Category.HOST_STALL,
     ProgramPoint.GONE: Category.NCCL_TIMEOUT,
 }
 # A process is in the kernel's hands for a moment in every read; nothing says that others wait.
-STRENGTH: Final = 0.6
-MAX_REASONS: Final = 4
+_STRENGTH: Final = 0.6
+_MAX_REASONS: Final = 4
 
 
 class HeldProcess:
@@ -36,7 +34,7 @@ class HeldProcess:
     Silent: on none, and on ranks that stand apart from ranks that wait.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -45,13 +43,13 @@ class HeldProcess:
         seen = picture.strangers if waiting else (*picture.ranks, *picture.strangers)
         by_point: dict[ProgramPoint, list[RankStack]] = defaultdict(list)
         for stack in seen:
-            if stack.point in CATEGORIES:
+            if stack.point in _CATEGORIES:
                 by_point[stack.point].append(stack)
         for point, stacks in by_point.items():
-            yield finding_of(point, stacks)
+            yield _finding_of(point, stacks)
 
 
-def finding_of(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
+def _finding_of(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
     """The claim on the ranks, else the node, of processes that are held alike."""
     nodes = tuple(sorted({one.node for one in stacks if one.node is not None}))
     shared = point is ProgramPoint.STORAGE and len(nodes) > 1
@@ -63,22 +61,22 @@ def finding_of(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
         subject = who(stacks[0]) if count == 1 else f"{count} processes"
         summary = f"{subject} stopped {where_text(stacks[0])}"
     return Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.CRASH if point is ProgramPoint.GONE else VerdictKind.HANG,
-        category=CATEGORIES[point],
+        category=_CATEGORIES[point],
         ranks=ranks,
         nodes=named,
-        strength=STRENGTH,
+        strength=_STRENGTH,
         role=Role.CULPRIT if ranks or named else Role.POSSIBLE,
         summary=summary,
         because=tuple(
-            Because(NAME, f"{who(one)} stands {where_text(one)}", one.artifact, one.line)
-            for one in stacks[:MAX_REASONS]
+            Because(_NAME, f"{who(one)} stands {where_text(one)}", one.artifact, one.line)
+            for one in stacks[:_MAX_REASONS]
         ),
         explained_by=ANY_CAUSE,
         of_looks=True,
         of_a_moment=point is ProgramPoint.STORAGE,
         advice="look at the file system that it waits for"
-        if CATEGORIES[point] is Category.STORAGE
+        if _CATEGORIES[point] is Category.STORAGE
         else "find out whose process it is",
     )

@@ -15,21 +15,19 @@ from triage.domain.category import ANY_CAUSE, HARDWARE, Category, Role, VerdictK
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
-__all__ = ["OddGpu"]
-
-NAME: Final = "gpus.odd_one"
+_NAME: Final = "gpus.odd_one"
 # Of fewer GPUs that spin nobody is the odd one.
-LEAST_SPINNING: Final = 3
+_LEAST_SPINNING: Final = 3
 # More are odd than this share of the job only where one node has them all.
-MAX_SHARE: Final = 1 / 8
-OF_ONE_NODE: Final = 0.5
+_MAX_SHARE: Final = 1 / 8
+_OF_ONE_NODE: Final = 0.5
 # More that are neither nor make the picture unclear.
-MAX_UNCLEAR: Final = 0.25
-ONE_LOOK: Final = 0.4
-TWO_LOOKS: Final = 0.6
-ALL_SPIN: Final = 0.45
-MAX_NAMED: Final = 16
-MAX_REASONS: Final = 4
+_MAX_UNCLEAR: Final = 0.25
+_ONE_LOOK: Final = 0.4
+_TWO_LOOKS: Final = 0.6
+_ALL_SPIN: Final = 0.45
+_MAX_NAMED: Final = 16
+_MAX_REASONS: Final = 4
 
 
 class OddGpu:
@@ -39,30 +37,30 @@ class OddGpu:
     Silent: where fewer than 3 spin, where many do not, where any moved between two looks.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
         if not any(look.gpus for look in case.looks):
             return
-        gpus = in_the_job(gpus_of(case), case)
+        gpus = _in_the_job(gpus_of(case), case)
         spinning = [one for one in gpus if one.does is GpuActivity.SPINS]
-        if len(spinning) < LEAST_SPINNING or any(one.moved for one in gpus):
+        if len(spinning) < _LEAST_SPINNING or any(one.moved for one in gpus):
             return
         odd = [one for one in gpus if one.does in (GpuActivity.IDLE, GpuActivity.WORKS)]
         unclear = len(gpus) - len(spinning) - len(odd)
-        if unclear > MAX_UNCLEAR * len(gpus) or (unclear and not odd):
+        if unclear > _MAX_UNCLEAR * len(gpus) or (unclear and not odd):
             return
         if not odd:
             if all(one.twice for one in gpus):
-                yield all_spin(spinning)
+                yield _all_spin(spinning)
             return
-        if len(odd) > allowed(odd, len(gpus)) or on_each_node(odd, gpus):
+        if len(odd) > _allowed(odd, len(gpus)) or _on_each_node(odd, gpus):
             return
-        yield finding_of(odd, spinning)
+        yield _finding_of(odd, spinning)
 
 
-def in_the_job(gpus: Sequence[GpuOfJob], case: LiveCase) -> list[GpuOfJob]:
+def _in_the_job(gpus: Sequence[GpuOfJob], case: LiveCase) -> list[GpuOfJob]:
     """Without nodes that idle whole, where nothing says that they are the job's."""
     if case.fleet.seated:
         return list(gpus)
@@ -70,44 +68,44 @@ def in_the_job(gpus: Sequence[GpuOfJob], case: LiveCase) -> list[GpuOfJob]:
     return [one for one in gpus if one.node in active]
 
 
-def allowed(odd: Sequence[GpuOfJob], total: int) -> float:
+def _allowed(odd: Sequence[GpuOfJob], total: int) -> float:
     """How many GPUs may be odd: few, or those of one node."""
     if len({one.node for one in odd}) == 1 and odd[0].rank is not None:
-        return max(1.0, OF_ONE_NODE * total)
-    return max(1.0, MAX_SHARE * total)
+        return max(1.0, _OF_ONE_NODE * total)
+    return max(1.0, _MAX_SHARE * total)
 
 
-def on_each_node(odd: Sequence[GpuOfJob], gpus: Sequence[GpuOfJob]) -> bool:
+def _on_each_node(odd: Sequence[GpuOfJob], gpus: Sequence[GpuOfJob]) -> bool:
     """Whether every node has one: GPUs that the job does not use, rather than one that is odd."""
     nodes = {one.node for one in odd}
     return len(nodes) > 1 and nodes == {one.node for one in gpus}
 
 
-def finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding:
+def _finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding:
     """The claim that the others wait for the odd ones."""
     twice = all(one.twice for one in (*odd, *spinning))
-    ranks = tuple(sorted(one.rank for one in odd if one.rank is not None))[:MAX_NAMED]
+    ranks = tuple(sorted(one.rank for one in odd if one.rank is not None))[:_MAX_NAMED]
     nodes = tuple(sorted({one.node for one in odd if one.node is not None})) if not ranks else ()
     working = all(one.does is GpuActivity.WORKS for one in odd)
     one_host = len({one.node for one in odd}) == 1
     what = "works on" if working else "idles"
-    names = ", ".join(one.name for one in odd[:MAX_REASONS])
+    names = ", ".join(one.name for one in odd[:_MAX_REASONS])
     summary = f"has a GPU that {what} while {len(spinning)} others spin in a collective"
     advice = "look at what its process does (py-spy dump, /proc), and at its GPU"
     if not ranks:
         summary = f"{names} {what} while {len(spinning)} others spin in a collective"
         advice = f"look at the process of {names}, and at the GPU itself"
     return Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.HANG,
         # Hosts of several nodes do not stall at once by themselves.
         category=Category.HOST_STALL if one_host and not working else Category.NCCL_TIMEOUT,
         ranks=ranks,
         nodes=nodes,
-        strength=TWO_LOOKS if twice else ONE_LOOK,
+        strength=_TWO_LOOKS if twice else _ONE_LOOK,
         role=Role.POSSIBLE,
         summary=summary,
-        because=tuple(reasons(odd, spinning, twice=twice)),
+        because=tuple(_reasons(odd, spinning, twice=twice)),
         explained_by=ANY_CAUSE,
         of_looks=True,
         of_a_moment=not twice,
@@ -115,24 +113,24 @@ def finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding
     )
 
 
-def reasons(
+def _reasons(
     odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob], *, twice: bool
 ) -> Iterator[Because]:
     looked = " in two looks" if twice else ""
-    for one in odd[:MAX_REASONS]:
-        text = f"{place_text(one)}{looked}: {measured_text(one)}"
-        yield Because(NAME, text, one.artifact, one.sample.line)
+    for one in odd[:_MAX_REASONS]:
+        text = f"{_place_text(one)}{looked}: {_measured_text(one)}"
+        yield Because(_NAME, text, one.artifact, one.sample.line)
     example = spinning[0]
-    text = f"{len(spinning)} others spin: {place_text(example)} {measured_text(example)}"
-    yield Because(NAME, text, example.artifact, example.sample.line)
+    text = f"{len(spinning)} others spin: {_place_text(example)} {_measured_text(example)}"
+    yield Because(_NAME, text, example.artifact, example.sample.line)
 
 
-def place_text(one: GpuOfJob) -> str:
+def _place_text(one: GpuOfJob) -> str:
     rank = "" if one.rank is None else f" (rank {one.rank})"
     return f"{one.name}{'' if one.node is None else f' of {one.node}'}{rank}"
 
 
-def measured_text(one: GpuOfJob) -> str:
+def _measured_text(one: GpuOfJob) -> str:
     """``0 % utilisation, 0 % memory traffic, 119 W``."""
     sample = one.sample
     parts = [f"{sample.utilisation_percent or 0:.0f} % utilisation"]
@@ -143,19 +141,19 @@ def measured_text(one: GpuOfJob) -> str:
     return ", ".join(parts)
 
 
-def all_spin(spinning: Sequence[GpuOfJob]) -> Finding:
+def _all_spin(spinning: Sequence[GpuOfJob]) -> Finding:
     """Nobody's device: all wait in kernels."""
     example = spinning[0]
-    text = f"all {len(spinning)} GPUs spin in two looks: {measured_text(example)}"
+    text = f"all {len(spinning)} GPUs spin in two looks: {_measured_text(example)}"
     return Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT,
         ranks=(),
-        strength=ALL_SPIN,
+        strength=_ALL_SPIN,
         role=Role.POSSIBLE,
         summary=f"all {len(spinning)} GPUs spin in a collective: none of them is at fault by this",
-        because=(Because(NAME, text, example.artifact, example.sample.line),),
+        because=(Because(_NAME, text, example.artifact, example.sample.line),),
         explained_by=ANY_CAUSE | HARDWARE,
         of_looks=True,
         advice="look at stacks, NCCL RAS or dumps, and at the network between the nodes",

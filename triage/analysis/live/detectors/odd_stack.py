@@ -18,31 +18,29 @@ from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
-__all__ = ["OddStack"]
-
-NAME: Final = "stacks.odd_one"
+_NAME: Final = "stacks.odd_one"
 # From so many ranks that wait on, one that works on is odd.
-LEAST_WAITING: Final = 3
+_LEAST_WAITING: Final = 3
 # Ranks of one place that are named; beyond, it is what they share.
-MAX_RANKS: Final = 16
+_MAX_RANKS: Final = 16
 # What a stack is worth by how many wait: of two ranks nobody is the odd one.
-ONE_LOOK: Final = {1: 0.45, 2: 0.65}
-TWO_LOOKS: Final = {1: 0.8, 2: 0.88}
-ONE_LOOK_OF_MANY: Final = 0.85
-TWO_LOOKS_OF_MANY: Final = 0.95
+_ONE_LOOK: Final = {1: 0.45, 2: 0.65}
+_TWO_LOOKS: Final = {1: 0.8, 2: 0.88}
+_ONE_LOOK_OF_MANY: Final = 0.85
+_TWO_LOOKS_OF_MANY: Final = 0.95
 # Where several places are odd, each may be why.
-SEVERAL: Final = 0.75
+_SEVERAL: Final = 0.75
 # What may be the device's doing, or end by itself.
-UNSURE: Final = {ProgramPoint.DISPATCH: 0.4, ProgramPoint.COMPILE: 0.6}
-UNSURE_TWICE: Final = {ProgramPoint.DISPATCH: 0.55, ProgramPoint.COMPILE: 0.65}
-MAX_REASONS: Final = 4
+_UNSURE: Final = {ProgramPoint.DISPATCH: 0.4, ProgramPoint.COMPILE: 0.6}
+_UNSURE_TWICE: Final = {ProgramPoint.DISPATCH: 0.55, ProgramPoint.COMPILE: 0.65}
+_MAX_REASONS: Final = 4
 # Late in two looks; the looks of a job that goes on may meet it there by chance.
-SLOW: Final = 0.7
-MAYBE_SLOW: Final = 0.45
-HOSTS_WOKE: Final = "the main thread of every rank slept and woke between the two looks"
-COUNTERS_MOVED: Final = "the ranks launched more operations between the two looks"
+_SLOW: Final = 0.7
+_MAYBE_SLOW: Final = 0.45
+_HOSTS_WOKE: Final = "the main thread of every rank slept and woke between the two looks"
+_COUNTERS_MOVED: Final = "the ranks launched more operations between the two looks"
 # It works while nobody else woke once; it may still come to its end.
-ALONE_AT_WORK: Final = 0.7
+_ALONE_AT_WORK: Final = 0.7
 
 
 class OddStack:
@@ -52,7 +50,7 @@ class OddStack:
     Silent: where nobody waits, where the ranks that waited went on, and where no rank is known.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -62,62 +60,62 @@ class OddStack:
         waiting, outside = split(picture)
         if not waiting or not outside:
             return
-        stuck = [one for one in outside if not is_busy(one)]
+        stuck = [one for one in outside if not _is_busy(one)]
         if not stuck:
-            yield from busy_ones(outside, waiting, case.ranks_asleep)
+            yield from _busy_ones(outside, waiting, case.ranks_asleep)
             return
         if case.hosts_move:
-            yield from slow_ones(stuck, waiting, HOSTS_WOKE, SLOW)
+            yield from _slow_ones(stuck, waiting, _HOSTS_WOKE, _SLOW)
             return
         if counters_move(case):
-            yield from slow_ones(stuck, waiting, COUNTERS_MOVED, MAYBE_SLOW)
+            yield from _slow_ones(stuck, waiting, _COUNTERS_MOVED, _MAYBE_SLOW)
             return
-        firm = [one for one in stuck if one.point not in WEAK]
+        firm = [one for one in stuck if one.point not in _WEAK]
         named = firm or stuck
         for one in named:
-            yield finding_of(one, waiting, others=len(named) - 1)
+            yield _finding_of(one, waiting, others=len(named) - 1)
         for one in stuck:
             if one not in named:
-                yield finding_of(one, waiting, others=len(stuck) - 1, possible=True)
+                yield _finding_of(one, waiting, others=len(stuck) - 1, possible=True)
 
 
 # Beside a rank that stands in a loader or a lock, these are more likely on their way.
-WEAK: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPoint.COMPILE})
+_WEAK: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPoint.COMPILE})
 
 
-def is_busy(one: StackClass) -> bool:
+def _is_busy(one: StackClass) -> bool:
     """Whether two looks show its ranks at different places of what they do."""
     return all(moved is StackMovement.BUSY for moved in one.movement)
 
 
-def strength_of(one: StackClass, waiting: Sequence[RankStack], *, others: int) -> float:
+def _strength_of(one: StackClass, waiting: Sequence[RankStack], *, others: int) -> float:
     """What the claim is worth, by how many wait, how often they were looked at, and for what."""
     twice = one.stands
-    of_many = TWO_LOOKS_OF_MANY if twice else ONE_LOOK_OF_MANY
-    strength = (TWO_LOOKS if twice else ONE_LOOK).get(len(waiting), of_many)
+    of_many = _TWO_LOOKS_OF_MANY if twice else _ONE_LOOK_OF_MANY
+    strength = (_TWO_LOOKS if twice else _ONE_LOOK).get(len(waiting), of_many)
     if one.point is ProgramPoint.CODE:
         # Who computes is on its way in one look, and may be slow in two.
         slow = any(stack.active for stack in one.stacks)
         strength -= (0.1 if slow else 0.02) if twice else 0.2
     if len(one.stacks) > len(waiting):
-        strength *= SEVERAL
+        strength *= _SEVERAL
     if any(not stack.waits for stack in waiting):
         strength -= 0.1
-    most = (UNSURE_TWICE if twice else UNSURE).get(one.point, 1.0)
-    return min(strength * (SEVERAL if others else 1.0), most)
+    most = (_UNSURE_TWICE if twice else _UNSURE).get(one.point, 1.0)
+    return min(strength * (_SEVERAL if others else 1.0), most)
 
 
-SHARED: Final = "look at the storage or service that they use"
+_SHARED: Final = "look at the storage or service that they use"
 
 
-def finding_of(
+def _finding_of(
     one: StackClass, waiting: Sequence[RankStack], *, others: int, possible: bool = False
 ) -> Finding:
     """The claim that the others wait for the ranks of a class."""
-    strength = strength_of(one, waiting, others=others)
+    strength = _strength_of(one, waiting, others=others)
     if possible:
         strength = min(strength, 0.35)
-    is_many = len(one.ranks) > MAX_RANKS and len(one.nodes) > 1
+    is_many = len(one.ranks) > _MAX_RANKS and len(one.nodes) > 1
     is_storage = one.point is ProgramPoint.STORAGE
     shared = is_many or (is_storage and len(one.nodes) > 1)
     ranks = () if shared else one.ranks
@@ -132,12 +130,12 @@ def finding_of(
             f"{len(one.stacks)} ranks on {len(one.nodes)} nodes stopped {where} {while_others}:"
             " what they share is at fault rather than one of them"
         )
-    advice = SHARED if shared else ""
+    advice = _SHARED if shared else ""
     if not (shared or ranks or nodes):
         summary = f"{who(one.example)} stopped {where} {while_others}"
         advice = "find out which rank that process is: by its node, or by names such as rank_3.txt"
     return Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.STORAGE if is_storage else Category.HOST_STALL,
         ranks=ranks,
@@ -145,7 +143,7 @@ def finding_of(
         strength=round(strength, 3),
         role=Role.CULPRIT if convicts else Role.POSSIBLE,
         summary=summary,
-        because=tuple(reasons(one, waiting)),
+        because=tuple(_reasons(one, waiting)),
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
         of_looks=True,
         of_a_moment=not one.stands,
@@ -153,57 +151,57 @@ def finding_of(
     )
 
 
-def reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
+def _reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
     """The line at which each rank stands, and where the others wait."""
     twice = " in two looks" if one.stands else ""
-    for stack in one.stacks[:MAX_REASONS]:
+    for stack in one.stacks[:_MAX_REASONS]:
         inside = stack.worker
         artifact, line = (stack.artifact, stack.line)
         if inside is not None:
             artifact, line = inside.artifact, inside.line
-        yield Because(NAME, f"{who(stack)} stands{twice} {where_text(stack)}", artifact, line)
+        yield Because(_NAME, f"{who(stack)} stands{twice} {where_text(stack)}", artifact, line)
         if stack.point is ProgramPoint.DATA and inside is None:
             yield Because(
-                NAME,
+                _NAME,
                 "the stack of its data-loader worker was not taken (py-spy dump --subprocesses):"
                 " the worker says why",
             )
     if len(one.nodes) == 1 and len(one.stacks) > 1:
-        yield Because(NAME, f"all {len(one.stacks)} ranks that stand there are on {one.nodes[0]}")
+        yield Because(_NAME, f"all {len(one.stacks)} ranks that stand there are on {one.nodes[0]}")
     if waiting:
         witness = waiting[0]
         frame = witness.found.told_by
         at = f", {who(witness)} at {frame_text(frame)}" if frame is not None else ""
         text = f"{len(waiting)} other ranks wait{at}" if len(waiting) > 1 else f"one waits{at}"
-        yield Because(NAME, text, witness.artifact, witness.line)
+        yield Because(_NAME, text, witness.artifact, witness.line)
 
 
-def slow_ones(
+def _slow_ones(
     stuck: Sequence[StackClass], waiting: Sequence[RankStack], why: str, strength: float
 ) -> Iterator[Finding]:
     """Ranks at one place in two looks, in a job that goes on: they are late each time."""
     one = stuck[0]
-    if len(stuck) > 1 or len(one.stacks) > len(waiting) or len(waiting) < LEAST_WAITING:
+    if len(stuck) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
         return
     yield Finding(
         detector="stacks.slow",
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
-        ranks=one.ranks[:MAX_RANKS],
+        ranks=one.ranks[:_MAX_RANKS],
         nodes=() if one.ranks else one.nodes,
         strength=strength,
-        role=Role.CULPRIT if strength >= SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
+        role=Role.CULPRIT if strength >= _SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
         summary=f"is slow and does not hang: seen twice {where_text(one.example)}, while all go on",
         because=(
-            *reasons(one, waiting),
-            Because(NAME, why),
+            *_reasons(one, waiting),
+            Because(_NAME, why),
         ),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
         of_looks=True,
     )
 
 
-def busy_ones(
+def _busy_ones(
     outside: Sequence[StackClass], waiting: Sequence[RankStack], asleep: frozenset[int]
 ) -> Iterator[Finding]:
     """Ranks that work on while the others stand: slow at most, since they move.
@@ -211,19 +209,19 @@ def busy_ones(
     Where none of those that wait woke once in between, all wait for the one that works.
     """
     one = outside[0]
-    if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < LEAST_WAITING:
+    if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
         return
     alone = bool(one.ranks) and all(stack.rank in asleep for stack in waiting)
     yield Finding(
         detector="stacks.busy",
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
-        ranks=one.ranks[:MAX_RANKS],
+        ranks=one.ranks[:_MAX_RANKS],
         nodes=() if one.ranks else one.nodes,
-        strength=ALONE_AT_WORK if alone else 0.45,
+        strength=_ALONE_AT_WORK if alone else 0.45,
         role=Role.CULPRIT if alone else Role.POSSIBLE,
         summary=f"moved between two looks, {where_text(one.example)}, while the others stood",
-        because=tuple(reasons(one, waiting)),
+        because=tuple(_reasons(one, waiting)),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
         of_looks=True,
     )

@@ -17,14 +17,12 @@ from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
-__all__ = ["OddWait"]
-
-NAME: Final = "stacks.odd_wait"
-ONE_LOOK: Final = 0.35
-TWO_LOOKS: Final = 0.55
+_NAME: Final = "stacks.odd_wait"
+_ONE_LOOK: Final = 0.35
+_TWO_LOOKS: Final = 0.55
 # A rank that was not looked at may be the one that all wait for.
-SOME_ABSENT: Final = 0.35
-MAX_REASONS: Final = 4
+_SOME_ABSENT: Final = 0.35
+_MAX_REASONS: Final = 4
 
 
 class OddWait:
@@ -34,7 +32,7 @@ class OddWait:
     several places as groups of a job do.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The finding on ``case``."""
@@ -45,16 +43,16 @@ class OddWait:
             return
         usual, *odd = classes
         twice = all(one.stands for one in classes)
-        strength = TWO_LOOKS if twice else ONE_LOOK
+        strength = _TWO_LOOKS if twice else _ONE_LOOK
         if len(case.picture.ranks) < (case.world_size or case.fleet.world_size or 0):
-            strength = min(strength, SOME_ABSENT)
+            strength = min(strength, _SOME_ABSENT)
         ranks = tuple(sorted(rank for one in odd for rank in one.ranks))
         nodes = () if ranks else tuple(sorted({node for one in odd for node in one.nodes}))
         example = odd[0].example
         where = f"waits {where_text(example)}, and not where the others do"
         both = all(one.point is ProgramPoint.COLLECTIVE for one in classes)
         yield Finding(
-            detector=NAME,
+            detector=_NAME,
             kind=VerdictKind.DESYNC if twice else VerdictKind.INCONCLUSIVE,
             category=Category.COLLECTIVE_MISMATCH if both else Category.HOST_STALL,
             ranks=ranks,
@@ -62,7 +60,7 @@ class OddWait:
             strength=strength,
             role=Role.POSSIBLE,
             summary=where if ranks or nodes else f"{who(example)} {where}",
-            because=tuple(reasons(usual, odd, twice=twice)),
+            because=tuple(_reasons(usual, odd, twice=twice)),
             explained_by=ANY_CAUSE,
             of_looks=True,
             of_a_moment=not twice,
@@ -71,12 +69,12 @@ class OddWait:
         )
 
 
-def reasons(usual: StackClass, odd: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
+def _reasons(usual: StackClass, odd: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
     looked = " in two looks" if twice else ""
     for one in odd:
-        for stack in one.stacks[:MAX_REASONS]:
+        for stack in one.stacks[:_MAX_REASONS]:
             text = f"{who(stack)} waits{looked} {where_text(stack)}"
-            yield Because(NAME, text, stack.artifact, stack.line)
+            yield Because(_NAME, text, stack.artifact, stack.line)
     stack = usual.example
     text = f"{len(usual.stacks)} others wait{looked} {where_text(stack)}"
-    yield Because(NAME, text, stack.artifact, stack.line)
+    yield Because(_NAME, text, stack.artifact, stack.line)

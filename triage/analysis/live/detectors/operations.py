@@ -2,9 +2,7 @@
 
 from typing import Final
 
-__all__ = ["name_of"]
-
-NAMES: Final = {
+_NAMES: Final = {
     "allreduce": "AllReduce",
     "allgather": "AllGather",
     "reducescatter": "ReduceScatter",
@@ -20,4 +18,4 @@ NAMES: Final = {
 
 def name_of(operation: str) -> str:
     """``AllReduce`` of ``allreduce``; any other word as it is."""
-    return NAMES.get(operation, operation)
+    return _NAMES.get(operation, operation)

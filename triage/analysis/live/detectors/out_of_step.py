@@ -17,13 +17,11 @@ from triage.domain.live.communicator import Communicator
 from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
-__all__ = ["OutOfStep"]
-
-FROZEN: Final = 0.45
-ONE_LOOK: Final = 0.35
-MAX_REASONS: Final = 3
-ASK: Final = "ask NCCL RAS for JSON, or verbosely, which lists every rank"
-AGAIN: Final = ", and once more 30 s later: one look alone may be of a job that runs"
+_FROZEN: Final = 0.45
+_ONE_LOOK: Final = 0.35
+_MAX_REASONS: Final = 3
+_ASK: Final = "ask NCCL RAS for JSON, or verbosely, which lists every rank"
+_AGAIN: Final = ", and once more 30 s later: one look alone may be of a job that runs"
 
 
 class OutOfStep:
@@ -43,7 +41,7 @@ class OutOfStep:
             (one, text)
             for one in found.communicators
             for name in sorted(one.unlisted)
-            if (text := spread_text(one, name)) is not None
+            if (text := _spread_text(one, name)) is not None
         ]
         if not texts:
             return
@@ -57,18 +55,18 @@ class OutOfStep:
             kind=VerdictKind.DESYNC if frozen else VerdictKind.INCONCLUSIVE,
             category=Category.NCCL_TIMEOUT,
             ranks=(),
-            strength=FROZEN if frozen else ONE_LOOK,
+            strength=_FROZEN if frozen else _ONE_LOOK,
             role=Role.POSSIBLE,
             summary=f"ranks of one communicator are out of step: {texts[0][1]}",
-            advice=ASK if frozen else ASK + AGAIN,
+            advice=_ASK if frozen else _ASK + _AGAIN,
             because=tuple(
                 Because(self.name, f"communicator {one.hash:016x}: {text}", artifact, one.line)
-                for one, text in texts[:MAX_REASONS]
+                for one, text in texts[:_MAX_REASONS]
             ),
         )
 
 
-def spread_text(one: Communicator, name: str) -> str | None:
+def _spread_text(one: Communicator, name: str) -> str | None:
     """``12 ranks launched 3121 AllReduce, 4 launched 3122``; None where those that launched
     the fewest are listed, or all launched the same.
     """

@@ -15,10 +15,8 @@ from triage.domain.live.communicator import Communicator
 from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
-__all__ = ["SetUp"]
-
-FROZEN: Final = 0.5
-ONE_LOOK: Final = 0.3
+_FROZEN: Final = 0.5
+_ONE_LOOK: Final = 0.3
 
 
 class SetUp:
@@ -31,12 +29,12 @@ class SetUp:
         found = own_round(case, Tool.RAS)
         if found is None or found.movement is RoundMovement.MOVED:
             return
-        stuck = [one for one in found.communicators if 2 * num_in_set_up(one) >= one.size > 1]
+        stuck = [one for one in found.communicators if 2 * _num_in_set_up(one) >= one.size > 1]
         if not stuck:
             return
-        worst = max(stuck, key=lambda one: (num_in_set_up(one), one.hash))
+        worst = max(stuck, key=lambda one: (_num_in_set_up(one), one.hash))
         frozen = found.movement is RoundMovement.FROZEN or case.stopped
-        count = num_in_set_up(worst)
+        count = _num_in_set_up(worst)
         text = f"{count} of {worst.size} ranks have not finished the set-up of a communicator"
         yield Finding(
             detector=self.name,
@@ -46,7 +44,7 @@ class SetUp:
             kind=VerdictKind.HANG if frozen else VerdictKind.INCONCLUSIVE,
             category=Category.NCCL_TIMEOUT,
             ranks=(),
-            strength=FROZEN if frozen else ONE_LOOK,
+            strength=_FROZEN if frozen else _ONE_LOOK,
             role=Role.POSSIBLE,
             summary=text,
             advice="look at what each rank does there (stacks), and at the bootstrap network",
@@ -61,7 +59,7 @@ class SetUp:
         )
 
 
-def num_in_set_up(communicator: Communicator) -> int:
+def _num_in_set_up(communicator: Communicator) -> int:
     """How many ranks of a communicator are in its set-up."""
     count = sum(one.status == "init" for one in communicator.ranks)
     rest = communicator.rest

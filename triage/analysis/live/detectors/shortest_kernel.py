@@ -18,21 +18,19 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.report import Because
 
-__all__ = ["ShortestKernel"]
-
-NAME: Final = "inspector.shortest_kernel"
+_NAME: Final = "inspector.shortest_kernel"
 # From so many operations on it is no chance.
-MANY_OPERATIONS: Final = 10
-STRENGTH: Final = 0.8
-STRENGTH_OF_MANY: Final = 0.9
-MAX_NAMED: Final = 8
+_MANY_OPERATIONS: Final = 10
+_STRENGTH: Final = 0.8
+_STRENGTH_OF_MANY: Final = 0.9
+_MAX_NAMED: Final = 8
 # Who waits in another group for this share of its own lateness is late because of that one.
-FOLLOWS: Final = 0.5
-EXPLAINED_BY: Final = HARDWARE | {Category.STORAGE, Category.HOST_STALL, Category.HOST_OOM}
+_FOLLOWS: Final = 0.5
+_EXPLAINED_BY: Final = HARDWARE | {Category.STORAGE, Category.HOST_STALL, Category.HOST_OOM}
 
 
 @dataclass(frozen=True, slots=True)
-class MemberPlace:
+class _MemberPlace:
     """Who a member of a communicator is, and where a look tells of it."""
 
     rank: int | None
@@ -48,37 +46,37 @@ class ShortestKernel:
     another rank comes last each time, and where the late one waits for another group itself.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
         looks = [look for look in case.looks if look.tool is Tool.INSPECTOR]
         if not looks:
             return
-        places = places_of(case, looks)
+        places = _places_of(case, looks)
         times = times_by_member(one for look in looks for one in look.communicators)
         late = [
             found
             for key in sorted(times)
-            if (found := late_members(key, times[key], most_of(key[0], places))) is not None
+            if (found := late_members(key, times[key], _most_of(key[0], places))) is not None
         ]
         named: set[tuple[int | None, str | None]] = set()
-        origins = [one for one in late if not follows(one, late, places)]
+        origins = [one for one in late if not _follows(one, late, places)]
         for one in sorted(origins, key=lambda found: (-found.late_us, found.hash, found.function)):
             for rank in one.ranks:
                 place = places.get((one.hash, rank))
-                if place is None or len(named) >= MAX_NAMED:
+                if place is None or len(named) >= _MAX_NAMED:
                     continue
                 who = (place.rank, place.node if place.rank is None else None)
                 if who not in named and who != (None, None):
                     named.add(who)
-                    yield finding_of(one, place)
+                    yield _finding_of(one, place)
 
 
-Places = Mapping[tuple[int, int], MemberPlace]
+_Places = Mapping[tuple[int, int], _MemberPlace]
 
 
-def places_of(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], MemberPlace]:
+def _places_of(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], _MemberPlace]:
     """(communicator, rank in it) -> who that is, as a process is known in any communicator."""
     worlds: dict[tuple[str | None, int | None], int] = {}
     members: list[tuple[int, int, Process, Look, int | None]] = []
@@ -90,17 +88,17 @@ def places_of(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], Me
                 rank = case.rank_of(process, look)
                 if rank is not None and process.pid is not None:
                     worlds.setdefault((process.host, process.pid), rank)
-    found: dict[tuple[int, int], MemberPlace] = {}
+    found: dict[tuple[int, int], _MemberPlace] = {}
     for key, rank_there, process, look, line in members:
         rank = case.rank_of(process, look)
         if rank is None:
             rank = worlds.get((process.host, process.pid))
-        place = MemberPlace(rank, case.node_of(process, look), look.artifact, line)
+        place = _MemberPlace(rank, case.node_of(process, look), look.artifact, line)
         found.setdefault((key, rank_there), place)
     return found
 
 
-def most_of(key: int, places: Places) -> int:
+def _most_of(key: int, places: _Places) -> int:
     """How many members may be late together: all of one node, where they are less than half."""
     nodes: dict[str, int] = {}
     size = 0
@@ -118,24 +116,24 @@ def most_of(key: int, places: Places) -> int:
 # alike: nobody is late then.
 
 # Calls in which every member waits for every other one; a root may end sooner by right.
-SYNCHRONOUS: Final = frozenset({"allreduce", "allgather", "reducescatter", "alltoall"})
+_SYNCHRONOUS: Final = frozenset({"allreduce", "allgather", "reducescatter", "alltoall"})
 # Of fewer operations, or fewer members, nobody stands out.
-LEAST_OPERATIONS: Final = 5
-LEAST_MEMBERS: Final = 3
+_LEAST_OPERATIONS: Final = 5
+_LEAST_MEMBERS: Final = 3
 # Kernels of members that came together differ by less.
-LEAST_GAP_US: Final = 100.0
+_LEAST_GAP_US: Final = 100.0
 # The gap as a share of the time of those that waited: less is worth nobody's time.
-LEAST_SHARE: Final = 0.1
+_LEAST_SHARE: Final = 0.1
 # Who is late is so in most operations.
-LEAST_HELD: Final = 0.8
+_LEAST_HELD: Final = 0.8
 # More than this share of a group is no straggler but what is usual.
-MAX_SHARE: Final = 0.25
+_MAX_SHARE: Final = 0.25
 
-Times = dict[int, dict[int, float]]
+_Times = dict[int, dict[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class LateMembers:
+class _LateMembers:
     """``ranks`` of a communicator come ``late_us`` after the others, in ``late_share`` of
     ``num_operations``; ``usual_us`` is how long the others' kernels run, ``own_us`` theirs.
     """
@@ -151,11 +149,11 @@ class LateMembers:
     own_us: float
 
 
-def times_by_member(communicators: Iterable[Communicator]) -> dict[tuple[int, str], Times]:
+def times_by_member(communicators: Iterable[Communicator]) -> dict[tuple[int, str], _Times]:
     """(communicator, function) -> rank -> operation -> us; what came twice counts once."""
-    found: dict[tuple[int, str], Times] = {}
+    found: dict[tuple[int, str], _Times] = {}
     for one in communicators:
-        if one.function not in SYNCHRONOUS:
+        if one.function not in _SYNCHRONOUS:
             continue
         for rank, times in one.durations_us.items():
             by_number = found.setdefault((one.hash, one.function), {}).setdefault(rank, {})
@@ -163,35 +161,35 @@ def times_by_member(communicators: Iterable[Communicator]) -> dict[tuple[int, st
     return found
 
 
-def late_members(key: tuple[int, str], times: Times, most: int = 1) -> LateMembers | None:
+def late_members(key: tuple[int, str], times: _Times, most: int = 1) -> _LateMembers | None:
     """Who is late in one communicator; None where nobody stands out.
 
     ``times`` is rank -> operation -> us. At most a quarter of the members, or ``most``, are late.
     """
     members = sorted(rank for rank, by_number in times.items() if by_number)
-    if len(members) < LEAST_MEMBERS:
+    if len(members) < _LEAST_MEMBERS:
         return None
     common = set.intersection(*(set(times[rank]) for rank in members))
-    if len(common) < LEAST_OPERATIONS:
+    if len(common) < _LEAST_OPERATIONS:
         return None
     usual = {rank: median(times[rank][number] for number in common) for rank in members}
-    late = behind_the_gap(usual, max(most, int(len(members) * MAX_SHARE)))
+    late = _behind_the_gap(usual, max(most, int(len(members) * _MAX_SHARE)))
     if not late:
         return None
     rest = [rank for rank in members if rank not in late]
-    gaps = gaps_of(times, common, late, rest)
+    gaps = _gaps_of(times, common, late, rest)
     gap_us = median(gaps)
     waited_us = median(usual[rank] for rank in rest)
     held = sum(gap > 0 for gap in gaps) / len(gaps)
-    if gap_us < max(LEAST_GAP_US, LEAST_SHARE * waited_us) or held < LEAST_HELD:
+    if gap_us < max(_LEAST_GAP_US, _LEAST_SHARE * waited_us) or held < _LEAST_HELD:
         return None
     own_us = median(usual[rank] for rank in late)
-    return LateMembers(
+    return _LateMembers(
         *key, tuple(late), tuple(members), gap_us, held, len(common), waited_us, own_us
     )
 
 
-def behind_the_gap(usual: Mapping[int, float], most: int) -> list[int]:
+def _behind_the_gap(usual: Mapping[int, float], most: int) -> list[int]:
     """The members below the widest gap between usual times, at most ``most``; none where the
     times of the others differ among themselves as much.
     """
@@ -205,8 +203,8 @@ def behind_the_gap(usual: Mapping[int, float], most: int) -> list[int]:
     return sorted(ordered[: place + 1])
 
 
-def gaps_of(
-    times: Times, common: Iterable[int], late: Sequence[int], rest: Sequence[int]
+def _gaps_of(
+    times: _Times, common: Iterable[int], late: Sequence[int], rest: Sequence[int]
 ) -> list[float]:
     """For each operation, by how much the shortest of the others' kernels is longer than the
     longest of the late ones'.
@@ -217,7 +215,7 @@ def gaps_of(
     ]
 
 
-def follows(one: LateMembers, late: Sequence[LateMembers], places: Places) -> bool:
+def _follows(one: _LateMembers, late: Sequence[_LateMembers], places: _Places) -> bool:
     """Whether who is late there waits in another group for one who is later still."""
 
     def who(communicator: int, rank: int) -> object:
@@ -226,7 +224,7 @@ def follows(one: LateMembers, late: Sequence[LateMembers], places: Places) -> bo
 
     mine = {who(one.hash, rank) for rank in one.ranks}
     for other in late:
-        if other is one or other.late_us < FOLLOWS * one.late_us:
+        if other is one or other.late_us < _FOLLOWS * one.late_us:
             continue
         theirs = {who(other.hash, rank) for rank in other.ranks}
         waits = {who(other.hash, rank) for rank in other.members} - theirs
@@ -235,7 +233,7 @@ def follows(one: LateMembers, late: Sequence[LateMembers], places: Places) -> bo
     return False
 
 
-def finding_of(one: LateMembers, place: MemberPlace) -> Finding:
+def _finding_of(one: _LateMembers, place: _MemberPlace) -> Finding:
     """The claim that one rank comes last."""
     late_ms = one.late_us / 1000
     text = (
@@ -243,18 +241,18 @@ def finding_of(one: LateMembers, place: MemberPlace) -> Finding:
         f" {len(one.members) - len(one.ranks)} members {one.usual_us / 1000:.2f} ms: they spin"
         f" until it comes, in {one.late_share:.0%} of {one.num_operations} operations"
     )
-    many = one.num_operations >= MANY_OPERATIONS
+    many = one.num_operations >= _MANY_OPERATIONS
     return Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
         ranks=() if place.rank is None else (place.rank,),
         nodes=(place.node,) if place.rank is None and place.node is not None else (),
-        strength=STRENGTH_OF_MANY if many else STRENGTH,
+        strength=_STRENGTH_OF_MANY if many else _STRENGTH,
         role=Role.CULPRIT,
         summary=f"comes {late_ms:.1f} ms late into each {one.function}, and all others wait for it",
-        because=(Because(NAME, text, place.artifact, place.line),),
-        explained_by=EXPLAINED_BY,
+        because=(Because(_NAME, text, place.artifact, place.line),),
+        explained_by=_EXPLAINED_BY,
         late_ms=late_ms,
         of_looks=True,
     )

@@ -25,21 +25,19 @@ from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.natural import natural
 from triage.domain.report import Because
 
-__all__ = ["SilentProcess"]
-
-NAME: Final = "debug_server.silent"
+_NAME: Final = "debug_server.silent"
 # Answered from outside by the kernel, or by what reads memory: it says nothing of who was asked.
-FROM_OUTSIDE: Final = frozenset({"proc", "py_spy"})
+_FROM_OUTSIDE: Final = frozenset({"proc", "py_spy"})
 # The handler that runs inside the process and needs the interpreter's lock.
-NEEDS_THE_LOCK: Final = frozenset({"dump_traceback", "stacks"})
-MAX_NAMED: Final = 16
+_NEEDS_THE_LOCK: Final = frozenset({"dump_traceback", "stacks"})
+_MAX_NAMED: Final = 16
 # The kernel's answer to whether there is a process of a rank at all.
-PRESENCE: Final = "process"
+_PRESENCE: Final = "process"
 # Of more than this share of those asked, the network of the asker is at fault.
-MAX_SHARE: Final = 0.5
+_MAX_SHARE: Final = 0.5
 
 
-class Silence(StrEnum):
+class _Silence(StrEnum):
     """Why a process may not answer."""
 
     HOLDS_THE_LOCK = "holds_the_lock"
@@ -49,7 +47,7 @@ class Silence(StrEnum):
 
 
 @dataclass(slots=True)
-class Asked:
+class _Asked:
     """What one process answered, by handler: the kinds in the order of the looks."""
 
     process: Process
@@ -70,37 +68,37 @@ class Asked:
         }
 
     @property
-    def silence(self) -> Silence | None:
+    def silence(self) -> _Silence | None:
         """Why it may not answer; None where it does, or where nobody asked."""
         last = {
             handler: reply
             for handler, reply in self.last.items()
-            if handler not in FROM_OUTSIDE
-            and not (handler == PRESENCE and reply.kind is ReplyKind.ANSWERED)
+            if handler not in _FROM_OUTSIDE
+            and not (handler == _PRESENCE and reply.kind is ReplyKind.ANSWERED)
         }
         kinds = {reply.kind for reply in last.values()}
         if not kinds or kinds == {ReplyKind.ANSWERED}:
             return None
         if ReplyKind.ANSWERED in kinds:
             needs_it = any(
-                handler in NEEDS_THE_LOCK and reply.kind is ReplyKind.SILENT
+                handler in _NEEDS_THE_LOCK and reply.kind is ReplyKind.SILENT
                 for handler, reply in last.items()
             )
-            return Silence.HOLDS_THE_LOCK if needs_it else None
+            return _Silence.HOLDS_THE_LOCK if needs_it else None
         if kinds == {ReplyKind.UNREACHABLE}:
-            return Silence.GONE
-        return Silence.STOPPED if len(last) > 1 else Silence.UNCLEAR
+            return _Silence.GONE
+        return _Silence.STOPPED if len(last) > 1 else _Silence.UNCLEAR
 
     @property
     def has_no_process(self) -> bool:
         """Whether the kernel of its node says that it is gone."""
-        reply = self.last.get(PRESENCE)
+        reply = self.last.get(_PRESENCE)
         return reply is not None and reply.kind is ReplyKind.UNREACHABLE
 
     @property
     def is_dumb(self) -> bool:
         """Whether it answers nothing at all."""
-        return self.silence in (Silence.STOPPED, Silence.GONE, Silence.UNCLEAR)
+        return self.silence in (_Silence.STOPPED, _Silence.GONE, _Silence.UNCLEAR)
 
     @property
     def ever_answered(self) -> bool:
@@ -115,27 +113,27 @@ class Asked:
     def times_silent(self) -> int:
         """How often it did not answer one and the same question, at most."""
         return max(
-            sum(reply.kind in NOT_ANSWERED for _, reply, _ in replies)
+            sum(reply.kind in _NOT_ANSWERED for _, reply, _ in replies)
             for replies in self.replies.values()
         )
 
-    def fell_silent_behind(self, others: Sequence["Asked"]) -> bool:
+    def fell_silent_behind(self, others: Sequence["_Asked"]) -> bool:
         """Whether it answered a question once that another one did not answer at that time."""
         return any(
             reply.kind is ReplyKind.ANSWERED
             and any(
-                at == order and theirs.kind in NOT_ANSWERED
+                at == order and theirs.kind in _NOT_ANSWERED
                 for other in others
                 if other is not self
                 for at, theirs, _ in other.replies.get(handler, ())
             )
             for handler, replies in self.replies.items()
-            if replies[-1][1].kind in NOT_ANSWERED
+            if replies[-1][1].kind in _NOT_ANSWERED
             for order, reply, _ in replies[:-1]
         )
 
 
-NOT_ANSWERED: Final = frozenset({ReplyKind.SILENT, ReplyKind.UNREACHABLE})
+_NOT_ANSWERED: Final = frozenset({ReplyKind.SILENT, ReplyKind.UNREACHABLE})
 
 
 class SilentProcess:
@@ -144,86 +142,88 @@ class SilentProcess:
     Silent: where half of the processes do not answer, or none does.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
-        asked = asked_of(case)
+        asked = _asked_of(case)
         silent = [one for one in asked if one.silence is not None]
         answering = sum(one.ever_answered for one in asked)
         dumb = sum(one.is_dumb for one in silent)
         late = [one for one in silent if one.fell_silent_behind(silent)]
-        if not silent or len(silent) > MAX_NAMED:
+        if not silent or len(silent) > _MAX_NAMED:
             return
-        if not late and (not answering or dumb > MAX_SHARE * len(asked)):
+        if not late and (not answering or dumb > _MAX_SHARE * len(asked)):
             return
         for one in silent:
-            yield finding_of(one, case, answering, late=one in late)
+            yield _finding_of(one, case, answering, late=one in late)
 
 
-def asked_of(case: LiveCase) -> list[Asked]:
+def _asked_of(case: LiveCase) -> list[_Asked]:
     """Every process that was asked anything, by rank; launchers are not."""
-    found: dict[tuple[object, ...], Asked] = {}
+    found: dict[tuple[object, ...], _Asked] = {}
     for order, look in enumerate(case.looks):
         # Whom RAS does not reach is a claim of its own.
         for reply in look.replies if look.tool is not Tool.RAS else ():
             rank = case.rank_of(reply.process, look)
             node = case.node_of(reply.process, look)
             key = (rank,) if rank is not None else (node, reply.process.pid, reply.process.host)
-            one = found.setdefault(key, Asked(reply.process, rank, node))
+            one = found.setdefault(key, _Asked(reply.process, rank, node))
             one.replies[reply.handler].append((order, reply, look.artifact))
     for one in found.values():
         for replies in one.replies.values():
-            replies.sort(key=lambda asked: in_time(asked[0], case))
+            replies.sort(key=lambda asked: _in_time(asked[0], case))
     ordered = sorted(found.items(), key=lambda item: [str(part).zfill(8) for part in item[0]])
     return [one for _, one in ordered]
 
 
-def in_time(order: int, case: LiveCase) -> tuple[object, ...]:
+def _in_time(order: int, case: LiveCase) -> tuple[object, ...]:
     look = case.looks[order]
     return (look.stamp.wall_ns or 0, natural(look.artifact))
 
 
 # Not answered in a second look either.
-AGAIN: Final = 0.05
-STRENGTHS: Final = {
-    Silence.HOLDS_THE_LOCK: 0.9,
-    Silence.STOPPED: 0.85,
-    Silence.GONE: 0.85,
-    Silence.UNCLEAR: 0.6,
+_AGAIN: Final = 0.05
+_STRENGTHS: Final = {
+    _Silence.HOLDS_THE_LOCK: 0.9,
+    _Silence.STOPPED: 0.85,
+    _Silence.GONE: 0.85,
+    _Silence.UNCLEAR: 0.6,
 }
-NO_PROCESS: Final = "ended: no process of it is there any more, where its neighbours run"
+_NO_PROCESS: Final = "ended: no process of it is there any more, where its neighbours run"
 # It fell silent when the job hung already.
-LATE: Final = 0.45
-OF_TWO: Final = 0.7
+_LATE: Final = 0.45
+_OF_TWO: Final = 0.7
 
 
-def finding_of(one: Asked, case: LiveCase, answering: int, *, late: bool) -> Finding:
+def _finding_of(one: _Asked, case: LiveCase, answering: int, *, late: bool) -> Finding:
     """The claim on one process."""
-    silence = one.silence or Silence.UNCLEAR
-    again = AGAIN if one.times_silent > 1 else 0.0
-    strength = min(STRENGTHS[silence] + again, 1.0 if answering > 1 or late else OF_TWO)
+    silence = one.silence or _Silence.UNCLEAR
+    again = _AGAIN if one.times_silent > 1 else 0.0
+    strength = min(_STRENGTHS[silence] + again, 1.0 if answering > 1 or late else _OF_TWO)
     if late:
-        strength = min(strength, LATE)
+        strength = min(strength, _LATE)
     ranks = () if one.rank is None else (one.rank,)
     nodes = (one.node,) if one.node is not None and not ranks else ()
-    gone = silence is Silence.GONE
+    gone = silence is _Silence.GONE
     return Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.CRASH if gone else VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if gone else Category.HOST_STALL,
         ranks=ranks,
         nodes=nodes,
         strength=strength,
         role=Role.POSSIBLE if late or not (ranks or nodes) else Role.CULPRIT,
-        summary=NO_PROCESS if one.has_no_process else summary_of(silence, line_beside(one, case)),
-        because=tuple(reasons(one, silence, late=late)),
+        summary=_NO_PROCESS
+        if one.has_no_process
+        else _summary_of(silence, _line_beside(one, case)),
+        because=tuple(_reasons(one, silence, late=late)),
         explained_by=ANY_CAUSE,
         of_looks=True,
     )
 
 
-def line_beside(one: Asked, case: LiveCase) -> str | None:
+def _line_beside(one: _Asked, case: LiveCase) -> str | None:
     """The line at which py-spy shows a process that could not answer by itself."""
     for stack in case.picture.ranks:
         if stack.rank is not None and stack.rank == one.rank and stack.found.told_by is not None:
@@ -231,14 +231,14 @@ def line_beside(one: Asked, case: LiveCase) -> str | None:
     return None
 
 
-def summary_of(silence: Silence, line: str | None) -> str:
+def _summary_of(silence: _Silence, line: str | None) -> str:
     """The clause about the rank."""
-    if silence is Silence.HOLDS_THE_LOCK:
+    if silence is _Silence.HOLDS_THE_LOCK:
         at = f" in {line}" if line is not None else ""
         return f"stopped{at}, which holds the interpreter's lock (GIL) inside C or C++ code"
-    if silence is Silence.GONE:
+    if silence is _Silence.GONE:
         return "ended: nothing listens at its address any more"
-    if silence is Silence.UNCLEAR:
+    if silence is _Silence.UNCLEAR:
         return "did not answer the debug server, as the others did"
     return (
         "stopped answering at all: a process that is stopped or frozen (signal, debugger,"
@@ -246,7 +246,7 @@ def summary_of(silence: Silence, line: str | None) -> str:
     )
 
 
-def reasons(one: Asked, silence: Silence, *, late: bool) -> Iterator[Because]:
+def _reasons(one: _Asked, silence: _Silence, *, late: bool) -> Iterator[Because]:
     """What it was asked, and what came back."""
     words = {
         ReplyKind.ANSWERED: "answered",
@@ -254,18 +254,18 @@ def reasons(one: Asked, silence: Silence, *, late: bool) -> Iterator[Because]:
         ReplyKind.UNREACHABLE: "could not be reached (503)",
     }
     name = f"rank {one.rank}" if one.rank is not None else f"the process on {one.node}"
-    for handler, replies in sorted(one.replies.items(), key=lambda item: order_of(item[1])):
+    for handler, replies in sorted(one.replies.items(), key=lambda item: _order_of(item[1])):
         _, reply, artifact = replies[-1]
         if reply.kind in words:
             text = f"{name} {words[reply.kind]} to {handler}"
-            if handler == PRESENCE and reply.kind is ReplyKind.UNREACHABLE:
+            if handler == _PRESENCE and reply.kind is ReplyKind.UNREACHABLE:
                 text = f"{name} has no process any more where its neighbours run"
-            yield Because(NAME, text, artifact, reply.line)
-    if silence is Silence.HOLDS_THE_LOCK:
-        yield Because(NAME, "a process that answers all but its own stack holds its lock (GIL)")
+            yield Because(_NAME, text, artifact, reply.line)
+    if silence is _Silence.HOLDS_THE_LOCK:
+        yield Because(_NAME, "a process that answers all but its own stack holds its lock (GIL)")
     if late:
-        yield Because(NAME, "it still answered when another rank did not any more")
+        yield Because(_NAME, "it still answered when another rank did not any more")
 
 
-def order_of(replies: Sequence[tuple[int, Reply, str]]) -> tuple[bool, str]:
+def _order_of(replies: Sequence[tuple[int, Reply, str]]) -> tuple[bool, str]:
     return (replies[-1][1].kind is ReplyKind.ANSWERED, replies[-1][2])

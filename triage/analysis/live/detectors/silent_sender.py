@@ -17,20 +17,18 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.report import Because
 
-__all__ = ["SilentSender"]
-
-NAME: Final = "transfers.silent_sender"
+_NAME: Final = "transfers.silent_sender"
 # A transfer of a job that runs waits too, for the blink of an eye.
-ONE_LOOK: Final = 0.5
-TWO_LOOKS: Final = 0.75
+_ONE_LOOK: Final = 0.5
+_TWO_LOOKS: Final = 0.75
 # Who was not looked at may itself wait for another one.
-UNSEEN: Final = 0.4
-UNSEEN_TWICE: Final = 0.55
-NOBODY: Final = 0.3
+_UNSEEN: Final = 0.4
+_UNSEEN_TWICE: Final = 0.55
+_NOBODY: Final = 0.3
 # Of more ends than this none is named.
-MAX_ENDS: Final = 2
-MAX_REASONS: Final = 4
-SECOND_LOOK: Final = "one look alone may be of a job that runs: take a second one 30 s later"
+_MAX_ENDS: Final = 2
+_MAX_REASONS: Final = 4
+_SECOND_LOOK: Final = "one look alone may be of a job that runs: take a second one 30 s later"
 
 
 class SilentSender:
@@ -39,51 +37,51 @@ class SilentSender:
     Silent: where transfers moved between two looks, and where all wait in a circle.
     """
 
-    name = NAME
+    name = _NAME
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
-        picture = transfers_of(case.looks)
+        picture = _transfers_of(case.looks)
         if picture.moved:
             return
         if not picture.ends:
-            yield from direction_alone(case, picture)
-        elif len(picture.ends) <= MAX_ENDS:
+            yield from _direction_alone(case, picture)
+        elif len(picture.ends) <= _MAX_ENDS:
             for end in picture.ends:
-                yield finding_of(case, end, picture)
+                yield _finding_of(case, end, picture)
 
 
 # A receive that got nothing waits for its sender; a send without a buffer for its receiver; a step
 # whose data its own GPU has not produced or taken for that GPU. Who is waited for and waits for
 # nobody itself is the end.
 
-TOOLS: Final = frozenset({Tool.COMM_STATE, Tool.PROXY_TRACE, Tool.PROFILER})
+_TOOLS: Final = frozenset({Tool.COMM_STATE, Tool.PROXY_TRACE, Tool.PROFILER})
 
-MemberKey = tuple[int, int]
+_MemberKey = tuple[int, int]
 """The number of a communicator, and a rank in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class EndOfTransfers:
+class _EndOfTransfers:
     """``member`` is waited for by ``waiting``, and waits for no peer. ``seen`` is whether a tool
     looked at it; then ``own`` are its waits for its own GPU.
     """
 
-    member: MemberKey
+    member: _MemberKey
     waiting: tuple[tuple[Waiting, Look], ...]
     seen: bool
     own: tuple[tuple[Waiting, Look], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TransferPicture:
+class _TransferPicture:
     """``ends`` with most waits first. ``on_wire`` and ``on_device`` are all waits of these kinds.
 
     ``moved``: transfers of a member changed between two looks; ``stands``: none did, and all
     members were looked at twice.
     """
 
-    ends: tuple[EndOfTransfers, ...] = ()
+    ends: tuple[_EndOfTransfers, ...] = ()
     on_wire: tuple[tuple[Waiting, Look], ...] = ()
     on_device: tuple[tuple[Waiting, Look], ...] = ()
     moved: bool = False
@@ -91,7 +89,7 @@ class TransferPicture:
 
 
 @dataclass(slots=True)
-class WaitsOfMember:
+class _WaitsOfMember:
     """What the last looks at one member show; tools are compared with themselves alone."""
 
     last: list[tuple[Waiting, Look]] = field(default_factory=list)
@@ -99,19 +97,19 @@ class WaitsOfMember:
     changed: bool = False
 
 
-def signs(waits: Iterable[tuple[Waiting, Look]]) -> frozenset[tuple[object, ...]]:
+def _signs(waits: Iterable[tuple[Waiting, Look]]) -> frozenset[tuple[object, ...]]:
     """What is the same as long as nothing moves."""
     return frozenset((one.operation, one.reason, one.peer) for one, _ in waits)
 
 
-def transfers_of(looks: Sequence[Look]) -> TransferPicture:
+def _transfers_of(looks: Sequence[Look]) -> _TransferPicture:
     """The ends of all waits that the last look at each member shows."""
-    members = by_member([look for look in looks if look.tool in TOOLS])
+    members = _by_member([look for look in looks if look.tool in _TOOLS])
     waits = [pair for member in sorted(members) for pair in members[member].last]
     if not waits:
-        return TransferPicture()
-    peers: dict[MemberKey, list[tuple[Waiting, Look]]] = defaultdict(list)
-    busy: set[MemberKey] = set()
+        return _TransferPicture()
+    peers: dict[_MemberKey, list[tuple[Waiting, Look]]] = defaultdict(list)
+    busy: set[_MemberKey] = set()
     for one, look in waits:
         if one.peer is None:
             continue
@@ -119,14 +117,14 @@ def transfers_of(looks: Sequence[Look]) -> TransferPicture:
         if one.reason is WaitReason.PEER:
             peers[one.hash, one.peer].append((one, look))
     ends = [
-        EndOfTransfers(
-            member, tuple(peers[member]), member in members, tuple(last_of(members, member))
+        _EndOfTransfers(
+            member, tuple(peers[member]), member in members, tuple(_last_of(members, member))
         )
         for member in sorted(peers)
         if member not in busy
     ]
     ends.sort(key=lambda end: (-len(end.waiting), end.member))
-    return TransferPicture(
+    return _TransferPicture(
         tuple(ends),
         tuple(pair for pair in waits if pair[0].reason is WaitReason.WIRE),
         tuple(pair for pair in waits if pair[0].reason is WaitReason.OWN_DEVICE),
@@ -135,40 +133,40 @@ def transfers_of(looks: Sequence[Look]) -> TransferPicture:
     )
 
 
-def last_of(
-    members: dict[MemberKey, WaitsOfMember], member: MemberKey
+def _last_of(
+    members: dict[_MemberKey, _WaitsOfMember], member: _MemberKey
 ) -> list[tuple[Waiting, Look]]:
     return members[member].last if member in members else []
 
 
-def by_member(looks: Sequence[Look]) -> dict[MemberKey, WaitsOfMember]:
+def _by_member(looks: Sequence[Look]) -> dict[_MemberKey, _WaitsOfMember]:
     """The members that tools looked at, in the order of time, else of the names of files."""
-    shown: dict[tuple[Tool, MemberKey], list[list[tuple[Waiting, Look]]]] = {}
+    shown: dict[tuple[Tool, _MemberKey], list[list[tuple[Waiting, Look]]]] = {}
     for look in sorted(looks, key=lambda one: (one.stamp.wall_ns or 0, one.artifact)):
-        here: dict[MemberKey, list[tuple[Waiting, Look]]] = {
+        here: dict[_MemberKey, list[tuple[Waiting, Look]]] = {
             (one.hash, member.rank): [] for one in look.communicators for member in one.ranks
         }
         for one in look.waiting:
             here.setdefault((one.hash, one.rank), []).append((one, look))
         for key, waits in here.items():
             shown.setdefault((look.tool, key), []).append(waits)
-    found: dict[MemberKey, WaitsOfMember] = {}
+    found: dict[_MemberKey, _WaitsOfMember] = {}
     for (_, key), rounds in sorted(shown.items()):
-        member = found.setdefault(key, WaitsOfMember())
+        member = found.setdefault(key, _WaitsOfMember())
         member.last += rounds[-1]
         if len(rounds) > 1:
             member.twice = True
-            member.changed |= signs(rounds[-1]) != signs(rounds[-2])
+            member.changed |= _signs(rounds[-1]) != _signs(rounds[-2])
     return found
 
 
-def finding_of(case: LiveCase, end: EndOfTransfers, picture: TransferPicture) -> Finding:
+def _finding_of(case: LiveCase, end: _EndOfTransfers, picture: _TransferPicture) -> Finding:
     """The claim on one end."""
-    rank, node = place_of(case, end.member)
+    rank, node = _place_of(case, end.member)
     if end.seen:
-        strength = TWO_LOOKS if picture.stands else ONE_LOOK
+        strength = _TWO_LOOKS if picture.stands else _ONE_LOOK
     else:
-        strength = UNSEEN_TWICE if picture.stands else UNSEEN
+        strength = _UNSEEN_TWICE if picture.stands else _UNSEEN
     strength /= len(picture.ends)
     who = f"rank {end.member[1]} of communicator {end.member[0]:x}"
     of_device = bool(end.own)
@@ -178,19 +176,19 @@ def finding_of(case: LiveCase, end: EndOfTransfers, picture: TransferPicture) ->
     named = rank is not None or node is not None
     advice = "look at what that process does, and at its GPU"
     if not picture.stands:
-        advice = SECOND_LOOK
+        advice = _SECOND_LOOK
     if not end.seen:
         advice = "nothing tells of its own transfers: bring them, it may wait for another one"
     return Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if of_device else Category.HOST_STALL,
         ranks=() if rank is None else (rank,),
         nodes=(node,) if rank is None and node is not None else (),
         strength=strength,
-        role=Role.CULPRIT if strength >= TWO_LOOKS and named else Role.POSSIBLE,
+        role=Role.CULPRIT if strength >= _TWO_LOOKS and named else Role.POSSIBLE,
         summary=what if named else f"{who} {what}",
-        because=tuple(reasons(end)),
+        because=tuple(_reasons(end)),
         explained_by=ANY_CAUSE,
         of_looks=True,
         of_a_moment=not picture.stands,
@@ -198,45 +196,45 @@ def finding_of(case: LiveCase, end: EndOfTransfers, picture: TransferPicture) ->
     )
 
 
-def reasons(end: EndOfTransfers) -> Iterator[Because]:
-    for one, look in end.waiting[:MAX_REASONS]:
+def _reasons(end: _EndOfTransfers) -> Iterator[Because]:
+    for one, look in end.waiting[:_MAX_REASONS]:
         text = (
             f"rank {one.rank} of communicator {one.hash:x} waits for rank {one.peer} of it:"
             f" {one.operation} got nothing"
         )
-        yield Because(NAME, text, look.artifact, one.line)
+        yield Because(_NAME, text, look.artifact, one.line)
     for one, look in end.own[:1]:
-        yield Because(NAME, f"its own {one.operation} waits for its GPU", look.artifact, one.line)
+        yield Because(_NAME, f"its own {one.operation} waits for its GPU", look.artifact, one.line)
 
 
-def direction_alone(case: LiveCase, picture: TransferPicture) -> Iterator[Finding]:
+def _direction_alone(case: LiveCase, picture: _TransferPicture) -> Iterator[Finding]:
     """What transfers wait for where no peer is waited for: a hint on nobody."""
     if picture.on_wire:
         one, look = picture.on_wire[0]
         more = len(picture.on_wire) - 1
         summary = (
-            f"{words(case, one, look)} waits for the wire to rank {one.peer} of its communicator"
-            f" ({one.operation}){and_more(more)}"
+            f"{_words(case, one, look)} waits for the wire to rank {one.peer} of its communicator"
+            f" ({one.operation}){_and_more(more)}"
         )
         advice = "look at the network between both, and at the peer's proxy thread"
     elif picture.on_device:
         one, look = picture.on_device[0]
         more = len(picture.on_device) - 1
         summary = (
-            f"{words(case, one, look)} waits for its own GPU ({one.operation}){and_more(more)}"
+            f"{_words(case, one, look)} waits for its own GPU ({one.operation}){_and_more(more)}"
         )
         advice = "look at what runs on that GPU, and at what its peers' transfers wait for"
     else:
         return
     yield Finding(
-        detector=NAME,
+        detector=_NAME,
         kind=VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
         ranks=(),
-        strength=NOBODY,
+        strength=_NOBODY,
         role=Role.POSSIBLE,
         summary=summary,
-        because=(Because(NAME, summary, look.artifact, one.line),),
+        because=(Because(_NAME, summary, look.artifact, one.line),),
         explained_by=ANY_CAUSE,
         of_looks=True,
         of_a_moment=not picture.stands,
@@ -244,23 +242,23 @@ def direction_alone(case: LiveCase, picture: TransferPicture) -> Iterator[Findin
     )
 
 
-def and_more(count: int) -> str:
+def _and_more(count: int) -> str:
     return f", and {count} more transfers do" if count > 0 else ""
 
 
-def words(case: LiveCase, one: Waiting, look: Look) -> str:
+def _words(case: LiveCase, one: Waiting, look: Look) -> str:
     """Who waits, as far as it is known."""
     rank = case.rank_of(one.process, look)
     if rank is None:
-        rank = place_of(case, (one.hash, one.rank))[0]
+        rank = _place_of(case, (one.hash, one.rank))[0]
     if rank is not None:
         return f"rank {rank}"
     return f"rank {one.rank} of communicator {one.hash:x}"
 
 
-def place_of(case: LiveCase, member: MemberKey) -> tuple[int | None, str | None]:
+def _place_of(case: LiveCase, member: _MemberKey) -> tuple[int | None, str | None]:
     """The global rank and the node of a member, as any tool knows it."""
-    for process, look in processes_of(case.looks, member):
+    for process, look in _processes_of(case.looks, member):
         rank = case.rank_of(process, look)
         node = case.node_of(process, look)
         if rank is not None or (node is not None and case.is_a_node(node)):
@@ -272,7 +270,7 @@ def place_of(case: LiveCase, member: MemberKey) -> tuple[int | None, str | None]
     return None, None
 
 
-def processes_of(looks: Sequence[Look], member: MemberKey) -> Iterator[tuple[Process, Look]]:
+def _processes_of(looks: Sequence[Look], member: _MemberKey) -> Iterator[tuple[Process, Look]]:
     for look in looks:
         for one in look.communicators:
             if one.hash == member[0]:

@@ -20,21 +20,19 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.report import Because
 
-__all__ = ["Unresponsive"]
-
 # RAS calls a process dead after 60 s without an answer; silent for some seconds is less.
-DEAD: Final = 0.85
-SILENT: Final = 0.7
+_DEAD: Final = 0.85
+_SILENT: Final = 0.7
 # Of several nodes nothing tells which went first.
-SEVERAL: Final = 0.6
-MAX_NODES: Final = 3
+_SEVERAL: Final = 0.6
+_MAX_NODES: Final = 3
 # Where more of the processes are silent, it is whoever asked who is cut off, or the job ends.
-MAX_SHARE: Final = 0.5
-MAX_REASONS: Final = 4
+_MAX_SHARE: Final = 0.5
+_MAX_REASONS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class UnreachedProcess:
+class _UnreachedProcess:
     """A process that does not answer, and the look that says so last."""
 
     process: Process
@@ -63,32 +61,32 @@ class Unresponsive:
         found = own_round(case, Tool.RAS)
         moved = found is not None and found.movement is RoundMovement.MOVED
         members = MembersOfJob(case, looks)
-        silent = [one for one in silent_processes(looks) if one.dead or not moved]
-        answered = answering(looks)
-        total = num_processes(case, looks, silent, answered)
-        if not silent or (total is not None and len(silent) > MAX_SHARE * total):
+        silent = [one for one in _silent_processes(looks) if one.dead or not moved]
+        answered = _answering(looks)
+        total = _num_processes(case, looks, silent, answered)
+        if not silent or (total is not None and len(silent) > _MAX_SHARE * total):
             return
-        by_node: dict[str, list[UnreachedProcess]] = defaultdict(list)
+        by_node: dict[str, list[_UnreachedProcess]] = defaultdict(list)
         for one in silent:
             by_node[members.node_of(one.process, one.look) or ""].append(one)
-        if len(by_node) > MAX_NODES:
+        if len(by_node) > _MAX_NODES:
             return
         alive = {members.node_of(process, look) for (process, look) in answered.values()}
         for node in sorted(by_node):
-            whole = is_whole_node(by_node[node], looks, node in alive)
+            whole = _is_whole_node(by_node[node], looks, node in alive)
             yield self.finding(members, by_node[node], whole=whole, num_nodes=len(by_node))
 
     def finding(
         self,
         members: MembersOfJob,
-        ones: Sequence[UnreachedProcess],
+        ones: Sequence[_UnreachedProcess],
         *,
         whole: bool,
         num_nodes: int,
     ) -> Finding:
         """The claim on the processes of one node."""
         dead = any(one.dead for one in ones)
-        strength = (DEAD if dead else SILENT) if num_nodes == 1 else SEVERAL / num_nodes
+        strength = (_DEAD if dead else _SILENT) if num_nodes == 1 else _SEVERAL / num_nodes
         ranks, nodes = members.places((one.process, one.look) for one in ones)
         state = "dead" if dead else "silent"
         if whole:
@@ -114,7 +112,7 @@ class Unresponsive:
             nodes=tuple(nodes),
             strength=strength,
             role=Role.CULPRIT if num_nodes == 1 else Role.POSSIBLE,
-            summary=text if ranks or nodes else f"{subject_of(members, ones)} {text}",
+            summary=text if ranks or nodes else f"{_subject_of(members, ones)} {text}",
             advice="look whether the process and its node are there, and at their kernel log",
             because=tuple(
                 Because(
@@ -123,12 +121,12 @@ class Unresponsive:
                     one.look.artifact,
                     one.reply.line,
                 )
-                for one in ones[:MAX_REASONS]
+                for one in ones[:_MAX_REASONS]
             ),
         )
 
 
-def subject_of(members: MembersOfJob, ones: Sequence[UnreachedProcess]) -> str:
+def _subject_of(members: MembersOfJob, ones: Sequence[_UnreachedProcess]) -> str:
     """Who does not answer, where no rank and no node of the job is known for it."""
     first = ones[0]
     if len(ones) == 1:
@@ -136,12 +134,12 @@ def subject_of(members: MembersOfJob, ones: Sequence[UnreachedProcess]) -> str:
     return f"the processes on {members.node_of(first.process, first.look)}"
 
 
-ProcessId = tuple[str | None, int | None]
+_ProcessId = tuple[str | None, int | None]
 
 
-def silent_processes(looks: Sequence[Look]) -> list[UnreachedProcess]:
+def _silent_processes(looks: Sequence[Look]) -> list[_UnreachedProcess]:
     """The processes whose last word in all looks is that they do not answer, by host and pid."""
-    last: dict[ProcessId, UnreachedProcess] = {}
+    last: dict[_ProcessId, _UnreachedProcess] = {}
     for look in sorted(looks, key=in_order):
         for communicator in look.communicators:
             for member in communicator.ranks:
@@ -152,11 +150,11 @@ def silent_processes(looks: Sequence[Look]) -> list[UnreachedProcess]:
             if reply.kind is ReplyKind.ANSWERED:
                 last.pop(key, None)
             elif key not in last or not last[key].dead or reply.kind is ReplyKind.UNREACHABLE:
-                last[key] = UnreachedProcess(reply.process, look, reply)
+                last[key] = _UnreachedProcess(reply.process, look, reply)
     return [last[key] for key in sorted(last, key=repr)]
 
 
-def answering(looks: Sequence[Look]) -> Mapping[ProcessId, tuple[Process, Look]]:
+def _answering(looks: Sequence[Look]) -> Mapping[_ProcessId, tuple[Process, Look]]:
     """The processes that gave data of themselves, by host and pid."""
     return {
         (member.process.host, member.process.pid): (member.process, look)
@@ -167,11 +165,11 @@ def answering(looks: Sequence[Look]) -> Mapping[ProcessId, tuple[Process, Look]]
     }
 
 
-def num_processes(
+def _num_processes(
     case: LiveCase,
     looks: Sequence[Look],
-    silent: Sequence[UnreachedProcess],
-    answered: Mapping[ProcessId, tuple[Process, Look]],
+    silent: Sequence[_UnreachedProcess],
+    answered: Mapping[_ProcessId, tuple[Process, Look]],
 ) -> int | None:
     """How many processes the job has; None where nothing says it."""
     sizes = [look.num_gpus for look in looks if look.num_gpus is not None]
@@ -180,7 +178,7 @@ def num_processes(
     return max(world, listed if answered else 0) or None
 
 
-def is_whole_node(ones: Sequence[UnreachedProcess], looks: Sequence[Look], alive: bool) -> bool:
+def _is_whole_node(ones: Sequence[_UnreachedProcess], looks: Sequence[Look], alive: bool) -> bool:
     """Whether no process of a node answers: as many are silent as it has, of two or more."""
     if alive or len(ones) < 2:
         return False

@@ -28,25 +28,23 @@ from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.grid import coarser
 from triage.parsers.telemetry.metrics import Metric
 
-__all__ = ["idle_gpus", "looks_of_telemetry"]
-
 # Fewer GPUs that are busy at one time tell of no job that waits.
-LEAST_BUSY: Final = 3
+_LEAST_BUSY: Final = 3
 # Of so many GPUs there is a sample of their own in the later look; others keep the one before.
-MEASURED: Final = 0.95
+_MEASURED: Final = 0.95
 # So many stretches before tell what a GPU draws at work.
-LEAST_HISTORY: Final = 10
+_LEAST_HISTORY: Final = 10
 
 # What stands in place of a node that nothing names.
-NO_NODE: Final = "\0"
-SHOWN: Final = (
+_NO_NODE: Final = "\0"
+_SHOWN: Final = (
     Metric.UTILISATION_PERCENT,
     Metric.MEMORY_BUSY_PERCENT,
     Metric.POWER_W,
     Metric.POWER_LIMIT_W,
     Metric.SM_CLOCK_MHZ,
 )
-Columns = Mapping[Metric, F32]
+_Columns = Mapping[Metric, F32]
 
 
 def looks_of_telemetry(
@@ -55,8 +53,8 @@ def looks_of_telemetry(
     """Two looks at all GPUs; none where fewer than 3 GPUs were ever busy together, or were so in
     one sample. ``nodes`` are those of the job.
     """
-    found = loads_of(files, placement, nodes)
-    return [] if found is None else looks_at(*found)
+    found = _loads_of(files, placement, nodes)
+    return [] if found is None else _looks_at(*found)
 
 
 def idle_gpus(
@@ -65,12 +63,12 @@ def idle_gpus(
     """For how long all GPUs idled at the end of the telemetry; None where one of them did not, or
     too few were measured. ``nodes`` are those of the job.
     """
-    found = loads_of(files, placement, nodes)
+    found = _loads_of(files, placement, nodes)
     if found is None:
         return None
     _, load, known = found
     rows = [row for row, part in enumerate(load.parts) if part.gpu and not part.part]
-    measured = np.flatnonzero(known[rows].mean(0) >= MEASURED) if rows else np.zeros(0, np.int64)
+    measured = np.flatnonzero(known[rows].mean(0) >= _MEASURED) if rows else np.zeros(0, np.int64)
     busy = np.flatnonzero((load.value[rows] > IDLE_PERCENT).any(0))
     last = int(busy[-1]) if len(busy) else -1
     idle = measured[measured > last]
@@ -84,11 +82,11 @@ def idle_gpus(
     )
 
 
-def loads_of(
+def _loads_of(
     files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
 ) -> tuple[Panels, Panel, Flags] | None:
     """What is known of all GPUs, their load, and where it was measured; None without a load."""
-    told = [one for file in files if (one := of_gpus(file)) is not None]
+    told = [one for file in files if (one := _of_gpus(file)) is not None]
     if not told:
         return None
     places = TelemetryPlacement(
@@ -99,10 +97,10 @@ def loads_of(
     nodes = nodes if named else ()
     panels = panels_of(told, end_ns, places, nodes)
     load = panels.get(Metric.UTILISATION_PERCENT)
-    return None if load is None else (panels, load, measured(told, load, places, nodes))
+    return None if load is None else (panels, load, _measured(told, load, places, nodes))
 
 
-def measured(
+def _measured(
     files: Sequence[TelemetryFile],
     load: Panel,
     places: TelemetryPlacement,
@@ -123,29 +121,29 @@ def measured(
     return found
 
 
-def of_gpus(file: TelemetryFile) -> TelemetryFile | None:
+def _of_gpus(file: TelemetryFile) -> TelemetryFile | None:
     """The series of a file that say what GPUs do; one without a node stands for its file's."""
     grid = file.grid
     if grid is None or not any(key.metric is Metric.UTILISATION_PERCENT for key in grid.series):
         return None
-    rows = [k for k, key in enumerate(grid.series) if key.metric in SHOWN and key.gpu]
+    rows = [k for k, key in enumerate(grid.series) if key.metric in _SHOWN and key.gpu]
     series = tuple(
-        replace(grid.series[k], node=grid.series[k].node or f"{NO_NODE}{file.artifact}")
+        replace(grid.series[k], node=grid.series[k].node or f"{_NO_NODE}{file.artifact}")
         for k in rows
     )
     return replace(file, grid=replace(grid, series=series, value=grid.value[rows]))
 
 
-def looks_at(panels: Panels, load: Panel, known: Flags) -> list[Look]:
+def _looks_at(panels: Panels, load: Panel, known: Flags) -> list[Look]:
     """The last two moments at which GPUs were busy, each measured by itself; ``known`` says where
     ``load`` was.
     """
     rows = [row for row, part in enumerate(load.parts) if part.gpu and not part.part]
     parts = [load.parts[row] for row in rows]
     shown = {
-        metric: panel.rows(parts) for metric in SHOWN if (panel := panels.get(metric)) is not None
+        metric: panel.rows(parts) for metric in _SHOWN if (panel := panels.get(metric)) is not None
     }
-    busy = np.flatnonzero((load.value[rows] >= BUSY_PERCENT).sum(0) >= LEAST_BUSY)
+    busy = np.flatnonzero((load.value[rows] >= BUSY_PERCENT).sum(0) >= _LEAST_BUSY)
     if not len(busy):
         return []
     last = int(busy[-1])
@@ -153,7 +151,7 @@ def looks_at(panels: Panels, load: Panel, known: Flags) -> list[Look]:
         (
             int(column)
             for column in busy[-2::-1]
-            if known[rows, column + 1 : last + 1].any(1).mean() >= MEASURED
+            if known[rows, column + 1 : last + 1].any(1).mean() >= _MEASURED
         ),
         None,
     )
@@ -164,23 +162,23 @@ def looks_at(panels: Panels, load: Panel, known: Flags) -> list[Look]:
     if power is not None and first:
         known = ~np.isnan(power[:, :first])
         most = np.where(
-            known.sum(1) >= LEAST_HISTORY, np.where(known, power[:, :first], 0.0).max(1), np.nan
+            known.sum(1) >= _LEAST_HISTORY, np.where(known, power[:, :first], 0.0).max(1), np.nan
         )
     return [
         look
         for column in (first, last)
-        for look in looks_of_files(panels, parts, column, shown, most)
+        for look in _looks_of_files(panels, parts, column, shown, most)
     ]
 
 
-def looks_of_files(
-    panels: Panels, parts: Sequence[PanelPart], column: int, shown: Columns, most: F32
+def _looks_of_files(
+    panels: Panels, parts: Sequence[PanelPart], column: int, shown: _Columns, most: F32
 ) -> list[Look]:
     """One look for each file that tells of GPUs in one stretch of time."""
     load = panels.by_metric[Metric.UTILISATION_PERCENT]
     by_file: dict[str, list[GpuSample]] = {}
     for row, part in enumerate(parts):
-        sample = sample_of(part, row, column, shown, most, load.at_ns(column))
+        sample = _sample_of(part, row, column, shown, most, load.at_ns(column))
         by_file.setdefault(panels.artifact(Metric.UTILISATION_PERCENT, part), []).append(sample)
     return [
         Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
@@ -188,17 +186,17 @@ def looks_of_files(
     ]
 
 
-def sample_of(
-    part: PanelPart, row: int, column: int, shown: Columns, most: F32, at_ns: int
+def _sample_of(
+    part: PanelPart, row: int, column: int, shown: _Columns, most: F32, at_ns: int
 ) -> GpuSample:
     """One GPU in one stretch of time."""
 
     def value(metric: Metric) -> float | None:
         values = shown.get(metric)
-        return None if values is None else finite(values[row, column])
+        return None if values is None else _finite(values[row, column])
 
     return GpuSample(
-        node=None if part.node.startswith(NO_NODE) else part.node,
+        node=None if part.node.startswith(_NO_NODE) else part.node,
         index=int(part.gpu) if part.gpu.isdecimal() else None,
         bus_id=part.gpu if ":" in part.gpu else None,
         uuid=part.gpu if part.gpu.startswith("GPU-") else None,
@@ -208,9 +206,9 @@ def sample_of(
         power_limit_w=value(Metric.POWER_LIMIT_W),
         sm_clock_mhz=value(Metric.SM_CLOCK_MHZ),
         at_ns=at_ns,
-        most_power_w=finite(most[row]),
+        most_power_w=_finite(most[row]),
     )
 
 
-def finite(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return None if np.isnan(value) else float(value)

@@ -9,18 +9,16 @@ from typing import Final
 
 from triage.domain.live.look import GpuSample
 
-__all__ = ["BUSY_PERCENT", "IDLE_PERCENT", "GpuActivity", "activity_of"]
-
 IDLE_PERCENT: Final = 5.0
 BUSY_PERCENT: Final = 90.0
 # Kernels that compute read and write memory in a tenth of the time and more.
-QUIET_MEMORY: Final = 5.0
-BUSY_MEMORY: Final = 10.0
+_QUIET_MEMORY: Final = 5.0
+_BUSY_MEMORY: Final = 10.0
 # Of the limit, or of what it drew at work: below it spins, above the other it works.
-LOW_POWER: Final = 0.5
-WORK_POWER: Final = 0.6
+_LOW_POWER: Final = 0.5
+_WORK_POWER: Final = 0.6
 # No GPU draws so much while it spins; asked where no limit is known.
-MOST_SPIN_W: Final = 450.0
+_MOST_SPIN_W: Final = 450.0
 
 
 class GpuActivity(StrEnum):
@@ -35,23 +33,23 @@ class GpuActivity(StrEnum):
 def activity_of(sample: GpuSample) -> GpuActivity:
     """What one sample shows; unclear where load and power do not go together."""
     load, memory = sample.utilisation_percent, sample.memory_percent
-    share = power_share(sample)
+    share = _power_share(sample)
     if load is None:
         return GpuActivity.UNCLEAR
-    at_work = (memory or 0.0) >= BUSY_MEMORY or (share or 0.0) >= WORK_POWER
+    at_work = (memory or 0.0) >= _BUSY_MEMORY or (share or 0.0) >= _WORK_POWER
     if load <= IDLE_PERCENT:
         return GpuActivity.UNCLEAR if at_work else GpuActivity.IDLE
     if at_work:
         return GpuActivity.WORKS
-    if load < BUSY_PERCENT or (memory is not None and memory > QUIET_MEMORY):
+    if load < BUSY_PERCENT or (memory is not None and memory > _QUIET_MEMORY):
         return GpuActivity.UNCLEAR
     if share is not None:
-        return GpuActivity.SPINS if share <= LOW_POWER else GpuActivity.UNCLEAR
-    spins = memory is not None and (sample.power_w or 0.0) <= MOST_SPIN_W
+        return GpuActivity.SPINS if share <= _LOW_POWER else GpuActivity.UNCLEAR
+    spins = memory is not None and (sample.power_w or 0.0) <= _MOST_SPIN_W
     return GpuActivity.SPINS if spins else GpuActivity.UNCLEAR
 
 
-def power_share(sample: GpuSample) -> float | None:
+def _power_share(sample: GpuSample) -> float | None:
     """The power as a share of the limit, else of what it drew at work; None where neither is
     known.
     """

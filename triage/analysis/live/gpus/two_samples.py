@@ -9,10 +9,8 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.gpu_activity import GpuActivity, activity_of
 from triage.domain.live.look import GpuSample, Look
 
-__all__ = ["GpuOfJob", "gpus_of"]
-
 # Samples that are nearer than this are one look.
-APART_NS: Final = 20 * 1_000_000_000
+_APART_NS: Final = 20 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class GpuOfJob:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedSample:
+class _PlacedSample:
     """A sample with its node, in the order of time: its own, that of its look, else the name."""
 
     sample: GpuSample
@@ -57,16 +55,16 @@ def gpus_of(case: LiveCase) -> list[GpuOfJob]:
     """The GPUs that looks tell of, by node and number; those that are known not to be the job's
     are left out.
     """
-    by_gpu: dict[tuple[str, ...], list[PlacedSample]] = defaultdict(list)
+    by_gpu: dict[tuple[str, ...], list[_PlacedSample]] = defaultdict(list)
     for look in case.looks:
         for sample in look.gpus:
-            placed = PlacedSample(
+            placed = _PlacedSample(
                 sample,
-                node_of(case, look, sample),
+                _node_of(case, look, sample),
                 look.artifact,
                 sample.at_ns or look.stamp.wall_ns,
             )
-            by_gpu[key_of(placed)].append(placed)
+            by_gpu[_key_of(placed)].append(placed)
     numbers: dict[tuple[str | None, str | None], tuple[str, ...]] = {
         (one.node, one.sample.bus_id): key
         for key, samples in by_gpu.items()
@@ -77,16 +75,16 @@ def gpus_of(case: LiveCase) -> list[GpuOfJob]:
         same = numbers.get((by_gpu[key][0].node, by_gpu[key][0].sample.bus_id))
         if same is not None:  # another tool says the number of this address
             by_gpu[same] += by_gpu.pop(key)
-    places = places_by_address(by_gpu)
+    places = _places_by_address(by_gpu)
     found = [
-        gpu_of(case, sorted(samples, key=lambda one: one.order), places)
+        _gpu_of(case, sorted(samples, key=lambda one: one.order), places)
         for samples in by_gpu.values()
     ]
-    ours = [one for one in found if is_of_job(case, one)]
-    return sorted(ours, key=lambda one: (one.node or "", key_of_sample(one.sample)))
+    ours = [one for one in found if _is_of_job(case, one)]
+    return sorted(ours, key=lambda one: (one.node or "", _key_of_sample(one.sample)))
 
 
-def places_by_address(keys: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
+def _places_by_address(keys: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
     """Node -> the addresses of its GPUs in their order, which is that of local ranks."""
     found: dict[str, list[str]] = defaultdict(list)
     for node, _, address in sorted(keys):
@@ -95,34 +93,34 @@ def places_by_address(keys: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
     return found
 
 
-def node_of(case: LiveCase, look: Look, sample: GpuSample) -> str | None:
+def _node_of(case: LiveCase, look: Look, sample: GpuSample) -> str | None:
     named = sample.node or look.node or case.homes.of(look.artifact)
     return None if named is None else case.fleet.node_of_address(named) or named
 
 
-def key_of(one: PlacedSample) -> tuple[str, ...]:
-    return (one.node or "", *key_of_sample(one.sample))
+def _key_of(one: _PlacedSample) -> tuple[str, ...]:
+    return (one.node or "", *_key_of_sample(one.sample))
 
 
-def key_of_sample(sample: GpuSample) -> tuple[str, ...]:
+def _key_of_sample(sample: GpuSample) -> tuple[str, ...]:
     """What tells a GPU of a node from others; a table says it in one way throughout."""
     index = "" if sample.index is None else f"{sample.index:05d}"
     return (index, "" if index else sample.bus_id or sample.uuid or "")
 
 
-def gpu_of(
-    case: LiveCase, samples: list[PlacedSample], places: Mapping[str, list[str]]
+def _gpu_of(
+    case: LiveCase, samples: list[_PlacedSample], places: Mapping[str, list[str]]
 ) -> GpuOfJob:
     """One GPU by its samples, the last at the end."""
     last = samples[-1]
     index = next((one.sample.index for one in samples if one.sample.index is not None), None)
     sample = replace(last.sample, index=index)
     does = activity_of(sample)
-    before = next((one for one in reversed(samples[:-1]) if is_apart(one, last)), None)
+    before = next((one for one in reversed(samples[:-1]) if _is_apart(one, last)), None)
     same = before is not None and activity_of(before.sample) is does
     return GpuOfJob(
         last.node,
-        rank_of(case, last.node, sample, places),
+        _rank_of(case, last.node, sample, places),
         sample,
         last.artifact,
         does,
@@ -131,14 +129,14 @@ def gpu_of(
     )
 
 
-def is_apart(one: PlacedSample, last: PlacedSample) -> bool:
+def _is_apart(one: _PlacedSample, last: _PlacedSample) -> bool:
     """Whether two samples are two looks: by their times, else by their files."""
     if one.at_ns is not None and last.at_ns is not None:
-        return last.at_ns - one.at_ns >= APART_NS
+        return last.at_ns - one.at_ns >= _APART_NS
     return one.artifact != last.artifact
 
 
-def rank_of(
+def _rank_of(
     case: LiveCase, node: str | None, sample: GpuSample, places: Mapping[str, list[str]]
 ) -> int | None:
     """The rank on a GPU: by its address, by its number on the node, or by the order of addresses
@@ -158,7 +156,7 @@ def rank_of(
     return None
 
 
-def is_of_job(case: LiveCase, one: GpuOfJob) -> bool:
+def _is_of_job(case: LiveCase, one: GpuOfJob) -> bool:
     """Whether a GPU may be the job's: on a node that is not, or with a number that no rank of the
     job has, it is not.
     """

@@ -10,13 +10,11 @@ from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.live.stacks.two_looks import StackMovement
 
-__all__ = ["StackClass", "classes_of", "split"]
-
 # A class of this share, all at one line, is the crowd, whatever it does there: ``loss.item()``
 # shows as a line of the program, and so does a wait in C.
-CROWD: Final = 0.5
-LEAST_CROWD: Final = 3
-CROWDED: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPoint.TEARDOWN})
+_CROWD: Final = 0.5
+_LEAST_CROWD: Final = 3
+_CROWDED: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPoint.TEARDOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def classes_of(pairs: Iterable[tuple[RankStack, StackMovement]]) -> list[StackCl
     """
     groups: dict[tuple[object, ...], list[tuple[RankStack, StackMovement]]] = defaultdict(list)
     for stack, moved in pairs:
-        groups[key_of(stack)].append((stack, moved))
+        groups[_key_of(stack)].append((stack, moved))
     found = [
         StackClass(
             members[0][0].point,
@@ -67,7 +65,7 @@ def classes_of(pairs: Iterable[tuple[RankStack, StackMovement]]) -> list[StackCl
     return sorted(found, key=lambda one: (-len(one.stacks), one.ranks, str(one.point)))
 
 
-def key_of(stack: RankStack) -> tuple[object, ...]:
+def _key_of(stack: RankStack) -> tuple[object, ...]:
     if stack.waits:
         return stack.place
     line = stack.worker.found.told_by if stack.worker is not None else stack.found.told_by
@@ -81,10 +79,10 @@ def split(picture: StackPicture) -> tuple[list[RankStack], list[StackClass]]:
     telling = picture.telling
     waiting = [stack for stack, _ in telling if stack.waits]
     classes = classes_of([pair for pair in telling if not pair[0].waits])
-    if classes and classes[0].point in CROWDED:
+    if classes and classes[0].point in _CROWDED:
         crowd = classes[0]
         size = len(crowd.stacks)
-        if size >= LEAST_CROWD and size > CROWD * len(telling):
+        if size >= _LEAST_CROWD and size > _CROWD * len(telling):
             waiting += crowd.stacks
             classes = classes[1:]
     return waiting, classes

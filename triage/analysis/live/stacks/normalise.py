@@ -13,17 +13,15 @@ from typing import Final
 
 from triage.domain.live.stack import StackFrame
 
-__all__ = ["MAX_FRAMES", "called", "is_library", "own_frames", "short_file"]
-
 # Frames of a stack that are kept, from the inside; recursion makes thousands.
 MAX_FRAMES: Final = 256
 # C++ names of templates have kilobytes.
-MAX_NAME: Final = 240
+_MAX_NAME: Final = 240
 
 # "/opt/venv/lib/python3.11/site-packages/torch/...", "/usr/lib/python3.11/threading.py"
-SITE: Final = re.compile(r"^.*/(?:site|dist)-packages/")
-STDLIB: Final = re.compile(r"^.*/lib(?:64)?/python3\.\d+/")
-LIBRARIES: Final = frozenset(
+_SITE: Final = re.compile(r"^.*/(?:site|dist)-packages/")
+_STDLIB: Final = re.compile(r"^.*/lib(?:64)?/python3\.\d+/")
+_LIBRARIES: Final = frozenset(
     {
         "torch", "torchvision", "torchaudio", "torchdata", "torchgen", "triton", "numpy", "scipy",
         "pandas", "pyarrow", "apex", "transformer_engine", "flash_attn", "deepspeed",
@@ -39,7 +37,7 @@ LIBRARIES: Final = frozenset(
     }
 )  # fmt: skip
 # What Python and the C library put between the calls of a program, in stacks of gdb and --native.
-BETWEEN: Final = re.compile(
+_BETWEEN: Final = re.compile(
     r"^(?:\?\?|0x[0-9a-fA-F]+|_?PyEval_(?!RestoreThread|AcquireThread)\w+|_?PyObject_\w+"
     r"|_?PyFunction_\w+|_?PyVectorcall\w*|cfunction_\w+|method_vectorcall\w*|slot_tp_\w+"
     r"|PyRun_\w+|pymain_\w+|Py_BytesMain|Py_RunMain|run_mod|run_eval_code_obj|do_call_core|main"
@@ -47,14 +45,14 @@ BETWEEN: Final = re.compile(
     r"|_call_function_pointer|_ctypes_callproc|PyCFuncPtr_call|ffi_call\w*|thread_run)$"
 )
 # How the interpreter starts a program that is named as a module.
-STARTS: Final = frozenset({"_run_code", "_run_module_as_main", "run_path", "run_module"})
+_STARTS: Final = frozenset({"_run_code", "_run_module_as_main", "run_path", "run_module"})
 
 
 def own_frames(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
     """The frames of the program, innermost first; the same object for equal stacks."""
     kept: list[StackFrame] = []
     for frame in frames[:MAX_FRAMES]:
-        if frame.native and BETWEEN.match(called(frame)):
+        if frame.native and _BETWEEN.match(called(frame)):
             continue
         kept.append(frame)
         if called(frame) == "_worker_loop":
@@ -66,43 +64,43 @@ def own_frames(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
     ]
     if modules and modules[-1] < len(kept) - 1:
         kept = kept[: modules[-1] + 1]
-    return tuple(one for one in kept if one.function not in STARTS or "runpy" not in one.filename)
+    return tuple(one for one in kept if one.function not in _STARTS or "runpy" not in one.filename)
 
 
 @lru_cache(maxsize=65_536)
-def name_of(function: str, native: bool) -> str:
-    text = function[: 4 * MAX_NAME]
+def _name_of(function: str, native: bool) -> str:
+    text = function[: 4 * _MAX_NAME]
     if not native:
-        return text.rpartition(".")[2][:MAX_NAME]
+        return text.rpartition(".")[2][:_MAX_NAME]
     text = text.replace("(anonymous namespace)", "")
-    return text.partition("(")[0].strip()[:MAX_NAME]
+    return text.partition("(")[0].strip()[:_MAX_NAME]
 
 
 def called(frame: StackFrame) -> str:
     """The bare name of what is called: ``get`` of ``Queue.get``, a C++ name without arguments."""
-    return name_of(frame.function, frame.native)
+    return _name_of(frame.function, frame.native)
 
 
 @lru_cache(maxsize=65_536)
 def short_file(filename: str) -> str:
     """The path below the folder that modules are searched in: ``torch/utils/data/worker.py``."""
     text = filename[-1024:].replace("\\", "/")
-    for root in (SITE, STDLIB):
+    for root in (_SITE, _STDLIB):
         text = root.sub("", text)
     return text
 
 
 @lru_cache(maxsize=65_536)
-def is_library_file(filename: str) -> bool:
-    if SITE.match(filename) or STDLIB.match(filename) or filename.startswith("<frozen"):
+def _is_library_file(filename: str) -> bool:
+    if _SITE.match(filename) or _STDLIB.match(filename) or filename.startswith("<frozen"):
         return True
     short = short_file(filename)
     if short.startswith("/"):
         return False
     first = short.partition("/")[0]
-    return first in LIBRARIES or first.removesuffix(".py") in sys.stdlib_module_names
+    return first in _LIBRARIES or first.removesuffix(".py") in sys.stdlib_module_names
 
 
 def is_library(frame: StackFrame) -> bool:
     """Whether a frame is of a library, rather than of the job's own code."""
-    return frame.native or is_library_file(frame.filename)
+    return frame.native or _is_library_file(frame.filename)

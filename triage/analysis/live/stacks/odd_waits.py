@@ -5,12 +5,10 @@ from typing import Final
 from triage.analysis.live.stacks.grouping import StackClass, classes_of, split
 from triage.analysis.live.stacks.picture import StackPicture
 
-__all__ = ["odd_waits"]
-
 # From so many ranks at one place on, one at another place is odd.
-LEAST_USUAL: Final = 3
+_LEAST_USUAL: Final = 3
 # More of them wait elsewhere than this share in groups of a job: stages, replicas.
-MAX_SHARE: Final = 1 / 8
+_MAX_SHARE: Final = 1 / 8
 
 
 def odd_waits(picture: StackPicture) -> list[StackClass]:
@@ -26,6 +24,6 @@ def odd_waits(picture: StackPicture) -> list[StackClass]:
         return []
     usual = len(classes[0].stacks)
     others = len(telling) - usual
-    if usual < LEAST_USUAL or others > max(1, MAX_SHARE * len(telling)):
+    if usual < _LEAST_USUAL or others > max(1, _MAX_SHARE * len(telling)):
         return []
     return classes

@@ -30,8 +30,6 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 
-__all__ = ["NO_STACKS", "ProcessNames", "StackPicture", "picture_of"]
-
 
 class ProcessNames(Protocol):
     """Who a process is."""
@@ -46,10 +44,10 @@ class ProcessNames(Protocol):
 
 
 # What says most of a program, first.
-TOOLS: Final = (
+_TOOLS: Final = (
     Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.DEBUG_SERVER, Tool.GDB, Tool.PROC,
 )  # fmt: skip
-ProcessKey = tuple[object, ...]
+_ProcessKey = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +89,30 @@ NO_STACKS: Final = StackPicture()
 
 def picture_of(looks: Sequence[Look], names: ProcessNames) -> StackPicture:
     """The picture that ``looks`` show; empty where they hold no stack."""
-    gathered = Gathered()
+    gathered = _Gathered()
     for order, look in enumerate(looks):
         if look.stacks:
             gathered.add(order, look, names)
     return gathered.picture(looks)
 
 
-class Gathered:
+class _Gathered:
     """Stacks of processes, as they are met."""
 
     def __init__(self) -> None:
-        self.seen: dict[ProcessKey, list[tuple[int, RankStack]]] = defaultdict(list)
+        self.seen: dict[_ProcessKey, list[tuple[int, RankStack]]] = defaultdict(list)
         self.workers: dict[int, list[tuple[int, str | None, Worker]]] = defaultdict(list)
-        self.launchers: set[ProcessKey] = set()
+        self.launchers: set[_ProcessKey] = set()
 
     def add(self, order: int, look: Look, names: ProcessNames) -> None:
         """The processes of one look."""
         pids = {one.process.pid for one in look.stacks if one.process.pid is not None}
-        for process, threads in by_process(look.stacks):
+        for process, threads in _by_process(look.stacks):
             node = names.node_of(process, look)
-            if launches(process, threads):
+            if _launches(process, threads):
                 self.launchers.add((node, process.pid))
                 continue
-            if helps(process, threads):
+            if _helps(process, threads):
                 continue
             parent = process.parent_pid
             if is_worker(threads):
@@ -129,18 +127,18 @@ class Gathered:
                 threads, rank=rank, node=node, tool=look.tool, artifact=look.artifact
             )
             if stack is not None:
-                self.seen[key_of(rank, node, process.pid, look.artifact)].append((order, stack))
+                self.seen[_key_of(rank, node, process.pid, look.artifact)].append((order, stack))
 
     def picture(self, looks: Sequence[Look]) -> StackPicture:
         """One stack of each rank; processes of no known rank count where no rank is known."""
         known = {key: stacks for key, stacks in self.seen.items() if key[0] == "rank"}
         chosen: list[tuple[RankStack, StackMovement]] = []
         for stacks in (known or self.seen).values():
-            two = last_two(best_tool(stacks), looks)
+            two = last_two(_best_tool(stacks), looks)
             two = [(order, self.with_worker(order, stack)) for order, stack in two]
             pair = made_whole([stack for _, stack in two])
-            chosen.append((refined(pair[-1], stacks), movement_of(pair)))
-        chosen.sort(key=lambda pair: sort_key(pair[0]))
+            chosen.append((_refined(pair[-1], stacks), movement_of(pair)))
+        chosen.sort(key=lambda pair: _sort_key(pair[0]))
         return StackPicture(
             tuple(stack for stack, _ in chosen),
             tuple(moved for _, moved in chosen),
@@ -159,14 +157,14 @@ class Gathered:
         return replace(stack, worker=workers[0]) if workers else stack
 
 
-def key_of(rank: int | None, node: str | None, pid: int | None, artifact: str) -> ProcessKey:
+def _key_of(rank: int | None, node: str | None, pid: int | None, artifact: str) -> _ProcessKey:
     """What tells one process from another: processes of two nodes may have one pid."""
     if rank is not None:
         return ("rank", rank)
     return (node, pid, artifact if node is None or pid is None else "")
 
 
-def by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[ThreadStack]]]:
+def _by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[ThreadStack]]]:
     """Threads by process, in the order of the file. A process that comes back after another one,
     or whose main thread comes twice, is a dump of its own.
     """
@@ -183,12 +181,12 @@ def by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[Thread
     return found
 
 
-def sort_key(stack: RankStack) -> tuple[object, ...]:
+def _sort_key(stack: RankStack) -> tuple[object, ...]:
     rank = stack.rank if stack.rank is not None else 1 << 30
     return (rank, stack.node or "", stack.pid or 0, stack.artifact)
 
 
-def best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankStack]]:
+def _best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankStack]]:
     """The stacks of the one tool that says most of this process."""
     by_tool: dict[Tool, list[tuple[int, RankStack]]] = defaultdict(list)
     for order, stack in stacks:
@@ -196,12 +194,12 @@ def best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankSt
 
     def worth(tool: Tool) -> tuple[bool, int]:
         telling = any(not stack.is_vague for _, stack in by_tool[tool])
-        return (not telling, TOOLS.index(tool) if tool in TOOLS else len(TOOLS))
+        return (not telling, _TOOLS.index(tool) if tool in _TOOLS else len(_TOOLS))
 
     return by_tool[min(by_tool, key=worth)]
 
 
-def refined(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) -> RankStack:
+def _refined(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) -> RankStack:
     """The newest stack, with what the kernel or a debugger says of the same process: that it is
     held in a file system, stopped or gone, which no Python frame shows.
     """
@@ -215,17 +213,17 @@ def refined(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) -> RankS
 # fork server, wandb's service: each stands in its loop for as long as the job runs, well or not.
 
 # Main loops, as "file function"; a pool's worker that runs the job's own code may be a rank.
-LOOPS: Final = re.compile(
+_LOOPS: Final = re.compile(
     r"concurrent/futures/process\.py _process_worker$|multiprocessing/pool\.py worker$"
     r"|multiprocessing/managers\.py serve_forever$"
     r"|multiprocessing/(?:resource_tracker|semaphore_tracker|forkserver)\.py main$"
     r"|torch/_inductor/compile_worker/(?:__main__\.py |subproc_pool\.py (?:main|_start_pool)$)"
     r"|wandb/(?:sdk/(?:service|internal)/|__main__\.py )|tensorboard/(?:main|program)\.py "
 )
-WORKS_FOR_A_RANK: Final = "torch/distributed/"
+_WORKS_FOR_A_RANK: Final = "torch/distributed/"
 
 
-def helps(process: Process, threads: Sequence[ThreadStack]) -> bool:
+def _helps(process: Process, threads: Sequence[ThreadStack]) -> bool:
     """Whether a process is a helper, by its command line or by the loop that its main thread is in
     without any code of the job inside.
     """
@@ -234,21 +232,21 @@ def helps(process: Process, threads: Sequence[ThreadStack]) -> bool:
     main = main_thread(threads)
     if main is None:
         return False
-    loop = next((at for at, frame in enumerate(main.frames) if is_loop(frame)), None)
+    loop = next((at for at, frame in enumerate(main.frames) if _is_loop(frame)), None)
     if loop is None:
         return False
     return all(
-        is_library(frame) and not short_file(frame.filename).startswith(WORKS_FOR_A_RANK)
+        is_library(frame) and not short_file(frame.filename).startswith(_WORKS_FOR_A_RANK)
         for frame in main.frames[:loop]
     )
 
 
-def is_loop(frame: StackFrame) -> bool:
-    return LOOPS.match(f"{short_file(frame.filename)} {called(frame)}") is not None
+def _is_loop(frame: StackFrame) -> bool:
+    return _LOOPS.match(f"{short_file(frame.filename)} {called(frame)}") is not None
 
 
 # Files in which the agents of torchrun, of spawn and of Ray wait for what they started.
-AGENTS: Final = (
+_AGENTS: Final = (
     "torch/distributed/elastic/",
     "torch/distributed/launcher/",
     "torch/distributed/run.py",
@@ -258,15 +256,15 @@ AGENTS: Final = (
     "accelerate/commands/",
 )
 # A rank that torch's spawn started has its frames below its own.
-OF_A_RANK: Final = frozenset({"_wrap", "record", "wrapper"})
+_OF_A_RANK: Final = frozenset({"_wrap", "record", "wrapper"})
 
 
-def launches(process: Process, threads: Sequence[ThreadStack]) -> bool:
+def _launches(process: Process, threads: Sequence[ThreadStack]) -> bool:
     """Whether a process is a launcher, by its command line or by where its main thread waits."""
     if is_launcher(process.command):
         return True
     return any(
-        short_file(frame.filename).startswith(AGENTS) and called(frame) not in OF_A_RANK
+        short_file(frame.filename).startswith(_AGENTS) and called(frame) not in _OF_A_RANK
         for thread in threads
         if thread.is_main is not False
         for frame in thread.frames

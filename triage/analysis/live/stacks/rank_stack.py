@@ -22,11 +22,9 @@ from triage.analysis.live.stacks.program_points import (
 from triage.domain.live.look import Tool
 from triage.domain.live.stack import StackFrame, ThreadStack
 
-__all__ = ["RankStack", "Worker", "is_worker", "main_thread", "rank_stack", "worker_of"]
-
-OF_A_WORKER: Final = "_worker_loop"
+_OF_A_WORKER: Final = "_worker_loop"
 # The debug server's own threads answer the question that made the stack.
-OF_THE_SERVER: Final = ("c10d::control_plane", "httplib::", "tracebackHandler")
+_OF_THE_SERVER: Final = ("c10d::control_plane", "httplib::", "tracebackHandler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +91,13 @@ class RankStack:
         return (self.point, where, inside)
 
 
-def threads_that_count(threads: Sequence[ThreadStack]) -> list[ThreadStack]:
+def _threads_that_count(threads: Sequence[ThreadStack]) -> list[ThreadStack]:
     """Threads of the program itself."""
     return [
         thread
         for thread in threads
         if thread.frames
-        and not any(mark in frame.function for frame in thread.frames for mark in OF_THE_SERVER)
+        and not any(mark in frame.function for frame in thread.frames for mark in _OF_THE_SERVER)
     ]
 
 
@@ -118,44 +116,44 @@ def main_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
 
 # Where a main thread waits for another one to be done: Ray Train, notebooks and executors run the
 # training in a thread of its own.
-FOR_A_THREAD: Final = {
+_FOR_A_THREAD: Final = {
     "join": "threading.py",
     "_wait_for_tstate_lock": "threading.py",
     "result": "concurrent/futures/_base.py",
 }
 
 
-def says_nothing(thread: ThreadStack) -> bool:
+def _says_nothing(thread: ThreadStack) -> bool:
     """Whether a main thread stands in a library's own loop, or waits for another thread's end."""
     frames = own_frames(thread.frames)
-    if point_of(frames).point not in OF_A_LOOP:
+    if point_of(frames).point not in _OF_A_LOOP:
         return False
-    own = next((at for at, one in enumerate(frames) if is_own(one)), None)
+    own = next((at for at, one in enumerate(frames) if _is_own(one)), None)
     if own is None:
         return any(not one.native for one in frames)
     return any(
-        short_file(one.filename).endswith(FOR_A_THREAD.get(called(one), "\0"))
+        short_file(one.filename).endswith(_FOR_A_THREAD.get(called(one), "\0"))
         for one in frames[:own]
     )
 
 
-def is_own(frame: StackFrame) -> bool:
+def _is_own(frame: StackFrame) -> bool:
     return not is_library(frame) and frame.function != "<module>"
 
 
-OF_A_LOOP: Final = frozenset(
+_OF_A_LOOP: Final = frozenset(
     {ProgramPoint.CODE, ProgramPoint.IDLE, ProgramPoint.LOCK, ProgramPoint.NETWORK}
 )
 
 
-def training_thread(threads: Sequence[ThreadStack], main: ThreadStack) -> ThreadStack | None:
+def _training_thread(threads: Sequence[ThreadStack], main: ThreadStack) -> ThreadStack | None:
     """The thread beside ``main`` that runs the job's own code: one that is named after it, else
     one that waits for others or for its device, else the deepest.
     """
     own = [
         thread
         for thread in threads
-        if thread is not main and any(is_own(one) for one in own_frames(thread.frames))
+        if thread is not main and any(_is_own(one) for one in own_frames(thread.frames))
     ]
 
     def worth(thread: ThreadStack) -> tuple[bool, bool, int]:
@@ -166,13 +164,13 @@ def training_thread(threads: Sequence[ThreadStack], main: ThreadStack) -> Thread
     return max(own, key=worth, default=None)
 
 
-def deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
+def _deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
     """The main thread, or the thread that runs the job's code where the main one says nothing; in
     the backward pass the thread that runs it, where that waits.
     """
     main = main_thread(threads)
-    if main is not None and says_nothing(main):
-        main = training_thread(threads, main) or main
+    if main is not None and _says_nothing(main):
+        main = _training_thread(threads, main) or main
     if main is None or not any(
         called(frame) == "_engine_run_backward" for frame in main.frames[:4]
     ):
@@ -187,18 +185,18 @@ def deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
 def is_worker(threads: Sequence[ThreadStack]) -> bool:
     """Whether the threads are of a worker of a data loader."""
     main = main_thread(threads)
-    return main is not None and any(called(frame) == OF_A_WORKER for frame in main.frames)
+    return main is not None and any(called(frame) == _OF_A_WORKER for frame in main.frames)
 
 
 def worker_of(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
     """Where a worker stands; None where it has no work."""
-    main = main_thread(threads_that_count(threads))
+    main = main_thread(_threads_that_count(threads))
     if main is None:
         return None
     frames = own_frames(main.frames)
     fetches = next((at for at, one in enumerate(frames) if called(one) == "fetch"), None)
     found = point_of(frames[:fetches] if fetches is not None else frames)
-    if fetches is None and found.told_by is not None and called(found.told_by) == OF_A_WORKER:
+    if fetches is None and found.told_by is not None and called(found.told_by) == _OF_A_WORKER:
         return None
     if fetches is None and any("queues.py" in one.filename for one in frames[:8]):
         return None  # it waits for its next index, or for room in the queue of results
@@ -214,8 +212,8 @@ def rank_stack(
     artifact: str,
 ) -> RankStack | None:
     """Where the process of ``threads`` stands; None where no thread tells it."""
-    counted = threads_that_count(threads)
-    thread = deciding_thread(counted)
+    counted = _threads_that_count(threads)
+    thread = _deciding_thread(counted)
     if thread is None:
         return None
     frames = own_frames(thread.frames)
@@ -225,32 +223,32 @@ def rank_stack(
         is_main=thread.is_main is not False,
     )  # fmt: skip
     if thread.state is not None:
-        stack = with_state(stack)
+        stack = _with_state(stack)
     holder = next((one for one in counted if one.owns_gil and one is not thread), None)
     # While a rank waits inside a library, its other threads take the lock in turns.
     at_work = bool(frames) and not is_library(frames[0]) and not stack.waits
-    if holder is not None and (stack.point in HELD_BY_THE_LOCK or at_work):
+    if holder is not None and (stack.point in _HELD_BY_THE_LOCK or at_work):
         stack = replace(stack, holder=own_frames(holder.frames))
     return stack
 
 
-HELD_BY_THE_LOCK: Final = frozenset(
+_HELD_BY_THE_LOCK: Final = frozenset(
     {ProgramPoint.CODE, ProgramPoint.GIL, ProgramPoint.LOCK, ProgramPoint.DISPATCH}
 )
 # The kernel's letters: stopped by a signal or a debugger; ended, and not yet waited for.
-STOPPED_STATES: Final = frozenset("Tt")
-GONE_STATES: Final = frozenset("ZXx")
+_STOPPED_STATES: Final = frozenset("Tt")
+_GONE_STATES: Final = frozenset("ZXx")
 
 
-def with_state(stack: RankStack) -> RankStack:
+def _with_state(stack: RankStack) -> RankStack:
     """A stack with what the kernel's state of its thread says beside its frames."""
     letter = (stack.state or "")[:1]
     point = stack.point
-    if letter in STOPPED_STATES:
+    if letter in _STOPPED_STATES:
         point = ProgramPoint.STOPPED
-    elif letter in GONE_STATES:
+    elif letter in _GONE_STATES:
         point = ProgramPoint.GONE
-    elif letter == "D" and (frame := kernel_frame(stack.frames)) is not None:
+    elif letter == "D" and (frame := _kernel_frame(stack.frames)) is not None:
         return replace(stack, found=PointFound(ProgramPoint.STORAGE, None, frame))
     elif stack.tool is Tool.PROC:
         point = ProgramPoint.UNKNOWN
@@ -259,7 +257,7 @@ def with_state(stack: RankStack) -> RankStack:
     )
 
 
-def kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
+def _kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
     """The frame of the file system that a process is held in."""
     in_storage = [frame for frame in frames if KERNEL_STORAGE.match(called(frame))]
     named = (

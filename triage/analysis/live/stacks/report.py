@@ -8,31 +8,29 @@ from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.words import frame_text, line_of
 from triage.domain.report import StandingRanks
 
-__all__ = ["classes_for_report"]
-
 # Classes that are told, and frames of each: a fleet has few places to stand at.
-MAX_CLASSES: Final = 32
-MAX_FRAMES: Final = 48
+_MAX_CLASSES: Final = 32
+_MAX_FRAMES: Final = 48
 
 
 def classes_for_report(picture: StackPicture) -> tuple[StandingRanks, ...]:
     """The largest classes, frames from the outside to the inside."""
     pairs = list(zip(picture.ranks, picture.movement, strict=True))
-    return tuple(ranks_told(one) for one in classes_of(pairs)[:MAX_CLASSES])
+    return tuple(_ranks_told(one) for one in classes_of(pairs)[:_MAX_CLASSES])
 
 
-def ranks_told(one: StackClass) -> StandingRanks:
+def _ranks_told(one: StackClass) -> StandingRanks:
     return StandingRanks(
         ranks=one.ranks,
         nodes=one.nodes,
-        frames=tuple(frames_of(one)),
+        frames=tuple(_frames_of(one)),
         state=str(one.point),
         seen_twice=one.stands,
         stands_at=line_of(one.example),
     )
 
 
-def frames_of(one: StackClass) -> Sequence[str]:
+def _frames_of(one: StackClass) -> Sequence[str]:
     """The frames of an example, and below them those of what it waits for in its process."""
     stack = one.example
     frames = [*reversed(stack.frames)]
@@ -41,7 +39,7 @@ def frames_of(one: StackClass) -> Sequence[str]:
     elif stack.holder:
         frames += reversed(stack.holder)
     texts = [frame_text(frame) for frame in frames]
-    if len(texts) > MAX_FRAMES:
-        left = len(texts) - MAX_FRAMES + 1
-        texts[MAX_FRAMES // 2 : MAX_FRAMES // 2 + left] = [f"... {left} more ..."]
+    if len(texts) > _MAX_FRAMES:
+        left = len(texts) - _MAX_FRAMES + 1
+        texts[_MAX_FRAMES // 2 : _MAX_FRAMES // 2 + left] = [f"... {left} more ..."]
     return texts

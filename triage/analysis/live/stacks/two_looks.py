@@ -15,11 +15,9 @@ from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.look import Look, Tool
 from triage.domain.natural import natural
 
-__all__ = ["StackMovement", "last_two", "made_whole", "movement_of"]
-
 # Stacks that one program takes of one process within this are one look, ns.
-ONE_LOOK_NS: Final = 1_000_000_000
-NUMBERS: Final = re.compile(r"\d+")
+_ONE_LOOK_NS: Final = 1_000_000_000
+_NUMBERS: Final = re.compile(r"\d+")
 
 
 class StackMovement(StrEnum):
@@ -39,21 +37,21 @@ def last_two(
     Without times, files of the same name in two folders, or numbered alike in one, are two looks;
     so is what is printed twice into one file. Files of other names may be of one moment.
     """
-    ordered = sorted(stacks, key=lambda pair: in_time(pair, looks))
+    ordered = sorted(stacks, key=lambda pair: _in_time(pair, looks))
     newest = ordered[-1]
     for earlier in reversed(ordered[:-1]):
-        if is_another_look(earlier, newest, looks):
+        if _is_another_look(earlier, newest, looks):
             return [earlier, newest]
     return [newest]
 
 
-def in_time(pair: tuple[int, RankStack], looks: Sequence[Look]) -> tuple[object, ...]:
+def _in_time(pair: tuple[int, RankStack], looks: Sequence[Look]) -> tuple[object, ...]:
     order, stack = pair
     at_ns = looks[order].stamp.wall_ns
     return (at_ns or 0, natural(stack.artifact), stack.line or 0)
 
 
-def is_another_look(
+def _is_another_look(
     earlier: tuple[int, RankStack], later: tuple[int, RankStack], looks: Sequence[Look]
 ) -> bool:
     """Whether two stacks of one process are of two moments."""
@@ -67,19 +65,19 @@ def is_another_look(
         return one.line != other.line
     before, after = (looks[order].stamp.wall_ns for order in (first, second))
     if before is not None and after is not None:
-        return abs(after - before) >= ONE_LOOK_NS
+        return abs(after - before) >= _ONE_LOOK_NS
     if one.artifact == other.artifact:
         return one.line != other.line
-    return shape(one.artifact) == shape(other.artifact)
+    return _shape(one.artifact) == _shape(other.artifact)
 
 
-def shape(artifact: str) -> str:
+def _shape(artifact: str) -> str:
     """The name of a file without its numbers, and without its folder."""
-    return NUMBERS.sub("#", artifact.rpartition("/")[2])
+    return _NUMBERS.sub("#", artifact.rpartition("/")[2])
 
 
 # Where every stack of a program ends at the outside.
-ROOTS: Final = frozenset({"<module>", "_bootstrap", "_worker_loop"})
+_ROOTS: Final = frozenset({"<module>", "_bootstrap", "_worker_loop"})
 
 
 def made_whole(stacks: Sequence[RankStack]) -> list[RankStack]:
@@ -89,14 +87,14 @@ def made_whole(stacks: Sequence[RankStack]) -> list[RankStack]:
     if len(stacks) < 2:
         return list(stacks)
     before, now = stacks[-2], stacks[-1]
-    if is_part(now, before):
-        now = standing_like(now, before)
-    elif is_part(before, now):
-        before = standing_like(before, now)
+    if _is_part(now, before):
+        now = _standing_like(now, before)
+    elif _is_part(before, now):
+        before = _standing_like(before, now)
     return [*stacks[:-2], before, now]
 
 
-def is_part(cut: RankStack, whole: RankStack) -> bool:
+def _is_part(cut: RankStack, whole: RankStack) -> bool:
     """Whether the frames of one stack are the first that the tool printed of another."""
     count = len(cut.frames)
     if not 0 < count < len(whole.frames):
@@ -106,17 +104,17 @@ def is_part(cut: RankStack, whole: RankStack) -> bool:
     return cut.frames == whole.frames[:count]
 
 
-def standing_like(cut: RankStack, whole: RankStack) -> RankStack:
+def _standing_like(cut: RankStack, whole: RankStack) -> RankStack:
     return replace(cut, found=whole.found, frames=whole.frames)
 
 
-def tells_nothing(before: RankStack, now: RankStack) -> bool:
+def _tells_nothing(before: RankStack, now: RankStack) -> bool:
     """Whether one of two stacks was cut where they differ: one ends where programs begin, and the
     other does not.
     """
     if not (before.is_main and now.is_main) or Tool.TRACEBACK in (before.tool, now.tool):
         return False
-    ends = [called(stack.frames[-1]) in ROOTS for stack in (before, now) if stack.frames]
+    ends = [called(stack.frames[-1]) in _ROOTS for stack in (before, now) if stack.frames]
     return len(set(ends)) > 1
 
 
@@ -129,7 +127,7 @@ def movement_of(stacks: Sequence[RankStack]) -> StackMovement:
         return StackMovement.ONCE
     if before.place == now.place:
         return StackMovement.SAME
-    if tells_nothing(before, now):
+    if _tells_nothing(before, now):
         return StackMovement.ONCE
     if before.waits:
         return StackMovement.WENT_ON

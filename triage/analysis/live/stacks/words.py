@@ -8,42 +8,40 @@ from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.stack import StackFrame
 
-__all__ = ["frame_text", "line_of", "where_text", "who"]
-
-P: Final = ProgramPoint
+_P: Final = ProgramPoint
 # Behind "stopped": the same for one rank and for many.
-WORDS: Final = {
-    P.COLLECTIVE: "in a collective called at {line}",
-    P.DEVICE: "waiting for the device at {line}",
-    P.STORE: "where the ranks meet (rendezvous or a new group), called at {line}",
-    P.NCCL_INIT: "in the set-up of a communicator, called at {line}",
-    P.DATA: "in the data loader, called at {line}",
-    P.CHECKPOINT: "in reading or writing a checkpoint at {line}",
-    P.STORAGE: "in the kernel, in uninterruptible sleep in {line}: a file system does not answer",
-    P.COMPILE: "compiling, called at {line}",
-    P.GIL: "waiting for the interpreter's lock (GIL) at {line}",
-    P.LOCK: "waiting for a lock, thread or queue at {line}",
-    P.GC: "in the garbage collector at {line}",
-    P.LOGGING: "writing a log at {line}",
-    P.IMPORT: "importing a module at {line}",
-    P.SLEEP: "sleeping at {line}",
-    P.BREAKPOINT: "at a debugger's prompt, a person's breakpoint, at {line}",
-    P.FILES: "reading or writing a file at {line}",
-    P.NETWORK: "in network input or output at {line}",
-    P.SUBPROCESS: "waiting for a program it started at {line}",
-    P.TEARDOWN: "shutting down while its peers are in a step, at {line}",
-    P.DISPATCH: "in torch, called at {line}",
-    P.CODE: "in {line}, outside any collective",
-    P.STOPPED: "by a signal or a debugger (state T), at {line}",
-    P.GONE: "and ended: its process is a zombie",
+_WORDS: Final = {
+    _P.COLLECTIVE: "in a collective called at {line}",
+    _P.DEVICE: "waiting for the device at {line}",
+    _P.STORE: "where the ranks meet (rendezvous or a new group), called at {line}",
+    _P.NCCL_INIT: "in the set-up of a communicator, called at {line}",
+    _P.DATA: "in the data loader, called at {line}",
+    _P.CHECKPOINT: "in reading or writing a checkpoint at {line}",
+    _P.STORAGE: "in the kernel, in uninterruptible sleep in {line}: a file system does not answer",
+    _P.COMPILE: "compiling, called at {line}",
+    _P.GIL: "waiting for the interpreter's lock (GIL) at {line}",
+    _P.LOCK: "waiting for a lock, thread or queue at {line}",
+    _P.GC: "in the garbage collector at {line}",
+    _P.LOGGING: "writing a log at {line}",
+    _P.IMPORT: "importing a module at {line}",
+    _P.SLEEP: "sleeping at {line}",
+    _P.BREAKPOINT: "at a debugger's prompt, a person's breakpoint, at {line}",
+    _P.FILES: "reading or writing a file at {line}",
+    _P.NETWORK: "in network input or output at {line}",
+    _P.SUBPROCESS: "waiting for a program it started at {line}",
+    _P.TEARDOWN: "shutting down while its peers are in a step, at {line}",
+    _P.DISPATCH: "in torch, called at {line}",
+    _P.CODE: "in {line}, outside any collective",
+    _P.STOPPED: "by a signal or a debugger (state T), at {line}",
+    _P.GONE: "and ended: its process is a zombie",
 }
-MAX_NAME: Final = 80
+_MAX_NAME: Final = 80
 
 
 def frame_text(frame: StackFrame) -> str:
     """``read_shard (train.py:18)``: the function, and the last parts of its file."""
     name = " ".join(frame.function.split())
-    name = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
+    name = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
     if not frame.filename:
         return name
     parts = short_file(frame.filename).split("/")
@@ -54,7 +52,7 @@ def frame_text(frame: StackFrame) -> str:
     return f"{name} ({file}{'' if frame.line is None else f':{frame.line}'})"
 
 
-def innermost(frames: Sequence[StackFrame]) -> StackFrame | None:
+def _innermost(frames: Sequence[StackFrame]) -> StackFrame | None:
     own = next((one for one in frames if not is_library(one)), None)
     return own or (frames[0] if frames else None)
 
@@ -65,7 +63,7 @@ def line_of(stack: RankStack) -> str | None:
     if stack.worker is not None:
         frame = stack.worker.found.told_by or frame
     elif stack.holder:
-        frame = innermost(stack.holder)
+        frame = _innermost(stack.holder)
     return None if frame is None else frame_text(frame)
 
 
@@ -73,20 +71,20 @@ def where_text(stack: RankStack) -> str:
     """What a rank is in, behind the word ``stopped``."""
     line = line_of(stack) or "an unknown place"
     if stack.worker is not None:
-        what = WORKERS.get(stack.worker.found.point, "")
+        what = _WORKERS.get(stack.worker.found.point, "")
         return f"in {line}{what} of a data-loader worker, for which it waits"
     if stack.holder:
         return f"behind a thread that holds the interpreter's lock (GIL) in {line}"
-    if stack.point is P.DATA and stack.found.told_by in stack.frames[: stack.found.at or 0]:
+    if stack.point is _P.DATA and stack.found.told_by in stack.frames[: stack.found.at or 0]:
         return f"in {line}, on the way to its next batch"
-    return WORDS.get(stack.point, "at {line}").format(line=line)
+    return _WORDS.get(stack.point, "at {line}").format(line=line)
 
 
-WORKERS: Final = {
-    P.NETWORK: ", in network input or output,",
-    P.FILES: ", in reading a file,",
-    P.LOCK: ", waiting for a lock,",
-    P.SUBPROCESS: ", waiting for a program it started,",
+_WORKERS: Final = {
+    _P.NETWORK: ", in network input or output,",
+    _P.FILES: ", in reading a file,",
+    _P.LOCK: ", waiting for a lock,",
+    _P.SUBPROCESS: ", waiting for a program it started,",
 }
 
 

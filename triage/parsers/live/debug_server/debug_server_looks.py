@@ -21,17 +21,15 @@ from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
 from triage.parsers.live.stacks.lines import lines_of, short
 from triage.parsers.live.stacks.py_spy import py_spy_stacks
 
-__all__ = ["counter_looks", "file_looks", "page_looks", "refusal_looks", "store_looks"]
-
-TOOLS: Final = {
+_TOOLS: Final = {
     "dump_traceback": Tool.FAULTHANDLER,
     "pyspy_dump": Tool.PY_SPY,
     "wait_counter_values": Tool.WAIT_COUNTERS,
 }
 # "Handler dump_nccl_trace_json not found: Failed to find handler dump_nccl_trace_json"
-REFUSAL: Final = re.compile(r"Handler (\w{1,64}) (not found|failed): (.{0,300})")
+_REFUSAL: Final = re.compile(r"Handler (\w{1,64}) (not found|failed): (.{0,300})")
 # "debug_server/rank2: b'http://gpu-n02:46249'"
-STORED: Final = re.compile(
+_STORED: Final = re.compile(
     r"^(?:\S{0,256}/)?debug_server/rank(\d{1,7}): b?['\"]?https?://(\[[^\]]{1,64}\]|[^\s:/'\"]{1,253})",
     re.M,
 )
@@ -39,12 +37,12 @@ STORED: Final = re.compile(
 
 def file_looks(text: str, artifact: str) -> list[Look]:
     """A periodic file: stacks, ``pyspy_dump``, ``wait_counters``, ``torchcomms_health_check``."""
-    return looks_of(answers_of_file(text), artifact)
+    return _looks_of(_answers_of_file(text), artifact)
 
 
 def page_looks(text: str, artifact: str) -> list[Look]:
     """A page of the frontend."""
-    return looks_of(answers_of_page(text), artifact)
+    return _looks_of(_answers_of_page(text), artifact)
 
 
 #     PARTIAL DATA: 2/4 workers responded
@@ -59,27 +57,27 @@ def page_looks(text: str, artifact: str) -> list[Look]:
 # Every ``=== Rank`` begins a line. A page has ``<h2>Rank 0: address</h2>`` instead, then
 # ``<p>Failed to fetch: status=404</p>`` where there was no answer, and a body that is not escaped.
 
-MAX_RANKS: Final = 1 << 17
+_MAX_RANKS: Final = 1 << 17
 # "=== Rank 0: http://gpu-n01:33767/handler/pyspy_dump?nonblocking=1 ==="
-SECTION: Final = re.compile(r"^=== Rank (\d{1,7}): (\S{1,512}) ===[ \t]*$", re.M)
+_SECTION: Final = re.compile(r"^=== Rank (\d{1,7}): (\S{1,512}) ===[ \t]*$", re.M)
 # "<h2>Rank 0: http://gpu-n01:41701/handler/dump_traceback?</h2>"
-HEADING: Final = re.compile(r"<h2>\s*Rank (\d{1,7}): ([^<\s]{1,512})\s*</h2>")
+_HEADING: Final = re.compile(r"<h2>\s*Rank (\d{1,7}): ([^<\s]{1,512})\s*</h2>")
 # "http://gpu-n01:33767/handler/pyspy_dump?nonblocking=1", "http://[fd00::7]:41701/handler/ping"
-ADDRESS: Final = re.compile(
+_ADDRESS: Final = re.compile(
     r"https?://(?P<host>\[[0-9A-Fa-f:.%\w]{1,64}\]|[^\s/:?\[\]]{1,253})(?::\d{1,5})?"
     r"(?:/handler/(?P<handler>\w{1,64}))?"
 )
 # "Error: 503", the whole body
-ERROR: Final = re.compile(r"Error: (\d{3})\s*")
+_ERROR: Final = re.compile(r"Error: (\d{3})\s*")
 # "<p>Failed to fetch: status=404</p>"
-FAILED: Final = re.compile(r"<p>Failed to fetch: status=(\d{3})</p>")
+_FAILED: Final = re.compile(r"<p>Failed to fetch: status=(\d{3})</p>")
 # "PARTIAL DATA: 2/4 workers responded", and below it "  Rank 2: TimeoutError: "
-WHY: Final = re.compile(r"^  Rank (\d{1,7}): (.*)$", re.M)
-MAX_DETAIL: Final = 300
+_WHY: Final = re.compile(r"^  Rank (\d{1,7}): (.*)$", re.M)
+_MAX_DETAIL: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class _Answer:
     """What one rank answered. ``status`` is None where it did, else the number of the failure.
 
     ``body`` begins in line ``line``, from 1. ``why`` is what is said of a failure.
@@ -93,37 +91,37 @@ class Answer:
     why: str = ""
 
 
-def answers_of_file(text: str) -> list[Answer]:
+def _answers_of_file(text: str) -> list[_Answer]:
     """The answers in one of the periodic files."""
-    marks = list(bounded(SECTION.finditer(text)))
-    why = {int(one[1]): one[2] for one in WHY.finditer(text[: marks[0].start() if marks else 0])}
+    marks = list(_bounded(_SECTION.finditer(text)))
+    why = {int(one[1]): one[2] for one in _WHY.finditer(text[: marks[0].start() if marks else 0])}
     ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
-    found: list[Answer] = []
+    found: list[_Answer] = []
     line, counted = 1, 0
     for mark, end in zip(marks, ends, strict=True):
         begin = min(mark.end() + 1, len(text))
         line += text.count("\n", counted, begin)
         counted = begin
         body = text[begin:end].rstrip("\n")
-        error = ERROR.fullmatch(body) if len(body) < MAX_DETAIL else None
-        process, handler = process_of(mark[1], mark[2])
+        error = _ERROR.fullmatch(body) if len(body) < _MAX_DETAIL else None
+        process, handler = _process_of(mark[1], mark[2])
         status = int(error[1]) if error else None
         reason = why.get(int(mark[1]), "") if error else ""
         found.append(
-            Answer(process, handler, status, "" if error else body, line, short_why(reason))
+            _Answer(process, handler, status, "" if error else body, line, _short_why(reason))
         )
     return found
 
 
-def answers_of_page(text: str) -> list[Answer]:
+def _answers_of_page(text: str) -> list[_Answer]:
     """The answers in a page of the frontend, as it was sent or as a browser saved it."""
-    marks = list(bounded(HEADING.finditer(text)))
+    marks = list(_bounded(_HEADING.finditer(text)))
     ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
-    found: list[Answer] = []
+    found: list[_Answer] = []
     line, counted = 1, 0
     for mark, end in zip(marks, ends, strict=True):
         begin = text.find("<pre>", mark.end(), end)
-        failed = FAILED.search(text, mark.end(), end if begin < 0 else begin)
+        failed = _FAILED.search(text, mark.end(), end if begin < 0 else begin)
         close = text.rfind("</pre>", max(begin, mark.end()), end)
         begin = begin + len("<pre>") if begin >= 0 else mark.end()
         body = text[begin : close if close >= begin else end]
@@ -131,33 +129,33 @@ def answers_of_page(text: str) -> list[Answer]:
         counted = begin
         if "&lt;" in body or "&quot;" in body:  # saved by a browser
             body = html.unescape(body)
-        process, handler = process_of(mark[1], mark[2])
+        process, handler = _process_of(mark[1], mark[2])
         status = int(failed[1]) if failed else None
-        reason = short_why(body) if failed else ""
-        found.append(Answer(process, handler, status, "" if failed else body, line, reason))
+        reason = _short_why(body) if failed else ""
+        found.append(_Answer(process, handler, status, "" if failed else body, line, reason))
     return found
 
 
-def bounded(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
+def _bounded(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
     for place, mark in enumerate(marks):
-        if place >= MAX_RANKS:
+        if place >= _MAX_RANKS:
             return
         yield mark
 
 
-def process_of(rank: str, address: str) -> tuple[Process, str]:
+def _process_of(rank: str, address: str) -> tuple[Process, str]:
     """The rank and host of a heading, and the handler that was asked."""
-    match = ADDRESS.match(address)
+    match = _ADDRESS.match(address)
     if match is None:
         return Process(rank=int(rank)), ""
     return Process(rank=int(rank), host=match["host"].strip("[]")), match["handler"] or ""
 
 
-def short_why(text: str) -> str:
-    return " ".join(text[:MAX_DETAIL].split())
+def _short_why(text: str) -> str:
+    return " ".join(text[:_MAX_DETAIL].split())
 
 
-def reply_kind(status: int | None) -> ReplyKind:
+def _reply_kind(status: int | None) -> ReplyKind:
     """What a status says of the process that was asked: 404 and 500 say nothing of it."""
     if status is None:
         return ReplyKind.ANSWERED
@@ -166,7 +164,7 @@ def reply_kind(status: int | None) -> ReplyKind:
     return ReplyKind.UNREACHABLE if status == 503 else ReplyKind.TOOL_FAILED
 
 
-def looks_of(answers: Sequence[Answer], artifact: str) -> list[Look]:
+def _looks_of(answers: Sequence[_Answer], artifact: str) -> list[Look]:
     if not answers:
         raise Corrupt("begins as the debug server prints it and holds no answer of a rank")
     found: list[Look] = []
@@ -176,18 +174,18 @@ def looks_of(answers: Sequence[Answer], artifact: str) -> list[Look]:
         found.append(
             Look(
                 artifact,
-                TOOLS.get(handler, Tool.DEBUG_SERVER),
+                _TOOLS.get(handler, Tool.DEBUG_SERVER),
                 stamp or NO_STAMP,
                 None if stamp is None else "name",
-                stacks=tuple(stack for one in asked for stack in stacks_of(one)),
-                replies=tuple(reply_of(one) for one in asked),
-                counters=tuple(value for one in asked for value in counters_in(one)),
+                stacks=tuple(stack for one in asked for stack in _stacks_of(one)),
+                replies=tuple(_reply_of(one) for one in asked),
+                counters=tuple(value for one in asked for value in _counters_in(one)),
             )
         )
     return found
 
 
-def stacks_of(answer: Answer) -> list[ThreadStack]:
+def _stacks_of(answer: _Answer) -> list[ThreadStack]:
     if answer.status is not None:
         return []
     if answer.handler == "dump_traceback":
@@ -198,21 +196,21 @@ def stacks_of(answer: Answer) -> list[ThreadStack]:
     return []
 
 
-def counters_in(answer: Answer) -> list[WaitCounter]:
+def _counters_in(answer: _Answer) -> list[WaitCounter]:
     if answer.status is not None or answer.handler != "wait_counter_values":
         return []
-    return counters_of(answer.body, answer.process)
+    return _counters_of(answer.body, answer.process)
 
 
-def reply_of(answer: Answer) -> Reply:
+def _reply_of(answer: _Answer) -> Reply:
     """A rank's reply; of a health check what it says of itself."""
     detail = answer.why
     if answer.handler == "torchcomms_health_check" and answer.status is None:
-        detail = health_in(answer.body)
-    return Reply(answer.process, answer.handler, reply_kind(answer.status), detail, answer.line)
+        detail = _health_in(answer.body)
+    return Reply(answer.process, answer.handler, _reply_kind(answer.status), detail, answer.line)
 
 
-def health_in(body: str) -> str:
+def _health_in(body: str) -> str:
     """``healthy``, ``unhealthy``, or nothing: the body is ``{"healthy": true}``."""
     try:
         value = json.loads(body[:4096])
@@ -229,7 +227,7 @@ def store_looks(text: str, artifact: str) -> list[Look]:
     stamp = stamp_of_name(artifact)
     found = {
         int(one[1]): Process(rank=int(one[1]), host=one[2].strip("[]"))
-        for one in STORED.finditer(text)
+        for one in _STORED.finditer(text)
     }
     processes = tuple(found[rank] for rank in sorted(found))
     look = Look(artifact, Tool.DEBUG_SERVER, processes=processes)
@@ -239,7 +237,7 @@ def store_looks(text: str, artifact: str) -> list[Look]:
 def counter_looks(text: str, artifact: str) -> list[Look]:
     """One rank's answer of ``wait_counter_values``; the rank is in the file's name."""
     process = Process(rank=rank_of_name(artifact))
-    counters = tuple(counters_of(text, process))
+    counters = tuple(_counters_of(text, process))
     if not counters:
         raise Corrupt("begins with a wait counter and is no JSON")
     reply = Reply(process, "wait_counter_values", ReplyKind.ANSWERED)
@@ -248,7 +246,7 @@ def counter_looks(text: str, artifact: str) -> list[Look]:
 
 def refusal_looks(text: str, artifact: str) -> list[Look]:
     """One rank's answer that it has no such handler, or that the handler failed."""
-    match = REFUSAL.match(text)
+    match = _REFUSAL.match(text)
     if match is None:
         raise Corrupt("no answer of a handler")
     process = Process(rank=rank_of_name(artifact))
@@ -259,14 +257,14 @@ def refusal_looks(text: str, artifact: str) -> list[Look]:
 
 # {"pytorch.wait_counter.TCPStore__wait": {"active_count": 1, "max_time_us": 1530,
 #                                          "total_calls": 6, "total_time_us": 1658}}
-PREFIX: Final = "pytorch.wait_counter."
-MAX_COUNTERS: Final = 256
-MAX_CHARACTERS: Final = 1 << 20
+_PREFIX: Final = "pytorch.wait_counter."
+_MAX_COUNTERS: Final = 256
+_MAX_CHARACTERS: Final = 1 << 20
 
 
-def counters_of(body: str, process: Process) -> list[WaitCounter]:
+def _counters_of(body: str, process: Process) -> list[WaitCounter]:
     """The counters of one process by name; none where the body is not whole."""
-    if len(body) > MAX_CHARACTERS:
+    if len(body) > _MAX_CHARACTERS:
         return []
     try:
         values = json.loads(body)
@@ -275,17 +273,17 @@ def counters_of(body: str, process: Process) -> list[WaitCounter]:
     if not isinstance(values, dict):
         return []
     found: list[WaitCounter] = []
-    for name, value in list(values.items())[:MAX_COUNTERS]:
+    for name, value in list(values.items())[:_MAX_COUNTERS]:
         if isinstance(value, dict) and "active_count" in value:
             numbers = [
-                number(value, key)
+                _number(value, key)
                 for key in ("active_count", "total_calls", "total_time_us", "max_time_us")
             ]
-            found.append(WaitCounter(process, short(name.removeprefix(PREFIX)), *numbers))
+            found.append(WaitCounter(process, short(name.removeprefix(_PREFIX)), *numbers))
     return sorted(found, key=lambda one: one.name)
 
 
-def number(value: dict[str, Any], key: str) -> int:
+def _number(value: dict[str, Any], key: str) -> int:
     found = value.get(key)
     if not isinstance(found, int) or isinstance(found, bool):
         return 0

@@ -24,22 +24,20 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.parsers.live.file_names import stamp_of_name
 
-__all__ = ["table_looks"]
-
-TABLE: Final = "--- Collectives ---"
+_TABLE: Final = "--- Collectives ---"
 # Up to the state, no cell is empty; behind it blanks alone tell the columns.
-ROW: Final = re.compile(
+_ROW: Final = re.compile(
     r"\s{0,64}\d{1,9}\s{1,64}(?P<group>\S{1,64})\s{1,64}(?:True|False)\s{1,64}(?P<seq>\d{1,18})"
     r"\s{1,64}\d{1,18}\s{1,64}\d{1,18}\s{1,64}(?P<desc>\S{1,128})\s{1,64}(?P<op>\S{1,128})"
     r"\s[^{}]{0,4000}\{(?P<expected>[\d, ]{1,400000})\}"
 )
-RANKS: Final = re.compile(r"\s{0,4000}\{(?P<ranks>[\d, ]{1,400000})\}")
-MAX_LINE: Final = 1 << 20
-MAX_ROWS: Final = 100_000
+_RANKS: Final = re.compile(r"\s{0,4000}\{(?P<ranks>[\d, ]{1,400000})\}")
+_MAX_LINE: Final = 1 << 20
+_MAX_ROWS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class _TableRow:
     """One operation that has not ended: who has to come, and who did not."""
 
     group: str
@@ -52,7 +50,7 @@ class TableRow:
 
 def table_looks(text: str, artifact: str) -> list[Look]:
     """One look: of each group how far its ranks came. Empty tables are an empty look."""
-    rows = list(rows_of(text))
+    rows = list(_rows_of(text))
     stamp = stamp_of_name(artifact)
     note = (
         f"tables of PyTorch's debug server, {len(rows)} unfinished operations: what its analyzer"
@@ -64,43 +62,43 @@ def table_looks(text: str, artifact: str) -> list[Look]:
             Tool.TRACE_TABLE,
             stamp or NO_STAMP,
             None if stamp is None else "name",
-            communicators=tuple(communicators_of(rows)),
+            communicators=tuple(_communicators_of(rows)),
             notes=(note,),
         )
     ]
 
 
-def rows_of(text: str) -> Iterator[TableRow]:
+def _rows_of(text: str) -> Iterator[_TableRow]:
     """The rows of all tables of collectives."""
     inside, column, count = False, -1, 0
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(("---", "===")):
-            inside, column = line.strip() == TABLE, -1
+            inside, column = line.strip() == _TABLE, -1
         elif inside and column < 0:
             column = line.find("missing_ranks")
             inside = column >= 0
-        elif inside and len(line) <= MAX_LINE and (found := ROW.match(line)) is not None:
+        elif inside and len(line) <= _MAX_LINE and (found := _ROW.match(line)) is not None:
             count += 1
-            if count > MAX_ROWS:
+            if count > _MAX_ROWS:
                 return
-            absent = RANKS.match(line[column : column + MAX_LINE])
-            yield TableRow(
+            absent = _RANKS.match(line[column : column + _MAX_LINE])
+            yield _TableRow(
                 found["group"],
                 int(found["seq"]),
                 found["desc"],
-                ranks_of(found["expected"]),
-                ranks_of(absent["ranks"]) if absent else frozenset(),
+                _ranks_of(found["expected"]),
+                _ranks_of(absent["ranks"]) if absent else frozenset(),
                 number,
             )
 
 
-def ranks_of(text: str) -> frozenset[int]:
+def _ranks_of(text: str) -> frozenset[int]:
     return frozenset(int(one) for one in text.split(",") if one.strip() and len(one) <= 9)
 
 
-def communicators_of(rows: list[TableRow]) -> Iterator[Communicator]:
+def _communicators_of(rows: list[_TableRow]) -> Iterator[Communicator]:
     """Each group once: the furthest operation that each of its ranks came to."""
-    groups: dict[tuple[str, frozenset[int]], list[TableRow]] = {}
+    groups: dict[tuple[str, frozenset[int]], list[_TableRow]] = {}
     for row in rows:
         if row.expected and row.missing < row.expected:
             groups.setdefault((row.group, row.expected), []).append(row)

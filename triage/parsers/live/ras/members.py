@@ -7,12 +7,10 @@ from typing import Final
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 
-__all__ = ["MAX_RANKS", "NO_PROOF", "CommunicatorParts", "Group", "error_of", "number"]
-
 # The largest communicator that is believed, and the most members that are kept of a report.
 MAX_RANKS: Final = 1 << 20
-REMOTE: Final = "remote process error"
-MAX_DIGITS: Final = 18
+_REMOTE: Final = "remote process error"
+_MAX_DIGITS: Final = 18
 
 
 # All ranks have launched the same: a hang on the device, or in what is not counted, looks alike.
@@ -25,7 +23,7 @@ NO_PROOF: Final = (
 def number(text: str) -> int | None:
     """The number that a word is; None for anything else, and for more digits than a counter has."""
     word = text.strip()
-    if not word.isascii() or not word.isdecimal() or len(word) > MAX_DIGITS:
+    if not word.isascii() or not word.isdecimal() or len(word) > _MAX_DIGITS:
         return None
     return int(word)
 
@@ -37,7 +35,7 @@ def error_of(text: str) -> str | None:
 
 
 @dataclass(slots=True)
-class Member:
+class _Member:
     """One member, with all that lines said of it."""
 
     process: Process
@@ -67,7 +65,7 @@ class CommunicatorParts:
     hash: int
     size: int
     line: int
-    members: dict[int, Member] = field(default_factory=dict)
+    members: dict[int, _Member] = field(default_factory=dict)
     groups: list[Group] = field(default_factory=list)
     group: Group | None = None
     contradictions: int = 0
@@ -109,7 +107,7 @@ class CommunicatorParts:
             return
         known = self.members.get(rank)
         if known is None:
-            known = self.members[rank] = Member(process, presence, line)
+            known = self.members[rank] = _Member(process, presence, line)
         elif UNKNOWN_PROCESS not in (known.process, process) and known.process != process:
             self.contradictions += 1
             return
@@ -144,7 +142,7 @@ class CommunicatorParts:
                 None,
                 one.status,
                 one.error,
-                (one.error or "").lower() == REMOTE,
+                (one.error or "").lower() == _REMOTE,
                 one.line,
             )
             for rank, one in sorted(self.members.items())
@@ -175,14 +173,14 @@ class CommunicatorParts:
         statuses = {one.status for one in unlisted} - {None}
         status = "init" if "init" in statuses else next(iter(sorted(filter(None, statuses))), None)
         errors = [one.error for one in unlisted if one.error is not None]
-        error = next((one for one in errors if one.lower() != REMOTE), next(iter(errors), None))
+        error = next((one for one in errors if one.lower() != _REMOTE), next(iter(errors), None))
         return CommunicatorRank(
             -1,
             UNKNOWN_PROCESS,
             launched=counts or None,
             status=status,
             error=error,
-            remote_error=(error or "").lower() == REMOTE,
+            remote_error=(error or "").lower() == _REMOTE,
             line=self.line,
         )
 

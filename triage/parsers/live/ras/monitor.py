@@ -19,18 +19,16 @@ from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import number
 from triage.parsers.live.ras.report_json import behind_protocol, stamp_of
 
-__all__ = ["begins_as_monitor", "parse_monitor"]
-
-MAX_EVENTS: Final = 1_000_000
-EVENT: Final = re.compile(
+_MAX_EVENTS: Final = 1_000_000
+_EVENT: Final = re.compile(
     r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?P<event>PEER_[A-Z_]{2,40}):"
     r"(?: Process (?P<pid>\d{1,10}) on node (?P<host>\S{1,256}) managing GPUs? (?P<gpu>\d{1,5})"
     r"(?P<more>[,\d]{0,200})(?: \(NVML (?P<nvml>\d{1,5})[,\d]{0,200}\))?)?(?P<details>[^\n]{0,300})"
 )
-JSON_EVENT: Final = re.compile(r'"event"\s{0,20}:\s{0,20}"PEER_[A-Z_]{2,40}"')
-OBJECT: Final = re.compile(r"\{")
+_JSON_EVENT: Final = re.compile(r'"event"\s{0,20}:\s{0,20}"PEER_[A-Z_]{2,40}"')
+_OBJECT: Final = re.compile(r"\{")
 
-KINDS: Final = {
+_KINDS: Final = {
     "PEER_DEAD": ReplyKind.UNREACHABLE,
     "PEER_TIMEOUT_DEAD": ReplyKind.UNREACHABLE,
     "PEER_UNRESPONSIVE": ReplyKind.SILENT,
@@ -49,9 +47,9 @@ def begins_as_monitor(text: str) -> bool:
     """Whether a file that begins with ``text`` is a stream of RAS's events."""
     head = text[behind_protocol(text) :].lstrip()
     if head.startswith("{"):
-        found = JSON_EVENT.search(head, 0, 2000)
+        found = _JSON_EVENT.search(head, 0, 2000)
         return found is not None and '"peer"' in head[:4000]
-    return EVENT.match(head) is not None
+    return _EVENT.match(head) is not None
 
 
 def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
@@ -60,10 +58,12 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
     is_json = text.lstrip().startswith("{")
     last: dict[tuple[str | None, int | None], Reply] = {}
     stamp, num_events = NO_STAMP, 0
-    for time, event, process, details, line in json_events(text) if is_json else text_events(text):
+    for time, event, process, details, line in (
+        _json_events(text) if is_json else _text_events(text)
+    ):
         num_events += 1
         stamp = stamp_of(time) if time is not None else stamp
-        kind = KINDS.get(event)
+        kind = _KINDS.get(event)
         if kind is None or process.pid is None:
             continue
         key = (process.host, process.pid)
@@ -79,17 +79,17 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
     return [Look(artifact, Tool.RAS, stamp, dated_by, replies=tuple(last.values()))]
 
 
-Event = tuple[str | None, str, Process, str, int | None]
+_Event = tuple[str | None, str, Process, str, int | None]
 
 
-def text_events(text: str) -> Iterator[Event]:
+def _text_events(text: str) -> Iterator[_Event]:
     """(time, event, process, details, line) of each line."""
     start, line = 0, 0
-    while start < len(text) and line < MAX_EVENTS:
+    while start < len(text) and line < _MAX_EVENTS:
         line += 1
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        found = EVENT.match(text, start, min(end, start + 2000))
+        found = _EVENT.match(text, start, min(end, start + 2000))
         if found is not None:
             process = Process()
             if found["pid"] is not None:
@@ -101,12 +101,12 @@ def text_events(text: str) -> Iterator[Event]:
         start = end + 1
 
 
-def json_events(text: str) -> Iterator[Event]:
+def _json_events(text: str) -> Iterator[_Event]:
     """(time, event, process, details, None) of each object; a stream may break off."""
     decoder = json.JSONDecoder()
     place = 0
-    for _ in range(MAX_EVENTS):
-        found = OBJECT.search(text, place)
+    for _ in range(_MAX_EVENTS):
+        found = _OBJECT.search(text, place)
         if found is None:
             return
         try:
@@ -119,13 +119,13 @@ def json_events(text: str) -> Iterator[Event]:
             yield (
                 time[:40] if isinstance(time, str) else None,
                 value["event"][:60],
-                process_of(value.get("peer")),
+                _process_of(value.get("peer")),
                 " ".join(details.split())[:200] if isinstance(details, str) else "",
                 None,
             )
 
 
-def process_of(peer: Any) -> Process:
+def _process_of(peer: Any) -> Process:
     """Who an event speaks of; nobody where it names an address alone."""
     if not isinstance(peer, dict) or not isinstance(peer.get("host"), str):
         return Process()

@@ -23,24 +23,22 @@ from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import MAX_RANKS, NO_PROOF
 
-__all__ = ["begins_as_json", "behind_protocol", "parse_json", "stamp_of"]
-
-COMMUNICATORS: Final = re.compile(r'"communicators"\s*:\s*\[')
-OWN_KEYS: Final = re.compile(
+_COMMUNICATORS: Final = re.compile(r'"communicators"\s*:\s*\[')
+_OWN_KEYS: Final = re.compile(
     r'"(?:nccl_version|communicators_count|secondary_hash|missing_ranks_count|collective_counts)"'
 )
 # "nvml_dev": 5\n          "status": { ... where 2.28.7 and 2.28.9 print no comma
-NO_COMMA: Final = re.compile(r'("nvml_dev": ?-?\d{1,9})(\s{1,40}"status")')
-HASH: Final = re.compile(r'"hash"\s{0,20}:\s{0,20}"(?:0[xX])?[0-9a-fA-F]{1,16}"')
-SIZE: Final = re.compile(r'"size"\s{0,20}:\s{0,20}(\d{1,7})')
-RANKS: Final = re.compile(r'"(ranks|missing_ranks)"\s{0,20}:\s{0,20}\[')
-TIMESTAMP: Final = re.compile(r'"timestamp"\s{0,20}:\s{0,20}"([^"]{1,40})"')
-MORE: Final = re.compile(r"[\s,]{0,400}")
-MAX_COUNT: Final = 1 << 63
-IN_PROGRESS: Final = 7
-REMOTE: Final = 6
+_NO_COMMA: Final = re.compile(r'("nvml_dev": ?-?\d{1,9})(\s{1,40}"status")')
+_HASH: Final = re.compile(r'"hash"\s{0,20}:\s{0,20}"(?:0[xX])?[0-9a-fA-F]{1,16}"')
+_SIZE: Final = re.compile(r'"size"\s{0,20}:\s{0,20}(\d{1,7})')
+_RANKS: Final = re.compile(r'"(ranks|missing_ranks)"\s{0,20}:\s{0,20}\[')
+_TIMESTAMP: Final = re.compile(r'"timestamp"\s{0,20}:\s{0,20}"([^"]{1,40})"')
+_MORE: Final = re.compile(r"[\s,]{0,400}")
+_MAX_COUNT: Final = 1 << 63
+_IN_PROGRESS: Final = 7
+_REMOTE: Final = 6
 # ncclResult_t, in the words of RAS's own text.
-ERRORS: Final = {
+_ERRORS: Final = {
     1: "Unhandled CUDA error",
     2: "System error",
     3: "Internal error",
@@ -55,25 +53,25 @@ def begins_as_json(text: str) -> bool:
     """Whether a file that begins with ``text`` is a report of RAS in JSON."""
     start = behind_protocol(text)
     opened = text[start : start + 400].lstrip()[:1] == "{"
-    return opened and COMMUNICATORS.search(text) is not None and OWN_KEYS.search(text) is not None
+    return opened and _COMMUNICATORS.search(text) is not None and _OWN_KEYS.search(text) is not None
 
 
 def parse_json(text: str, artifact: str) -> Sequence[Look]:
     """One look for each report in the text. Raises :class:`ArtifactError` where there is none."""
     text = text[behind_protocol(text) :]
-    if NO_COMMA.search(text):
-        text = NO_COMMA.sub(r"\1,\2", text)
+    if _NO_COMMA.search(text):
+        text = _NO_COMMA.sub(r"\1,\2", text)
     looks = []
     place = 0
     while (start := text.find("{", place)) >= 0:
         try:
             report, place = json.JSONDecoder().raw_decode(text, start)
         except (ValueError, RecursionError):
-            report, place = cut_report(text[start:]), len(text)
+            report, place = _cut_report(text[start:]), len(text)
             if not report["communicators"]:
                 break
         if isinstance(report, dict) and isinstance(report.get("communicators"), list):
-            looks.append(look_of(report, artifact))
+            looks.append(_look_of(report, artifact))
         while (following := behind_protocol(text[place : place + 400])) and place < len(text):
             place += following
     if not looks:
@@ -81,21 +79,21 @@ def parse_json(text: str, artifact: str) -> Sequence[Look]:
     return looks
 
 
-def cut_report(text: str) -> dict[str, Any]:
+def _cut_report(text: str) -> dict[str, Any]:
     """What can be read of JSON that breaks off or is damaged: communicator by communicator."""
-    starts = [found.start() for found in HASH.finditer(text)]
+    starts = [found.start() for found in _HASH.finditer(text)]
     communicators = []
     for start, end in pairwise([*starts, len(text)]):
         part = text[start:end]
-        size = SIZE.search(part, 0, 2000)
+        size = _SIZE.search(part, 0, 2000)
         found: dict[str, Any] = {
             "hash": part[: part.index('"', part.index(":") + 3)].rpartition('"')[2],
             "size": int(size[1]) if size is not None else None,
         }
-        for listed in RANKS.finditer(part):
-            found.setdefault(listed[1], list(objects_in(part, listed.end())))
+        for listed in _RANKS.finditer(part):
+            found.setdefault(listed[1], list(_objects_in(part, listed.end())))
         communicators.append(found)
-    stamp = TIMESTAMP.search(text, 0, 4000)
+    stamp = _TIMESTAMP.search(text, 0, 4000)
     return {
         "timestamp": stamp[1] if stamp is not None else None,
         "communicators": communicators,
@@ -103,11 +101,11 @@ def cut_report(text: str) -> dict[str, Any]:
     }
 
 
-def objects_in(text: str, place: int) -> Iterator[Any]:
+def _objects_in(text: str, place: int) -> Iterator[Any]:
     """The objects of a list that may break off."""
     decoder = json.JSONDecoder()
     while True:
-        found = MORE.match(text, place)
+        found = _MORE.match(text, place)
         place = found.end() if found is not None else place
         if not text.startswith("{", place):
             return
@@ -118,9 +116,9 @@ def objects_in(text: str, place: int) -> Iterator[Any]:
         yield value
 
 
-def look_of(report: Mapping[str, Any], artifact: str) -> Look:
+def _look_of(report: Mapping[str, Any], artifact: str) -> Look:
     """A report as plain values; what has another type than it should is left out, and counted."""
-    reader = MemberReader()
+    reader = _MemberReader()
     communicators = [
         one
         for raw in report["communicators"]
@@ -133,7 +131,7 @@ def look_of(report: Mapping[str, Any], artifact: str) -> Look:
             "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
             " set-up, or the job has given them up"
         )
-    elif all(one.ranks and is_alike(one) for one in communicators):
+    elif all(one.ranks and _is_alike(one) for one in communicators):
         notes.append(NO_PROOF)
     if reader.left_out:
         notes.append(f"{reader.left_out} ranks of NCCL RAS contradict the report and were left out")
@@ -149,7 +147,7 @@ def look_of(report: Mapping[str, Any], artifact: str) -> Look:
     )
 
 
-def is_alike(communicator: Communicator) -> bool:
+def _is_alike(communicator: Communicator) -> bool:
     """Whether all members answered, and have launched the same."""
     first = communicator.ranks[0]
     return all(
@@ -159,7 +157,7 @@ def is_alike(communicator: Communicator) -> bool:
     )
 
 
-class MemberReader:
+class _MemberReader:
     """Communicators of one report; ``replies`` are the processes that do not answer."""
 
     def __init__(self) -> None:
@@ -171,10 +169,10 @@ class MemberReader:
 
     def communicator(self, raw: Mapping[str, Any]) -> Communicator | None:
         """One communicator; None where it has no hash."""
-        key = hash_of(raw.get("hash"))
+        key = _hash_of(raw.get("hash"))
         if key is None:
             return None
-        size = whole(raw.get("size"), MAX_RANKS)
+        size = _whole(raw.get("size"), MAX_RANKS)
         found: dict[int, CommunicatorRank] = {}
         for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
             values = raw.get(listed)
@@ -194,7 +192,7 @@ class MemberReader:
 
     def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank that answered."""
-        rank = whole(raw.get("rank"), MAX_RANKS)
+        rank = _whole(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -203,21 +201,21 @@ class MemberReader:
         launched = {
             str(name).lower()[:40]: count
             for name, value in (counts.items() if isinstance(counts, dict) else ())
-            if (count := whole(value, MAX_COUNT)) is not None
+            if (count := _whole(value, _MAX_COUNT)) is not None
         }
-        error, remote = error_in(state)
+        error, remote = _error_in(state)
         return CommunicatorRank(
             rank,
             self.process(raw),
             launched=launched or None,
-            status=status_in(state),
+            status=_status_in(state),
             error=error,
             remote_error=remote,
         )
 
     def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank of which the report has no data."""
-        rank = whole(raw.get("rank"), MAX_RANKS)
+        rank = _whole(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -239,47 +237,47 @@ class MemberReader:
         """Who manages a rank."""
         host = raw.get("host")
         host = host[:256] if isinstance(host, str) and host else None
-        pid = whole(raw.get("pid"), 1 << 31)
-        gpu, nvml = whole(raw.get("cuda_dev"), 1 << 16), whole(raw.get("nvml_dev"), 1 << 16)
+        pid = _whole(raw.get("pid"), 1 << 31)
+        gpu, nvml = _whole(raw.get("cuda_dev"), 1 << 16), _whole(raw.get("nvml_dev"), 1 << 16)
         key = (host, pid, gpu, nvml)
         if key not in self.processes:
             self.processes[key] = Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)
         return self.processes[key]
 
 
-def hash_of(value: object) -> int | None:
+def _hash_of(value: object) -> int | None:
     """A hash as a number, however it is padded."""
     if isinstance(value, str) and re.fullmatch(r"(?:0[xX])?[0-9a-fA-F]{1,16}", value):
         return int(value, 16)
     return None
 
 
-def whole(value: object, limit: int) -> int | None:
+def _whole(value: object, limit: int) -> int | None:
     """A count or a number of something: whole, not negative and below ``limit``."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit:
         return value
     return None
 
 
-def status_in(state: Mapping[str, Any]) -> str | None:
+def _status_in(state: Mapping[str, Any]) -> str | None:
     """The worst that the flags of a rank say."""
     if state.get("abort_flag") is True:
         return "abort"
     if state.get("finalize_called") is True or state.get("destroy_flag") is True:
         return "finalize"
-    return {0: "running", IN_PROGRESS: "init"}.get(whole(state.get("init_state"), 100) or 0)
+    return {0: "running", _IN_PROGRESS: "init"}.get(_whole(state.get("init_state"), 100) or 0)
 
 
-def error_in(state: Mapping[str, Any]) -> tuple[str | None, bool]:
+def _error_in(state: Mapping[str, Any]) -> tuple[str | None, bool]:
     """The error of a rank in words, and whether it only tells of a peer's."""
     for key in ("async_error", "init_state"):
-        code = whole(state.get(key), 1000)
-        if code and code != IN_PROGRESS:
-            return ERRORS.get(code, f"Unexpected error {code}"), code == REMOTE
+        code = _whole(state.get(key), 1000)
+        if code and code != _IN_PROGRESS:
+            return _ERRORS.get(code, f"Unexpected error {code}"), code == _REMOTE
     return None, False
 
 
-SECOND_NS = 1_000_000_000
+_SECOND_NS = 1_000_000_000
 
 
 def stamp_of(text: object) -> Stamp:
@@ -296,16 +294,16 @@ def stamp_of(text: object) -> Stamp:
         return NO_STAMP
     if not 1970 <= moment.year < 2200:
         return NO_STAMP
-    return Stamp(wall_ns=int(moment.timestamp()) * SECOND_NS, error_ns=SECOND_NS)
+    return Stamp(wall_ns=int(moment.timestamp()) * _SECOND_NS, error_ns=_SECOND_NS)
 
 
 # OK / SERVER PROTOCOL 2 / CLIENT PROTOCOL 2 / SET FORMAT json / TIMEOUT 5 / VERBOSE STATUS
-PROTOCOL: Final = re.compile(
+_PROTOCOL: Final = re.compile(
     r"\s*(?:(?:OK|(?:SERVER|CLIENT) PROTOCOL \d{1,9}|TIMEOUT \d{1,9}|SET FORMAT \w{1,20}"
     r"|(?:VERBOSE )?STATUS|MONITOR[ \w,]{0,80})[ \t]*\r?\n)",
     re.IGNORECASE,
 )
-MAX_LINES: Final = 16
+_MAX_LINES: Final = 16
 
 
 def behind_protocol(text: str) -> int:
@@ -315,8 +313,8 @@ def behind_protocol(text: str) -> int:
     21
     """
     place = 1 if text.startswith("\ufeff") else 0
-    for _ in range(MAX_LINES):
-        found = PROTOCOL.match(text, place)
+    for _ in range(_MAX_LINES):
+        found = _PROTOCOL.match(text, place)
         if found is None:
             break
         place = found.end()

@@ -20,61 +20,59 @@ from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import NO_PROOF, CommunicatorParts, error_of, number
 
-__all__ = ["begins_as_text", "parse_text"]
-
 # The title stands within this much of the beginning; what a shell printed may stand before it.
-HEAD_CHARS: Final = 4096
-MAX_LINE: Final = 2000
-MAX_LINES: Final = 2_000_000
+_HEAD_CHARS: Final = 4096
+_MAX_LINE: Final = 2000
+_MAX_LINES: Final = 2_000_000
 # A loop that asked each minute for a day has fewer.
-MAX_REPORTS: Final = 2_000
+_MAX_REPORTS: Final = 2_000
 
-VERSION: Final = re.compile(r"^(?:NCCL|RCCL|NCCLX) version .{1,200}$", re.MULTILINE)
-SUMMARY: Final = re.compile(r"^Job summary[ \t]*\r?\n=+[ \t]*\r?$", re.MULTILINE)
+_VERSION: Final = re.compile(r"^(?:NCCL|RCCL|NCCLX) version .{1,200}$", re.MULTILINE)
+_SUMMARY: Final = re.compile(r"^Job summary[ \t]*\r?\n=+[ \t]*\r?$", re.MULTILINE)
 # "      2          8            1         16       16": nodes, processes, GPUs per process, both
-JOB_ROW: Final = re.compile(r"^ {2,}([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +(\d+) *$")
+_JOB_ROW: Final = re.compile(r"^ {2,}([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +(\d+) *$")
 # "    0         1         2       7-8        16        16   RUNNING  INCOMPLETE,MISMATCH"
-GROUP_ROW: Final = re.compile(
+_GROUP_ROW: Final = re.compile(
     r"^ {2,}(\d+) +(\d+) +([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +([A-Z]+) +([A-Z,]+) *$"
 )
 # "#0-0 (cf264af53edbe986) INCOMPLETE"
-SECTION: Final = re.compile(
+_SECTION: Final = re.compile(
     r"^#(\d{1,9})-(\d{1,9}) \((?:0x)?([0-9a-f]{1,16})\b[^)]{0,80}\) (\w+)", re.I
 )
-ALONE: Final = re.compile(r"^(INCOMPLETE|DEAD|TIMEOUT)$")
-WHOSE: Final = (
+_ALONE: Final = re.compile(r"^(INCOMPLETE|DEAD|TIMEOUT)$")
+_WHOSE: Final = (
     r"GPU (?P<gpu>\d+)(?: \(NVML (?P<nvml>\d+)\))? managed by process (?P<pid>\d+)"
     r" on node (?P<host>\S+)"
 )
 # "  Process 51306 on node 10.20.0.12 managing GPUs 4,5"
-PROCESS: Final = re.compile(
+_PROCESS: Final = re.compile(
     r"^ +Process (?P<pid>\d+) on node (?P<host>\S+) managing GPUs? (?P<gpu>\d+)(?P<more>[,\d]*)"
     r"(?: \(NVML (?P<nvml>\d+)[,\d]*\))?"
 )
-RANK: Final = re.compile(
+_RANK: Final = re.compile(
     r"^ +Rank (?P<rank>\d+)"
     r"(?: has (?:launched up to operation (?P<count>\d+)|(?P<none>not launched any operations)"
     r"|status (?P<status>\w+))| reported (?P<error>[^-\n]{1,80}?))?"
-    rf"(?: -- {WHOSE}| \[process information not found\])?[ \t]*$"
+    rf"(?: -- {_WHOSE}| \[process information not found\])?[ \t]*$"
 )
-MISSING: Final = re.compile(r"^ +The missing ranks?: ([\d, -]{1,2000})$")
-RANKS: Final = re.compile(
+_MISSING: Final = re.compile(r"^ +The missing ranks?: ([\d, -]{1,2000})$")
+_RANKS: Final = re.compile(
     r"^ +(?P<ranks>\d+) ranks? (?:have|has|reported)"
     r"(?: launched up to operation (?P<count>\d+)| (?P<none>not launched any operations)"
     r"| status (?P<status>\w+)| (?P<error>[A-Z][^-\n]{1,80}))[ \t]*$"
 )
-DIFFERENT: Final = re.compile(r"^ +Communicator ranks have different (\w+)(?: operation counts)?$")
-PRESENCES: Final = {
+_DIFFERENT: Final = re.compile(r"^ +Communicator ranks have different (\w+)(?: operation counts)?$")
+_PRESENCES: Final = {
     ReplyKind.UNREACHABLE: Presence.DEAD,
     ReplyKind.SILENT: Presence.UNRESPONSIVE,
 }
-STATUSES: Final = {"init": "init", "running": "running", "finalize": "finalize", "abort": "abort"}
+_STATUSES: Final = {"init": "init", "running": "running", "finalize": "finalize", "abort": "abort"}
 
 
 def begins_as_text(text: str) -> bool:
     """Whether a file that begins with ``text`` is a report of RAS; a log that quotes one is not."""
-    head = text[:HEAD_CHARS]
-    version, summary = VERSION.search(head), SUMMARY.search(head)
+    head = text[:_HEAD_CHARS]
+    version, summary = _VERSION.search(head), _SUMMARY.search(head)
     return version is not None and summary is not None and version.start() < summary.start()
 
 
@@ -83,18 +81,18 @@ def parse_text(text: str, artifact: str) -> Sequence[Look]:
 
     Raises :class:`ArtifactError` where there is none.
     """
-    starts = [found.start() for found in islice(SUMMARY.finditer(text), MAX_REPORTS)]
+    starts = [found.start() for found in islice(_SUMMARY.finditer(text), _MAX_REPORTS)]
     if not starts:
         raise ArtifactError("no report of NCCL RAS: there is no job summary")
     looks = []
     before = text.count("\n", 0, starts[0])
     for start, end in pairwise([*starts, len(text)]):
-        looks.append(TextReport(artifact, before).read(text[start:end]))
+        looks.append(_TextReport(artifact, before).read(text[start:end]))
         before += text.count("\n", start, end)
     return looks
 
 
-class TextReport:
+class _TextReport:
     """One report while its lines are read; ``before`` lines stand before it."""
 
     def __init__(self, artifact: str, before: int) -> None:
@@ -114,10 +112,10 @@ class TextReport:
 
     def read(self, text: str) -> Look:
         """The look; lines that are not known are passed over."""
-        for place, line in enumerate(lines_of(text), start=self.before + 1):
+        for place, line in enumerate(_lines_of(text), start=self.before + 1):
             self.read_line(line, place)
         silent = {
-            key: PRESENCES[one.kind] for key, one in self.replies.items() if one.kind in PRESENCES
+            key: _PRESENCES[one.kind] for key, one in self.replies.items() if one.kind in _PRESENCES
         }
         lone = next(iter(self.replies.values())).process if len(self.replies) == 1 else None
         for part in self.parts.values():
@@ -143,7 +141,7 @@ class TextReport:
             self.begin_section(line, place)
         elif line.startswith(" "):
             self.read_inside(line, place)
-        elif ALONE.match(line):
+        elif _ALONE.match(line):
             self.section, self.part, self.topic = line, None, ""
         elif line.startswith("Warnings"):
             self.complete = True
@@ -156,7 +154,7 @@ class TextReport:
             self.notes.append(f"the RAS server answered: {line[:200]}")
 
     def begin_section(self, line: str, place: int) -> None:
-        found = SECTION.match(line)
+        found = _SECTION.match(line)
         self.part, self.topic = None, ""
         if found is None:
             return
@@ -175,17 +173,17 @@ class TextReport:
                 self.read_tables(line)
             return
         part = self.part
-        if found := RANK.match(line):
+        if found := _RANK.match(line):
             self.read_rank(part, found, place)
-        elif found := RANKS.match(line):
+        elif found := _RANKS.match(line):
             part.begin_group(
-                self.topic, int(found["ranks"]), count_in(found), status_in(found), found["error"]
+                self.topic, int(found["ranks"]), _count_in(found), _status_in(found), found["error"]
             )
-        elif found := DIFFERENT.match(line):
+        elif found := _DIFFERENT.match(line):
             word = found[1].lower()
             self.topic = "all" if word == "collective" else word
             part.end_group()
-        elif found := MISSING.match(line):
+        elif found := _MISSING.match(line):
             for word in found[1].replace("-", ",").split(",")[:10_000]:
                 rank = number(word)
                 if rank is not None:
@@ -194,17 +192,17 @@ class TextReport:
             part.end_group()
 
     def read_tables(self, line: str) -> None:
-        if found := GROUP_ROW.match(line):
+        if found := _GROUP_ROW.match(line):
             group, size = number(found[1]), number(found[5].rpartition("-")[2])
             if group is not None and size is not None and len(self.sizes) < 1_000_000:
                 self.sizes[group] = size
-        elif found := JOB_ROW.match(line):
+        elif found := _JOB_ROW.match(line):
             self.per_node = number(found[2].rpartition("-")[2])
             self.num_gpus = number(found[5])
 
     def read_process(self, line: str, place: int) -> None:
         """A process that does not answer."""
-        found = PROCESS.match(line)
+        found = _PROCESS.match(line)
         if found is None:
             return
         gpu = None if found["more"] else number(found["gpu"])
@@ -232,38 +230,38 @@ class TextReport:
         if self.section == "INCOMPLETE":
             part.add(rank, process, Presence.MISSING, line=place)
             return
-        count, status = count_in(found), status_in(found)
+        count, status = _count_in(found), _status_in(found)
         if found["error"] is not None:
             part.add(rank, process, error=error_of(found["error"]), line=place)
         elif count is not None or status is not None:
             part.end_group()
-            part.add(rank, process, counts=named(self.topic, count), status=status, line=place)
+            part.add(rank, process, counts=_named(self.topic, count), status=status, line=place)
         else:
             part.add_to_group(rank, process, place)
 
 
-def named(topic: str, count: int | None) -> dict[str, int] | None:
+def _named(topic: str, count: int | None) -> dict[str, int] | None:
     return None if count is None or not topic else {topic: count}
 
 
-def count_in(found: re.Match[str]) -> int | None:
+def _count_in(found: re.Match[str]) -> int | None:
     """How many operations a line says; 0 for none, None where it speaks of something else."""
     if found["none"] is not None:
         return 0
     return None if found["count"] is None else number(found["count"])
 
 
-def status_in(found: re.Match[str]) -> str | None:
-    return STATUSES.get((found["status"] or "").lower())
+def _status_in(found: re.Match[str]) -> str | None:
+    return _STATUSES.get((found["status"] or "").lower())
 
 
-def lines_of(text: str) -> Iterator[str]:
+def _lines_of(text: str) -> Iterator[str]:
     """The lines, each at most so long, without what ends them."""
     start = 0
-    for _ in range(MAX_LINES):
+    for _ in range(_MAX_LINES):
         if start >= len(text):
             return
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        yield text[start : min(end, start + MAX_LINE)].rstrip("\r")
+        yield text[start : min(end, start + _MAX_LINE)].rstrip("\r")
         start = end + 1

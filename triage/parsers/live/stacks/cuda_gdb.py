@@ -23,29 +23,27 @@ from triage.parsers.live.stacks.gdb import bare_name
 from triage.parsers.live.stacks.lines import clipped, frames_kept, short
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
-__all__ = ["FOCUS", "KERNELS", "OPENING", "cuda_gdb_stacks"]
-
 # "Opening GPU coredump: core_gpu-n02_51306.nvcudmp"
 OPENING: Final = re.compile(r"Opening GPU coredump: (\S{1,1024})")
 # "CUDA Exception: Warp Illegal Address"
-EXCEPTION: Final = re.compile(r"CUDA Exception: (.{1,200})")
+_EXCEPTION: Final = re.compile(r"CUDA Exception: (.{1,200})")
 # "[Current focus set to CUDA kernel 0, grid 41820, block (0,0,0), thread (0,0,0), device 0, ..."
 FOCUS: Final = re.compile(
     r"\[?(?:Current f|F|Switching f)ocus (?:set )?to CUDA kernel (?P<kernel>\d{1,9}), "
     r"grid (?P<grid>\d{1,19}),.{0,200}?\bdevice (?P<device>\d{1,4})\b"
 )
 # "#0  0x00007f1c4bff3a40 in ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)<<<(24,1,1),...>>> ()"
-FRAME: Final = re.compile(r"#\d{1,6}\s{1,6}(?:0x[0-9a-f]{1,16} in )?(?P<call>.*)$")
-LAUNCH: Final = re.compile(r"<<<.*$")
+_FRAME: Final = re.compile(r"#\d{1,6}\s{1,6}(?:0x[0-9a-f]{1,16} in )?(?P<call>.*)$")
+_LAUNCH: Final = re.compile(r"<<<.*$")
 # "  Kernel Parent Dev Grid Status   SMs Mask GridDim BlockDim Invocation"
 KERNELS: Final = re.compile(r"\s{0,32}Kernel +Parent +Dev +Grid +Status +SMs Mask +GridDim")
 # "*      0      -   0 52162520 Active 0x00000001 (1,1,1) (64,1,1) ncclDevKernel_AllReduce_Sum()"
-ROW: Final = re.compile(
+_ROW: Final = re.compile(
     r"[* ] {0,16}(?P<kernel>\d{1,9}) +\S{1,16} +(?P<device>\d{1,4}) +(?P<grid>\d{1,19}) +"
     r"(?P<status>\w{1,32}) +0x\w{1,64} +\(\S{1,64}\) +\(\S{1,64}\) +(?P<call>.+)$"
 )
 # "core_gpu-n02_51306.nvcudmp", "core_1773456067_gpu-n02_51306.nvcudmp", "cuda_coredump_n02_51306"
-OF_CORE: Final = re.compile(
+_OF_CORE: Final = re.compile(
     r"(?:cuda_?)?core(?:dump)?[_.](?:cuda[_.])?(?:\d{9,11}[_.])?"
     r"(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252}?)[_.](?P<pid>\d{1,10})(?:\.nvcudmp)?$"
 )
@@ -67,8 +65,8 @@ def cuda_gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> l
         if match := OPENING.match(line):
             end_focus()
             focus, frames, exception = None, [], None
-            process = process_of_core(match[1], process)
-        elif match := EXCEPTION.match(line):
+            process = _process_of_core(match[1], process)
+        elif match := _EXCEPTION.match(line):
             end_focus()
             focus, frames, exception = None, [], match[1].strip()
         elif match := FOCUS.match(line):
@@ -77,27 +75,27 @@ def cuda_gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> l
             owner = replace(process, gpu=int(match["device"]))
             name = f"kernel {match['kernel']}, grid {match['grid']}"
             focus = ThreadStack(owner, (), name, line=number)
-        elif focus is not None and (match := FRAME.match(line)):
-            frames.append(kernel_of(match["call"]))
-        elif (match := ROW.match(line)) and len(stacks) < MAX_THREADS:
+        elif focus is not None and (match := _FRAME.match(line)):
+            frames.append(_kernel_of(match["call"]))
+        elif (match := _ROW.match(line)) and len(stacks) < MAX_THREADS:
             owner = replace(process, gpu=int(match["device"]))
             name = f"kernel {match['kernel']}, grid {match['grid']}"
             active = match["status"].lower() == "active"
             stacks.append(
-                ThreadStack(owner, (kernel_of(match["call"]),), name, active=active, line=number)
+                ThreadStack(owner, (_kernel_of(match["call"]),), name, active=active, line=number)
             )
     end_focus()
     return stacks
 
 
-def kernel_of(call: str) -> StackFrame:
+def _kernel_of(call: str) -> StackFrame:
     """A kernel without its parameters and the shape of its launch."""
-    return StackFrame(short(bare_name(LAUNCH.sub("", call))), native=True)
+    return StackFrame(short(bare_name(_LAUNCH.sub("", call))), native=True)
 
 
-def process_of_core(path: str, process: Process) -> Process:
+def _process_of_core(path: str, process: Process) -> Process:
     """Host and pid, as the driver writes them into the name of a core dump."""
-    match = OF_CORE.match(path.rpartition("/")[2][-512:])
+    match = _OF_CORE.match(path.rpartition("/")[2][-512:])
     if match is None:
         return process
     return replace(process, host=match["host"], pid=int(match["pid"]))

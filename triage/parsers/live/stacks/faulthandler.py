@@ -26,8 +26,6 @@ from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.parsers.live.stacks.lines import clipped, frames_kept, short
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
-__all__ = ["FATAL", "MARK", "THREAD", "faulthandler_rounds"]
-
 MARK: Final = "(most recent call first):"
 # "Current thread 0x00007f5eeaffd6c0 [pt_main] (most recent call first):", "Stack (most recent ..."
 THREAD: Final = re.compile(
@@ -35,22 +33,22 @@ THREAD: Final = re.compile(
     r"|Stack) \(most recent call first\):$"
 )
 # "Current thread's C stack trace (most recent call first):", from Python 3.14 on
-C_STACK: Final = "Current thread's C stack trace"
+_C_STACK: Final = "Current thread's C stack trace"
 # "Fatal Python error: Segmentation fault", "Timeout (0:00:10)!"
 FATAL: Final = re.compile(r"Fatal Python error: (.*)$|(Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\))!$")
 # '  File "/workspace/train.py", line 37 in main', '  File ???, line ??? in f'
-FRAME: Final = re.compile(
+_FRAME: Final = re.compile(
     r'  File (?:"(?P<file>.*)"|\?\?\?), line (?P<line>\d{1,9}|\?\?\?) in (?P<name>.*)$'
 )
 # '  Binary file "/lib/x86_64-linux-gnu/libc.so.6", at pthread_kill+0x11c [0x7f4db1ad44a3]'
-BINARY: Final = re.compile(
+_BINARY: Final = re.compile(
     r'  Binary file "(?P<file>.*)"(?:, at (?P<name>.*?)(?:\+0x[0-9a-f]+)?)? \[0x'
 )
-NO_FRAME: Final = "<no Python frame>"
+_NO_FRAME: Final = "<no Python frame>"
 # From here outwards a C stack is Python's own, which its frames tell better.
-EVALUATES: Final = re.compile(r"_?PyEval_|_Py_Call|_PyObject_")
+_EVALUATES: Final = re.compile(r"_?PyEval_|_Py_Call|_PyObject_")
 # What threading.py runs every other thread in.
-BOOTSTRAP: Final = "_bootstrap"
+_BOOTSTRAP: Final = "_bootstrap"
 
 
 def faulthandler_rounds(
@@ -61,14 +59,14 @@ def faulthandler_rounds(
     ``whole`` is whether the text ends where the tool ended: of a dump that is cut the last thread
     is not known to be the main one.
     """
-    reader = Reader(process)
+    reader = _Reader(process)
     for number, line in enumerate(lines, first):
         reader.take(number, line)
     reader.end_dump(whole)
     return [one for one in reader.rounds if one]
 
 
-class Reader:
+class _Reader:
     """The dumps so far, and the thread that is read."""
 
     def __init__(self, process: Process) -> None:
@@ -91,9 +89,9 @@ class Reader:
         blank, self.blank = self.blank, not line
         if line.startswith("  "):
             if self.c_frames is not None:
-                self.c_frames.append(frame_of(line))
+                self.c_frames.append(_frame_of(line))
             elif self.header is not None:
-                self.frames.append(frame_of(line))
+                self.frames.append(_frame_of(line))
         elif line.endswith(MARK):
             self.take_header(number, clipped(line), blank)
         elif line == "..." and self.header is not None:
@@ -111,7 +109,7 @@ class Reader:
         """A thread begins; it is of the same dump where an empty line stands above it."""
         header = THREAD.match(line)
         if header is None:
-            if line.startswith(C_STACK):
+            if line.startswith(_C_STACK):
                 self.end_thread()
                 self.c_frames = []
             return
@@ -149,7 +147,7 @@ class Reader:
         """The C frames above Python's, of the thread that printed them."""
         place = self.current if self.current is not None else len(self.threads) - 1
         if place >= 0:
-            above = list(takewhile(lambda frame: not EVALUATES.match(frame.function), frames))
+            above = list(takewhile(lambda frame: not _EVALUATES.match(frame.function), frames))
             thread = self.threads[place]
             self.threads[place] = replace(thread, frames=frames_kept([*above, *thread.frames]))
 
@@ -159,7 +157,7 @@ class Reader:
         if self.threads:
             last = len(self.threads) - 1
             self.threads = [
-                replace(one, is_main=main_of(one, place == last and whole, self.left_out))
+                replace(one, is_main=_main_of(one, place == last and whole, self.left_out))
                 for place, one in enumerate(self.threads)
             ]
             self.rounds.append(self.threads)
@@ -167,7 +165,7 @@ class Reader:
         self.exception, self.left_out = None, False
 
 
-def main_of(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
+def _main_of(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
     """Whether a thread of a dump is its main one; None where nothing says it."""
     if (
         thread.thread_id is None
@@ -176,16 +174,16 @@ def main_of(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
     if left_out or not last:
         return False
     outermost = thread.frames[-1] if thread.frames else None
-    if outermost is None or outermost.function == NO_FRAME:
+    if outermost is None or outermost.function == _NO_FRAME:
         return None
-    return not (outermost.function == BOOTSTRAP and outermost.filename.endswith("threading.py"))
+    return not (outermost.function == _BOOTSTRAP and outermost.filename.endswith("threading.py"))
 
 
 @lru_cache(maxsize=8192)
-def frame_of(line: str) -> StackFrame:
+def _frame_of(line: str) -> StackFrame:
     """``  File "/workspace/train.py", line 37 in main``: thousands of ranks print the same."""
     line = clipped(line)
-    match = FRAME.match(line)
+    match = _FRAME.match(line)
     if match is not None:
         number = match["line"]
         return StackFrame(
@@ -193,7 +191,7 @@ def frame_of(line: str) -> StackFrame:
             short(match["file"] or ""),
             int(number) if number != "???" else None,
         )
-    match = BINARY.match(line)
+    match = _BINARY.match(line)
     if match is not None:
         return StackFrame(short(match["name"] or "??"), short(match["file"]), native=True)
     return StackFrame(short(line.strip()))

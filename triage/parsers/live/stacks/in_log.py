@@ -18,26 +18,24 @@ from triage.domain.live.stack import ThreadStack
 from triage.parsers.live.stacks.faulthandler import MARK, THREAD, faulthandler_rounds
 from triage.parsers.logs.envelope import clean, read_envelope
 
-__all__ = ["ABOVE", "HEAD_SIGNATURE", "DumpsInLog"]
-
 # The signature that knows the head of a thread.
 HEAD_SIGNATURE: Final = "crash.thread_head"
-HEAD: Final = MARK.encode()
-CRASH: Final = b"Fatal Python error: "
+_HEAD: Final = MARK.encode()
+_CRASH: Final = b"Fatal Python error: "
 # A crash is announced in the lines above the first thread.
 ABOVE: Final = 400
 # Lines of others between two lines of one dump.
-MOST_BETWEEN: Final = 2_000
-MOST_LINES: Final = 200_000
-MOST_ROUNDS: Final = 720
-LINE_BYTES: Final = 4096
+_MOST_BETWEEN: Final = 2_000
+_MOST_LINES: Final = 200_000
+_MOST_ROUNDS: Final = 720
+_LINE_BYTES: Final = 4096
 # "rank_3.log", "worker-rank3.out"
-RANK_IN_NAME: Final = re.compile(r"(?<![a-z])(?<!local[_-])rank[_.-]?(\d{1,7})(?!\d)", re.I)
-INSIDE: Final = ('File "', "File ???", "<", "Garbage-collecting", "...")
+_RANK_IN_NAME: Final = re.compile(r"(?<![a-z])(?<!local[_-])rank[_.-]?(\d{1,7})(?!\d)", re.I)
+_INSIDE: Final = ('File "', "File ???", "<", "Garbage-collecting", "...")
 
 
 @dataclass(slots=True)
-class RankLines:
+class _RankLines:
     """The lines of one rank's dumps, with their numbers; ``between`` counts those of others."""
 
     process: Process
@@ -60,9 +58,9 @@ class DumpsInLog:
     def __init__(self, artifact: str, *, label: "re.Pattern[str] | None") -> None:
         self.artifact = artifact
         self.label = label
-        named = RANK_IN_NAME.search(artifact.rpartition("/")[2])
+        named = _RANK_IN_NAME.search(artifact.rpartition("/")[2])
         self.rank = int(named[1]) if named else None
-        self.ranks: dict[int, RankLines] = {}
+        self.ranks: dict[int, _RankLines] = {}
         self.lines = 0
         # Whether a rank crashed just above; others that print at the same time do so too.
         self.in_crash = False
@@ -78,19 +76,19 @@ class DumpsInLog:
         ``above`` are the last bytes before it.
         """
         place, number = 0, first_line
-        while place < len(data) and self.lines < MOST_LINES:
+        while place < len(data) and self.lines < _MOST_LINES:
             if not self.is_open:
-                head = data.find(HEAD, place)
+                head = data.find(_HEAD, place)
                 if head < 0:
                     return
                 begin = data.rfind(b"\n", place, head) + 1 or place
                 number += data.count(b"\n", place, begin)
                 place = begin
                 near = above[-max(1, ABOVE - begin) :] + data[max(0, begin - ABOVE) : begin]
-                self.in_crash = CRASH in near
+                self.in_crash = _CRASH in near
             end = data.find(b"\n", place)
             end = len(data) if end < 0 else end
-            self.take_line(number, data[place : min(end, place + LINE_BYTES)])
+            self.take_line(number, data[place : min(end, place + _LINE_BYTES)])
             place, number = end + 1, number + 1
 
     def take_line(self, number: int, raw: bytes) -> None:
@@ -102,22 +100,22 @@ class DumpsInLog:
         for other in self.ranks.values():
             if other is not mine and other.is_open:
                 other.between += 1
-                other.is_open = other.between < MOST_BETWEEN
+                other.is_open = other.between < _MOST_BETWEEN
         if rank is None:
             return
-        if text.startswith(CRASH.decode()):
+        if text.startswith(_CRASH.decode()):
             self.in_crash = True
         if THREAD.match(text):
             if mine is None:
                 process = Process(rank=rank, node=envelope.node, pid=envelope.pid)
-                mine = self.ranks[rank] = RankLines(process, envelope.stamp)
+                mine = self.ranks[rank] = _RankLines(process, envelope.stamp)
             if not mine.is_open:
                 mine.is_crash = self.in_crash
                 mine.add(number, "-")  # the dump before it has ended
             mine.is_open = True
         elif mine is None or not mine.is_open:
             return
-        elif text.startswith(INSIDE):
+        elif text.startswith(_INSIDE):
             text = text if text == "..." else f"  {text}"
         elif text:
             mine.is_open = False
@@ -129,7 +127,7 @@ class DumpsInLog:
 
     def looks(self) -> tuple[Look, ...]:
         """One look for each time that ranks dumped; the stacks of all ranks of one time in one."""
-        rounds = zip_longest(*(rounds_of(self.ranks[rank]) for rank in sorted(self.ranks)))
+        rounds = zip_longest(*(_rounds_of(self.ranks[rank]) for rank in sorted(self.ranks)))
         stamps = [one.stamp for one in self.ranks.values() if one.stamp != NO_STAMP]
         looks = [
             Look(
@@ -141,10 +139,10 @@ class DumpsInLog:
         ]
         if looks and stamps:
             looks[0] = replace(looks[0], stamp=stamps[0], dated_by="content")
-        return tuple(looks[-MOST_ROUNDS:])
+        return tuple(looks[-_MOST_ROUNDS:])
 
 
-def rounds_of(lines: RankLines) -> list[list[ThreadStack]]:
+def _rounds_of(lines: _RankLines) -> list[list[ThreadStack]]:
     """The dumps of one rank, each thread with its line in the log."""
     return [
         [

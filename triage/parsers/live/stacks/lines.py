@@ -5,23 +5,21 @@ from typing import Final
 
 from triage.domain.live.stack import StackFrame
 
-__all__ = ["MAX_NAME", "clipped", "frames_kept", "is_native_file", "lines_of", "short"]
-
 # A name of C++ can be a megabyte of template arguments; what tells it stands in front.
 MAX_NAME: Final = 400
 # Innermost frames say where a thread stands, outermost ones where in the program.
-MAX_INNER: Final = 192
-MAX_OUTER: Final = 64
+_MAX_INNER: Final = 192
+_MAX_OUTER: Final = 64
 # Colours, as a terminal gets them: "\x1b[1;33m20640\x1b[0m".
-COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
 # "libtorch_cuda.so", "libc.so.6", "callproc.c", "ceval.h"
-NATIVE: Final = re.compile(r"\.(?:so(?:\.[0-9.]+)?|c|cc|cpp|cxx|h|hpp|cu|cuh|inl|S|rs)$")
+_NATIVE: Final = re.compile(r"\.(?:so(?:\.[0-9.]+)?|c|cc|cpp|cxx|h|hpp|cu|cuh|inl|S|rs)$")
 
 
 def lines_of(text: str) -> list[str]:
     """The lines, whatever ends them, without colours."""
     if "\x1b" in text:
-        text = COLOUR.sub("", text)
+        text = _COLOUR.sub("", text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
@@ -42,13 +40,13 @@ def clipped(line: str) -> str:
 
 def frames_kept(frames: list[StackFrame]) -> tuple[StackFrame, ...]:
     """The frames, innermost first; of an endless recursion both its ends."""
-    if len(frames) <= MAX_INNER + MAX_OUTER:
+    if len(frames) <= _MAX_INNER + _MAX_OUTER:
         return tuple(frames)
-    left = len(frames) - MAX_INNER - MAX_OUTER
+    left = len(frames) - _MAX_INNER - _MAX_OUTER
     middle = StackFrame(f"<{left} frames left out>")
-    return (*frames[:MAX_INNER], middle, *frames[-MAX_OUTER:])
+    return (*frames[:_MAX_INNER], middle, *frames[-_MAX_OUTER:])
 
 
 def is_native_file(filename: str) -> bool:
     """Whether a file is C, C++ or a library."""
-    return NATIVE.search(filename[-64:]) is not None
+    return _NATIVE.search(filename[-64:]) is not None

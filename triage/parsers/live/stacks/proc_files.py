@@ -26,8 +26,6 @@ from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.parsers.live.stacks.lines import clipped, frames_kept, short
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
-__all__ = ["FRAME", "HEADING", "STATUS", "proc_stacks"]
-
 # "== status", "==> /proc/51304/task/51310/stack <==", "/proc/51304/wchan:", "--- stack ---"
 HEADING: Final = re.compile(
     r"(?P<mark>[=#*-]{0,8}>?) ?(?P<path>/proc/(?P<pid>\d{1,10})/(?:task/(?P<tid>\d{1,10})/)?)?"
@@ -40,11 +38,11 @@ FRAME: Final = re.compile(
 )
 # "State:	D (disk sleep)"
 STATUS: Final = re.compile(r"(Name|State|Tgid|Pid|PPid):\s+(.{0,200})")
-FOLDER: Final = re.compile(r"(?:^|/)(\d{1,10})/(?:task/(\d{1,10})/)?[^/]*$")
+_FOLDER: Final = re.compile(r"(?:^|/)(\d{1,10})/(?:task/(\d{1,10})/)?[^/]*$")
 
 
 @dataclass(slots=True)
-class Parts:
+class _Parts:
     """What the files of one thread say."""
 
     line: int
@@ -65,70 +63,70 @@ def proc_stacks(
     lines: Sequence[str], process: Process, artifact: str = "", first: int = 1
 ) -> list[ThreadStack]:
     """A stack for each thread that is told of. The pid may stand in the path of ``artifact``."""
-    pid, tid = ids_in_path(artifact)
+    pid, tid = _ids_in_path(artifact)
     base = artifact.rpartition("/")[2]
     found = [
-        stack_of(parts, process, pid, tid) for parts in parts_of(lines, first, base) if parts.seen
+        _stack_of(parts, process, pid, tid) for parts in _parts_of(lines, first, base) if parts.seen
     ]
     return found[:MAX_THREADS]
 
 
-def ids_in_path(artifact: str) -> tuple[int | None, int | None]:
+def _ids_in_path(artifact: str) -> tuple[int | None, int | None]:
     """Pid and thread of ``proc/51304/task/51310/stack``."""
-    match = FOLDER.search(artifact)
+    match = _FOLDER.search(artifact)
     if match is None or not ("/proc/" in f"/{artifact}" or match[2]):
         return None, None
     return int(match[1]), int(match[2]) if match[2] else None
 
 
-def parts_of(lines: Sequence[str], first: int, base: str) -> Iterator[Parts]:
+def _parts_of(lines: Sequence[str], first: int, base: str) -> Iterator[_Parts]:
     """What each thread's files say: a file that comes again begins another thread."""
-    parts = Parts(first)
+    parts = _Parts(first)
     what = base if base in ("wchan", "syscall", "cmdline", "comm") else ""
     for number, whole in enumerate(lines, first):
         line = clipped(whole)
         heading = HEADING.match(line)
         if heading is not None and (heading["mark"] or heading["path"] or heading["colon"]):
             what = heading["what"]
-            pid, tid = number_of(heading["pid"]), number_of(heading["tid"])
-            if what in parts.seen or differ(pid, parts.pid) or differ(tid, parts.tid):
+            pid, tid = _number_of(heading["pid"]), _number_of(heading["tid"])
+            if what in parts.seen or _differ(pid, parts.pid) or _differ(tid, parts.tid):
                 yield parts
-                parts = Parts(number)
+                parts = _Parts(number)
             parts.pid, parts.tid = pid or parts.pid, tid or parts.tid
             parts.seen.add(what)
         elif (status := STATUS.match(line)) is not None:
             if status[1] == "Name" and "Name" in parts.seen:
                 yield parts
-                parts = Parts(number)
+                parts = _Parts(number)
             parts.seen |= {"status", status[1]} if status[1] == "Name" else {"status"}
-            take_status(parts, status[1], status[2].strip())
+            _take_status(parts, status[1], status[2].strip())
         elif (frame := FRAME.match(line)) is not None:
             parts.seen.add("stack")
             parts.frames.append(StackFrame(frame["name"], frame["module"] or "", native=True))
         elif what and line.strip():
-            take_word(parts, what, line.strip())
+            _take_word(parts, what, line.strip())
             parts.seen.add(what)
     yield parts
 
 
-def differ(one: int | None, other: int | None) -> bool:
+def _differ(one: int | None, other: int | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-def take_status(parts: Parts, name: str, value: str) -> None:
+def _take_status(parts: _Parts, name: str, value: str) -> None:
     if name == "Name":
         parts.name = short(value)
     elif name == "State":
         parts.state = value[:1] or None
     elif name == "Tgid":
-        parts.group = number_of(value)
+        parts.group = _number_of(value)
     elif name == "Pid":
-        parts.tid = number_of(value)
+        parts.tid = _number_of(value)
     else:
-        parts.parent = number_of(value)
+        parts.parent = _number_of(value)
 
 
-def take_word(parts: Parts, what: str, word: str) -> None:
+def _take_word(parts: _Parts, what: str, word: str) -> None:
     if what == "wchan" and re.fullmatch(r"\w[\w.]{1,100}", word):
         parts.waits_in = word
     elif what == "syscall" and word == "running":
@@ -137,11 +135,11 @@ def take_word(parts: Parts, what: str, word: str) -> None:
         parts.command = short(" ".join(word.split("\x00")).strip())
 
 
-def number_of(text: str | None) -> int | None:
+def _number_of(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 11 else None
 
 
-def stack_of(parts: Parts, asked: Process, pid: int | None, tid: int | None) -> ThreadStack:
+def _stack_of(parts: _Parts, asked: Process, pid: int | None, tid: int | None) -> ThreadStack:
     """The thread; a file that names no thread of a process is of its main one."""
     thread = parts.tid or tid
     owner = parts.group or parts.pid or pid or thread or asked.pid

@@ -26,15 +26,13 @@ from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.parsers.live.stacks.lines import clipped, frames_kept, is_native_file, short
 
-__all__ = ["HEADER", "MAX_THREADS", "VERSION", "py_spy_stacks"]
-
 # "Process 20640: /opt/venv/bin/python train.py"
 HEADER: Final = re.compile(r"Process (\d{1,10}): ?(.*)")
 VERSION: Final = "Python v"
 # "Parent Process 20640: /opt/venv/bin/python train.py"
-PARENT: Final = re.compile(r"Parent Process (\d{1,10})(?::|$)")
+_PARENT: Final = re.compile(r"Parent Process (\d{1,10})(?::|$)")
 # 'Thread 20640 (active+gil): "MainThread"', "Thread 0x7F0A1B (idle)", "Thread 25035 (active)"
-THREAD: Final = re.compile(
+_THREAD: Final = re.compile(
     r"Thread (?P<id>0x[0-9A-Fa-f]{1,16}|\d{1,20}) \((?P<state>[a-z+, ]{4,24})\)"
     r'(?:: "(?P<name>.*)")?$'
 )
@@ -47,14 +45,14 @@ def py_spy_stacks(lines: Sequence[str], process: Process, first: int = 1) -> lis
 
     ``process`` is what is known of whoever was asked: its rank and host are those of its children.
     """
-    reader = Reader(process)
+    reader = _Reader(process)
     for number, line in enumerate(lines, first):
         reader.take(number, line)
     reader.end_thread()
     return reader.stacks
 
 
-class Reader:
+class _Reader:
     """The threads so far, and the one that is read."""
 
     def __init__(self, process: Process) -> None:
@@ -69,10 +67,10 @@ class Reader:
         """Read one line; what is none of py-spy's is passed over."""
         if line.startswith("    "):
             if self.thread is not None and line[4:5] != " " and line.endswith(")"):
-                self.frames.append(frame_of(line))
+                self.frames.append(_frame_of(line))
             return
         if line.startswith("Thread "):
-            match = THREAD.match(clipped(line))
+            match = _THREAD.match(clipped(line))
             if match is not None:
                 self.end_thread()
                 self.thread, self.line = match, number
@@ -84,7 +82,7 @@ class Reader:
                     self.asked, pid=int(match[1]), command=short(match[2]) or None
                 )
         elif line.startswith("Parent Process "):
-            match = PARENT.match(clipped(line))
+            match = _PARENT.match(clipped(line))
             if match is not None:
                 self.process = replace(self.process, parent_pid=int(match[1]))
 
@@ -104,7 +102,7 @@ class Reader:
             frames_kept(self.frames),
             None if name is None else short(name),
             number,
-            is_main(name, own, self.process.pid),
+            _is_main(name, own, self.process.pid),
             active,
             # "idle" is printed of a thread that holds the GIL in C and sleeps there, too.
             True if "gil" in state else (False if active else None),
@@ -112,7 +110,7 @@ class Reader:
         )
 
 
-def is_main(name: str | None, printed: str, pid: int | None) -> bool | None:
+def _is_main(name: str | None, printed: str, pid: int | None) -> bool | None:
     if name is not None:
         return name == "MainThread"
     if printed.startswith("0x"):  # Python's number of a thread, not the kernel's
@@ -121,7 +119,7 @@ def is_main(name: str | None, printed: str, pid: int | None) -> bool | None:
 
 
 @lru_cache(maxsize=8192)
-def frame_of(line: str) -> StackFrame:
+def _frame_of(line: str) -> StackFrame:
     """``    wait (multiprocessing/connection.py:947)``: thousands of ranks print the same."""
     name, _, where = line[4:-1].rpartition(" (")
     filename, _, digits = where.rpartition(":")

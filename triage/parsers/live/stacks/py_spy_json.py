@@ -17,11 +17,9 @@ from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.parsers.live.stacks.lines import frames_kept, is_native_file, short
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
-__all__ = ["py_spy_json_stacks"]
-
 # An object with all its frames; a real one has some kilobytes.
-SEPARATOR: Final = re.compile(r"[\s,\[\]]*")
-MAX_NUMBER: Final = 1 << 62
+_SEPARATOR: Final = re.compile(r"[\s,\[\]]*")
+_MAX_NUMBER: Final = 1 << 62
 
 
 def py_spy_json_stacks(text: str) -> tuple[list[ThreadStack], bool]:
@@ -30,7 +28,7 @@ def py_spy_json_stacks(text: str) -> tuple[list[ThreadStack], bool]:
     stacks: list[ThreadStack] = []
     line, place = 1, 0
     while len(stacks) < MAX_THREADS:
-        separator = SEPARATOR.match(text, place)
+        separator = _SEPARATOR.match(text, place)
         begin = separator.end() if separator is not None else place
         line += text.count("\n", place, begin)
         if begin >= len(text):
@@ -40,32 +38,32 @@ def py_spy_json_stacks(text: str) -> tuple[list[ThreadStack], bool]:
         except (ValueError, RecursionError):
             return stacks, False
         if isinstance(value, dict) and isinstance(value.get("frames"), list):
-            stacks.append(stack_of(value, line))
+            stacks.append(_stack_of(value, line))
         line += text.count("\n", begin, end)
         place = end
     return stacks, True
 
 
-def stack_of(value: dict[str, Any], line: int) -> ThreadStack:
-    process = process_of(value)
-    own = number(value.get("os_thread_id"))
+def _stack_of(value: dict[str, Any], line: int) -> ThreadStack:
+    process = _process_of(value)
+    own = _number(value.get("os_thread_id"))
     name = value.get("thread_name")
     main = None if own is None else own == process.pid
     if isinstance(name, str):
         main = name == "MainThread"
     return ThreadStack(
         process,
-        frames_kept([frame_of(one) for one in value["frames"] if isinstance(one, dict)]),
+        frames_kept([_frame_of(one) for one in value["frames"] if isinstance(one, dict)]),
         short(name) if isinstance(name, str) else None,
-        own if own is not None else number(value.get("thread_id")),
+        own if own is not None else _number(value.get("thread_id")),
         main,
-        boolean(value.get("active")),
-        boolean(value.get("owns_gil")),
+        _boolean(value.get("active")),
+        _boolean(value.get("owns_gil")),
         line=line,
     )
 
 
-def process_of(value: dict[str, Any]) -> Process:
+def _process_of(value: dict[str, Any]) -> Process:
     """The process, with its command and its parent where ``--subprocesses`` tells them."""
     info = value.get("process_info")
     info = info if isinstance(info, dict) else {}
@@ -73,28 +71,28 @@ def process_of(value: dict[str, Any]) -> Process:
     above = info.get("parent")
     parent = above.get("pid") if isinstance(above, dict) else info.get("ppid")
     return Process(
-        pid=number(value.get("pid")),
-        parent_pid=number(parent),
+        pid=_number(value.get("pid")),
+        parent_pid=_number(parent),
         command=short(command) if isinstance(command, str) and command else None,
     )
 
 
-def frame_of(value: dict[str, Any]) -> StackFrame:
+def _frame_of(value: dict[str, Any]) -> StackFrame:
     """A frame under the short name of its file, which is what the text of py-spy prints."""
     texts = [value.get(key) for key in ("name", "short_filename", "filename", "module")]
     name, *files = [one if isinstance(one, str) else "" for one in texts]
     filename = next((one for one in files if one), "")
-    line = number(value.get("line")) or None
+    line = _number(value.get("line")) or None
     python = filename.endswith((".py", ">")) or line is not None
     native = name.startswith("0x") or is_native_file(filename) or not python
     return StackFrame(short(name), short(filename), line, native)
 
 
-def number(value: Any) -> int | None:
+def _number(value: Any) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return value if 0 <= value < MAX_NUMBER else None
+    return value if 0 <= value < _MAX_NUMBER else None
 
 
-def boolean(value: Any) -> bool | None:
+def _boolean(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None

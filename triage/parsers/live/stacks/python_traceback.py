@@ -21,8 +21,6 @@ from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.parsers.live.stacks.lines import clipped, frames_kept, short
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
-__all__ = ["FRAME", "HEADER", "python_traceback_stacks"]
-
 # "# Thread 139741924293504 (MainThread)", "# ThreadID: 139741924293504", "# Thread: MainThread"
 HEADER: Final = re.compile(
     r"#+ ?Thread(?: ?ID)?:? +(?:(?P<id>0x[0-9a-f]{1,16}|\d{1,20})\b)?[ :,-]*\(?"
@@ -45,7 +43,7 @@ def python_traceback_stacks(
 
     def end_thread() -> None:
         if header is not None and len(stacks) < MAX_THREADS:
-            stacks.append(stack_of(header, frames, process, begun))
+            stacks.append(_stack_of(header, frames, process, begun))
 
     for number, line in enumerate(lines, first):
         if line.startswith("#"):
@@ -54,14 +52,14 @@ def python_traceback_stacks(
                 end_thread()
                 header, begun, frames = match, number, []
         elif header is not None and "File" in line[:12]:
-            frame = frame_of(clipped(line))
+            frame = _frame_of(clipped(line))
             if frame is not None:
                 frames.append(frame)
     end_thread()
     return stacks
 
 
-def stack_of(
+def _stack_of(
     header: re.Match[str], frames: list[StackFrame], process: Process, line: int
 ) -> ThreadStack:
     name = header["name"].strip() or None
@@ -77,7 +75,7 @@ def stack_of(
 
 
 @lru_cache(maxsize=8192)
-def frame_of(line: str) -> StackFrame | None:
+def _frame_of(line: str) -> StackFrame | None:
     match = FRAME.match(line)
     if match is None:
         return None

@@ -23,29 +23,17 @@ from triage.parsers.live.stacks.py_spy import MAX_THREADS, py_spy_stacks
 from triage.parsers.live.stacks.py_spy_json import py_spy_json_stacks
 from triage.parsers.live.stacks.python_traceback import python_traceback_stacks
 
-__all__ = [
-    "cuda_gdb_looks",
-    "faulthandler_looks",
-    "gdb_looks",
-    "in_rounds",
-    "looks_of_stacks",
-    "proc_looks",
-    "py_spy_json_looks",
-    "py_spy_looks",
-    "python_traceback_looks",
-]
-
-CUT: Final = "ends in the middle of a stack"
+_CUT: Final = "ends in the middle of a stack"
 # One a minute for half a day; the last ones tell where a job stands now.
-MAX_ROUNDS: Final = 720
+_MAX_ROUNDS: Final = 720
 
 
 def py_spy_looks(text: str, artifact: str) -> list[Look]:
     """The text of ``py-spy dump``, of one process or many, once or several times."""
-    stacks = of_sections(text, UNKNOWN_PROCESS, py_spy_stacks)
+    stacks = _of_sections(text, UNKNOWN_PROCESS, py_spy_stacks)
     last = text.rpartition("\n")[2]
     cut = last.startswith("    ") and not last.rstrip().endswith(")")
-    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), CUT if cut else None)
+    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), _CUT if cut else None)
 
 
 def faulthandler_looks(text: str, artifact: str) -> list[Look]:
@@ -53,7 +41,7 @@ def faulthandler_looks(text: str, artifact: str) -> list[Look]:
     process = Process(pid=pid_in_name(artifact))
     last = text.rpartition("\n")[2].strip()
     whole = not last or last.endswith(("<module>", "<no Python frame>", "_bootstrap"))
-    sections = sections_of(lines_of(text), process)
+    sections = _sections_of(lines_of(text), process)
     rounds: list[list[ThreadStack]] = []
     times: Counter[Process] = Counter()
     for one in sections:
@@ -64,25 +52,25 @@ def faulthandler_looks(text: str, artifact: str) -> list[Look]:
             times[one.process] += 1
             rounds += [[]] * (number + 1 - len(rounds))
             rounds[number] = [*rounds[number], *dump]
-    return looks_of_stacks(artifact, Tool.FAULTHANDLER, rounds, None if whole else CUT)
+    return looks_of_stacks(artifact, Tool.FAULTHANDLER, rounds, None if whole else _CUT)
 
 
 def py_spy_json_looks(text: str, artifact: str) -> list[Look]:
     """The output of ``py-spy dump --json``."""
     stacks, whole = py_spy_json_stacks(text)
-    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), None if whole else CUT)
+    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), None if whole else _CUT)
 
 
 def python_traceback_looks(text: str, artifact: str) -> list[Look]:
     """All threads of one process, each as Python prints a traceback."""
     process = Process(pid=pid_in_name(artifact))
-    stacks = of_sections(text, process, python_traceback_stacks)
+    stacks = _of_sections(text, process, python_traceback_stacks)
     return looks_of_stacks(artifact, Tool.TRACEBACK, in_rounds(stacks))
 
 
 def gdb_looks(text: str, artifact: str) -> list[Look]:
     """Backtraces of all threads of one process or core file, or of several."""
-    stacks = of_sections(text, UNKNOWN_PROCESS, gdb_stacks)
+    stacks = _of_sections(text, UNKNOWN_PROCESS, gdb_stacks)
     return looks_of_stacks(artifact, Tool.GDB, in_rounds(stacks))
 
 
@@ -101,13 +89,13 @@ def proc_looks(text: str, artifact: str) -> list[Look]:
     return looks_of_stacks(artifact, Tool.PROC, in_rounds(stacks))
 
 
-def of_sections(
+def _of_sections(
     text: str, process: Process, read: Callable[[Sequence[str], Process, int], list[ThreadStack]]
 ) -> list[ThreadStack]:
     """The stacks below each heading that says whose they are, of all headings of a file."""
     return [
         stack
-        for one in sections_of(lines_of(text), process)
+        for one in _sections_of(lines_of(text), process)
         for stack in read(one.lines, one.process, one.first)
     ]
 
@@ -140,9 +128,9 @@ def looks_of_stacks(
     stamp = stamp_of_name(artifact)
     if sum(map(len, rounds)) >= MAX_THREADS:
         partial = partial or f"more than {MAX_THREADS} threads: the rest was not read"
-    if len(rounds) > MAX_ROUNDS:
-        rounds = rounds[-MAX_ROUNDS:]
-        partial = partial or f"more than {MAX_ROUNDS} dumps: only the last ones are kept"
+    if len(rounds) > _MAX_ROUNDS:
+        rounds = rounds[-_MAX_ROUNDS:]
+        partial = partial or f"more than {_MAX_ROUNDS} dumps: only the last ones are kept"
     last = len(rounds) - 1
     return [
         Look(
@@ -151,7 +139,7 @@ def looks_of_stacks(
             # The name of a file that was appended to tells when it was begun.
             NO_STAMP if stamp is None or place else stamp,
             None if stamp is None or place else "name",
-            stacks=with_ranks(stacks, named),
+            stacks=_with_ranks(stacks, named),
             partial=partial if place == last else None,
         )
         for place, stacks in enumerate(rounds)
@@ -162,21 +150,21 @@ def looks_of_stacks(
 # loader's workers below it. Where several unrelated processes stand in it, the name says nothing.
 
 # "python train.py --rank=5 --world-size 64"; "--local_rank 5" and "--node-rank" are others.
-OPTION: Final = re.compile(r"\s--?(?:global[_-]?)?rank[= ](\d{1,7})(?:\s|$)")
+_OPTION: Final = re.compile(r"\s--?(?:global[_-]?)?rank[= ](\d{1,7})(?:\s|$)")
 
 
-def rank_in_command(command: str | None) -> int | None:
+def _rank_in_command(command: str | None) -> int | None:
     """The global rank that a command line states."""
-    match = None if command is None else OPTION.search(command[:4096])
+    match = None if command is None else _OPTION.search(command[:4096])
     return int(match[1]) if match else None
 
 
-def with_ranks(stacks: Sequence[ThreadStack], named: int | None) -> tuple[ThreadStack, ...]:
+def _with_ranks(stacks: Sequence[ThreadStack], named: int | None) -> tuple[ThreadStack, ...]:
     """The stacks with the rank of each process; ``named`` is what the file's name claims.
 
     A worker process gets the rank of its parent; its ``parent_pid`` is the pid of that.
     """
-    ranks = ranks_of({one.process: None for one in stacks}, named)
+    ranks = _ranks_of({one.process: None for one in stacks}, named)
     if not ranks:
         return tuple(stacks)
     homes = {process: replace(process, rank=rank) for process, rank in ranks.items()}
@@ -185,33 +173,33 @@ def with_ranks(stacks: Sequence[ThreadStack], named: int | None) -> tuple[Thread
     )
 
 
-def ranks_of(processes: Iterable[Process], named: int | None) -> dict[Process, int]:
+def _ranks_of(processes: Iterable[Process], named: int | None) -> dict[Process, int]:
     """The rank of each process that states none, where something else tells it."""
     known = list(processes)
     by_pid = {one.pid: one for one in known if one.pid is not None}
     found: dict[Process, int] = {}
     for process in known:
-        stated = rank_in_command(process.command)
+        stated = _rank_in_command(process.command)
         if process.rank is None and stated is not None:
             found[process] = stated
-    tops = [one for one in known if one.parent_pid not in by_pid or below_launcher(one, by_pid)]
+    tops = [one for one in known if one.parent_pid not in by_pid or _below_launcher(one, by_pid)]
     tops = [one for one in tops if not (is_launcher(one.command) or is_helper(one.command))]
     if named is not None and len(tops) == 1 and tops[0].rank is None:
         found[tops[0]] = named
     for process in known:
-        above = top_of(process, by_pid)
+        above = _top_of(process, by_pid)
         rank = found.get(above, above.rank)
         if process.rank is None and rank is not None:
             found.setdefault(process, rank)
     return found
 
 
-def below_launcher(process: Process, by_pid: dict[int, Process]) -> bool:
+def _below_launcher(process: Process, by_pid: dict[int, Process]) -> bool:
     parent = by_pid.get(process.parent_pid or -1)
     return parent is not None and is_launcher(parent.command)
 
 
-def top_of(process: Process, by_pid: dict[int, Process]) -> Process:
+def _top_of(process: Process, by_pid: dict[int, Process]) -> Process:
     """The rank's own process above a worker; the process itself where there is none."""
     seen = {process.pid}
     while process.parent_pid in by_pid and process.parent_pid not in seen:
@@ -228,44 +216,44 @@ def top_of(process: Process, by_pid: dict[int, Process]) -> Process:
 #     ==> nodes/gpu-n02/rank_5.txt <==
 #     [rank5] gpu-n02:4445
 
-MAX_CHARS: Final = 300
+_MAX_CHARS: Final = 300
 # A heading is marked as one, or begins with a word for whose stack it is.
-MARKED: Final = re.compile(
+_MARKED: Final = re.compile(
     r"(?:[#=*+>~-]{2,}|# |\[ ?(?:(?:global[ _-]?)?rank|host|node|pid)[\W\d_])", re.I
 )
-WORDED: Final = re.compile(
+_WORDED: Final = re.compile(
     r"(?:(?:global[ _-]?)?rank|host(?:name)?|node|worker|pid)\b[ \t]{0,4}[:=#]?[ \t]{0,4}\[?\w",
     re.I,
 )
 # "==> nodes/gpu-n02/rank_5.txt <==", as head and tail print names of files
-OF_A_FILE: Final = re.compile(r"==> (\S{1,250}) <==$")
-SIGN: Final = r"[\"' ]{0,2}[:=#]?[\"' ]{0,3}"
-RANK: Final = re.compile(
-    rf"(?<![A-Za-z0-9])(?:(?:global|world)[ _-]?)?rank[_-]?{SIGN}(\d{{1,7}})\b", re.I
+_OF_A_FILE: Final = re.compile(r"==> (\S{1,250}) <==$")
+_SIGN: Final = r"[\"' ]{0,2}[:=#]?[\"' ]{0,3}"
+_RANK: Final = re.compile(
+    rf"(?<![A-Za-z0-9])(?:(?:global|world)[ _-]?)?rank[_-]?{_SIGN}(\d{{1,7}})\b", re.I
 )
-OTHER_RANK: Final = re.compile(r"(?:local|node|group|role|tp|pp|dp|ep|cp)[ _-]$", re.I)
-PID: Final = re.compile(rf"(?<![A-Za-z0-9])(?:pid|process)[_-]?{SIGN}(\d{{1,10}})\b", re.I)
-HOST: Final = re.compile(
-    rf"(?:(?<![A-Za-z0-9])(?:host(?:name)?|node|on|at)|@){SIGN}(?![\d.]{{1,6}}(?:[^\w.]|$))"
+_OTHER_RANK: Final = re.compile(r"(?:local|node|group|role|tp|pp|dp|ep|cp)[ _-]$", re.I)
+_PID: Final = re.compile(rf"(?<![A-Za-z0-9])(?:pid|process)[_-]?{_SIGN}(\d{{1,10}})\b", re.I)
+_HOST: Final = re.compile(
+    rf"(?:(?<![A-Za-z0-9])(?:host(?:name)?|node|on|at)|@){_SIGN}(?![\d.]{{1,6}}(?:[^\w.]|$))"
     r"([A-Za-z0-9][\w.-]{0,252})",
     re.I,
 )
 # "[rank5] gpu-n02:4445", "gpu-n02 (pid 4445)"
-HOST_AND_PID: Final = re.compile(r"(?<![\w.-])([A-Za-z][\w.-]{1,252}):(\d{1,10})(?![\w:])")
+_HOST_AND_PID: Final = re.compile(r"(?<![\w.-])([A-Za-z][\w.-]{1,252}):(\d{1,10})(?![\w:])")
 # "rank 5 (gpu-n02, pid 4445)": a name with a number, and none of what else is numbered
-NAME: Final = re.compile(r"(?<![\w.=/-])([A-Za-z][\w.-]{0,200}\d[\w.-]{0,50})")
-NUMBERED: Final = re.compile(
+_NAME: Final = re.compile(r"(?<![\w.=/-])([A-Za-z][\w.-]{0,200}\d[\w.-]{0,50})")
+_NUMBERED: Final = re.compile(
     r"(?:(?:global|local|world|node)?[_-]?rank|pid|tid|r|gpu|cuda|local|worker|stacks?|look|round|try"
     r"|dump|py-?spy|python|v|step|iter)[_.-]?\d[\d.]*$|\d{4}-",
     re.I,
 )
-NO_HOSTS: Final = frozenset(
+_NO_HOSTS: Final = frozenset(
     {"rank", "pid", "local", "node", "host", "process", "the", "of", "time"}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class _Section:
     """``lines`` below one heading, the first of which is line ``first`` of the file."""
 
     process: Process
@@ -273,7 +261,7 @@ class Section:
     lines: Sequence[str]
 
 
-def sections_of(lines: Sequence[str], asked: Process) -> list[Section]:
+def _sections_of(lines: Sequence[str], asked: Process) -> list[_Section]:
     """The lines parted at headings that say whose they are; one section where there is none."""
     starts = [
         (place, process)
@@ -281,24 +269,24 @@ def sections_of(lines: Sequence[str], asked: Process) -> list[Section]:
         if line and line[0] != " " and (process := process_of(line, asked)) is not None
     ]
     if not starts:
-        return [Section(asked, 1, lines)]
+        return [_Section(asked, 1, lines)]
     ends = [place for place, _ in starts[1:]] + [len(lines)]
-    parts = [Section(asked, 1, lines[: starts[0][0]])] if starts[0][0] else []
+    parts = [_Section(asked, 1, lines[: starts[0][0]])] if starts[0][0] else []
     return parts + [
-        Section(process, place + 2, lines[place + 1 : end])
+        _Section(process, place + 2, lines[place + 1 : end])
         for (place, process), end in zip(starts, ends, strict=True)
     ]
 
 
 def process_of(line: str, asked: Process) -> Process | None:
     """Who a heading speaks of; None for a line that is none, or names neither rank nor process."""
-    if len(line) > MAX_CHARS:
+    if len(line) > _MAX_CHARS:
         return None
     text = line.strip()
-    if file := OF_A_FILE.match(text):
+    if file := _OF_A_FILE.match(text):
         rank, pid, host = rank_of_name(file[1]), pid_in_name(file[1]), node_in_name(file[1])
-    elif MARKED.match(text) or WORDED.match(text):
-        rank, pid, host = words_of(text)
+    elif _MARKED.match(text) or _WORDED.match(text):
+        rank, pid, host = _words_of(text)
     else:
         return None
     if rank is None and pid is None:
@@ -309,17 +297,17 @@ def process_of(line: str, asked: Process) -> Process | None:
     )  # fmt: skip
 
 
-def words_of(text: str) -> tuple[int | None, int | None, str | None]:
+def _words_of(text: str) -> tuple[int | None, int | None, str | None]:
     """The global rank, the pid and the host that a heading names."""
-    ranks = (one for one in RANK.finditer(text) if not OTHER_RANK.search(text[: one.start()]))
+    ranks = (one for one in _RANK.finditer(text) if not _OTHER_RANK.search(text[: one.start()]))
     rank = next((int(one[1]) for one in ranks), None)
-    pid = next((int(one[1]) for one in PID.finditer(text)), None)
-    host = next((one[1] for one in HOST.finditer(text) if one[1].lower() not in NO_HOSTS), None)
-    both = HOST_AND_PID.search(text)
+    pid = next((int(one[1]) for one in _PID.finditer(text)), None)
+    host = next((one[1] for one in _HOST.finditer(text) if one[1].lower() not in _NO_HOSTS), None)
+    both = _HOST_AND_PID.search(text)
     if both is not None and host is None:
         host = both[1]
         pid = int(both[2]) if pid is None else pid
     if host is None and rank is not None:
-        names = (one[1].rstrip(".-") for one in NAME.finditer(text))
-        host = next((name for name in names if not NUMBERED.match(name)), None)
+        names = (one[1].rstrip(".-") for one in _NAME.finditer(text))
+        host = next((name for name in names if not _NUMBERED.match(name)), None)
     return rank, pid, host

@@ -16,19 +16,17 @@ from triage.parsers.logs.progress.line import is_step, read_values
 from triage.parsers.logs.progress.marks import evaluates, mark_of
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Step
 
-__all__ = ["Collector"]
-
-LINE_BYTES: Final = 1500
+_LINE_BYTES: Final = 1500
 # Prefixes and clocks stand in front: the rest of a line need not be searched for them.
-HEAD_CHARACTERS: Final = 220
+_HEAD_CHARACTERS: Final = 220
 # Forms that are followed, lines that are understood, and places that are kept of a mark.
-FOLLOWED: Final = 64
-UNDERSTOOD: Final = 2048
-PLACES: Final = 64
+_FOLLOWED: Final = 64
+_UNDERSTOOD: Final = 2048
+_PLACES: Final = 64
 
 
 @dataclass(slots=True)
-class Sampled:
+class _Sampled:
     """A line of a form: how many came before it, where it stands, and its text."""
 
     index: int
@@ -38,19 +36,19 @@ class Sampled:
 
 
 @dataclass(slots=True)
-class Form:
+class _Form:
     """The lines of one form; ``tail`` are its last two. ``mark`` is None where they tell a step."""
 
     mark: MarkKind | None
     count: int = 0
-    lines: list[Sampled] = field(default_factory=list)
-    tail: tuple[Sampled, ...] = ()
+    lines: list[_Sampled] = field(default_factory=list)
+    tail: tuple[_Sampled, ...] = ()
 
     def thin(self, level: int) -> None:
         """Keep the lines of one even sample."""
         self.lines = [one for one in self.lines if trailing(one.index) >= level]
 
-    def sample(self, level: int) -> list[Sampled]:
+    def sample(self, level: int) -> list[_Sampled]:
         """An even sample of the lines, the first and the last two among them."""
         kept = [one for one in self.lines if trailing(one.index) >= level]
         first = self.tail[0].index if self.tail else 0
@@ -63,7 +61,7 @@ class Collector:
     def __init__(self, tables: FormTables, *, label: "re.Pattern[str] | None" = None) -> None:
         self.tables = tables
         self.label = label
-        self.forms: dict[int, Form] = {}
+        self.forms: dict[int, _Form] = {}
 
     def take(self, buffer: bytearray) -> None:
         """Copy what was sampled since the last time; ``buffer`` is about to move on."""
@@ -72,7 +70,7 @@ class Collector:
         for number, index, start, end, line, order in self.tables.samples[:count].tolist():
             if rows[number, forms.DEAD]:
                 continue
-            raw = bytes(buffer[start : min(end, start + LINE_BYTES)])
+            raw = bytes(buffer[start : min(end, start + _LINE_BYTES)])
             form = self.forms.get(number)
             if form is None:
                 form = self.follow(raw)
@@ -80,7 +78,7 @@ class Collector:
                     rows[number, forms.DEAD] = 1
                     continue
                 self.forms[number] = form
-            form.lines.append(Sampled(index, line, order, raw))
+            form.lines.append(_Sampled(index, line, order, raw))
             if len(form.lines) > 2 * KEPT_OF_A_FORM:
                 form.thin(int(level_of(index)))
         state[forms.SAMPLES] = 0
@@ -92,24 +90,24 @@ class Collector:
             fresh = [places[4:], places[:4]][-min(seen - form.count, 2) :]
             tail = [*form.tail]
             for back, (start, end, line, order) in zip((1, 0)[-len(fresh) :], fresh, strict=True):
-                raw = bytes(buffer[start : min(end, start + LINE_BYTES)])
-                tail.append(Sampled(seen - 1 - back, line, order, raw))
+                raw = bytes(buffer[start : min(end, start + _LINE_BYTES)])
+                tail.append(_Sampled(seen - 1 - back, line, order, raw))
             form.count = seen
             form.tail = tuple(tail[-2:])
 
-    def follow(self, raw: bytes) -> Form | None:
+    def follow(self, raw: bytes) -> _Form | None:
         """A new form, by its first line; None for one that tells nothing."""
-        if len(self.forms) >= FOLLOWED:
+        if len(self.forms) >= _FOLLOWED:
             return None
         text = self.unwrapped(raw).text
         counter, values = read_values(text)
         step = is_step(counter, values)
         if step and counter and not evaluates(text):
-            return Form(None)
+            return _Form(None)
         mark = mark_of(text)
         if mark is None and not (step and not evaluates(text)):
             return None
-        return Form(mark)
+        return _Form(mark)
 
     def unwrapped(self, raw: bytes) -> Envelope:
         """A line without its prefixes."""
@@ -122,7 +120,7 @@ class Collector:
         level = {number: int(level_of(form.count)) for number, form in self.forms.items()}
         steps = [number for number, form in self.forms.items() if form.mark is None]
         extra = 0
-        while sum(len(self.forms[one].sample(level[one] + extra)) for one in steps) > UNDERSTOOD:
+        while sum(len(self.forms[one].sample(level[one] + extra)) for one in steps) > _UNDERSTOOD:
             extra += 1
         found: list[Step] = []
         for number in steps:
@@ -136,11 +134,11 @@ class Collector:
         seen = sum(self.forms[one].count for one in steps)
         return JobSteps(tuple(found), tuple(marks), seen)
 
-    def steps_of(self, one: Sampled) -> Iterator[Step]:
+    def steps_of(self, one: _Sampled) -> Iterator[Step]:
         """The step that a line tells; none where it is unlike the first line of its form."""
         text = clean(one.raw)
-        envelope = read_envelope(text[:HEAD_CHARACTERS], label=self.label)
-        payload = envelope.text + text[HEAD_CHARACTERS:]
+        envelope = read_envelope(text[:_HEAD_CHARACTERS], label=self.label)
+        payload = envelope.text + text[_HEAD_CHARACTERS:]
         # A progress bar has no line end of its own: what it says stands before what follows it.
         if "%|" in text and "%|" not in payload:
             payload = text
@@ -156,11 +154,11 @@ class Collector:
                 envelope.node,
             )
 
-    def mark(self, form: Form, kind: MarkKind) -> Mark:
+    def mark(self, form: _Form, kind: MarkKind) -> Mark:
         """The mark that the lines of a form are."""
         level = int(level_of(form.count))
         kept = form.sample(level)
-        while len(kept) > PLACES:
+        while len(kept) > _PLACES:
             level += 1
             kept = form.sample(level)
         text = ""

@@ -14,40 +14,38 @@ import numpy as np
 from triage.parsers.flight_recorder.jit import Word, inlined
 from triage.parsers.logs.mask import finish
 
-__all__ = ["KEPT_OF_A_FORM", "SAMPLES", "FormTables", "level_of", "take_line", "trailing"]
-
 # So many lines of a form are all kept; beyond, every doubling adds half as many.
 KEPT_OF_A_FORM: Final = 384
 
 # Slots of ``state``.
-FORMS: Final = 0
+_FORMS: Final = 0
 SAMPLES: Final = 1
-ORDER: Final = 2
-STATE_SLOTS: Final = 3
+_ORDER: Final = 2
+_STATE_SLOTS: Final = 3
 
 # Columns of ``forms``.
-KEY: Final = 0
-COUNT: Final = 1
+_KEY: Final = 0
+_COUNT: Final = 1
 DEAD: Final = 2  # its lines say nothing of progress
-LAST_START: Final = 3
-LAST_END: Final = 4
-LAST_LINE: Final = 5
-LAST_ORDER: Final = 6
+_LAST_START: Final = 3
+_LAST_END: Final = 4
+_LAST_LINE: Final = 5
+_LAST_ORDER: Final = 6
 # The line before the last one: with it, how far a log goes on behind any of its lines is exact.
-PRIOR_START: Final = 7
-PRIOR_END: Final = 8
-PRIOR_LINE: Final = 9
-PRIOR_ORDER: Final = 10
-FORM_COLUMNS: Final = 11
+_PRIOR_START: Final = 7
+_PRIOR_END: Final = 8
+_PRIOR_LINE: Final = 9
+_PRIOR_ORDER: Final = 10
+_FORM_COLUMNS: Final = 11
 
 # Columns of ``samples``.
-FORM: Final = 0
-INDEX: Final = 1
-START: Final = 2
-END: Final = 3
-LINE: Final = 4
-AT: Final = 5
-SAMPLE_COLUMNS: Final = 6
+_FORM: Final = 0
+_INDEX: Final = 1
+_START: Final = 2
+_END: Final = 3
+_LINE: Final = 4
+_AT: Final = 5
+_SAMPLE_COLUMNS: Final = 6
 
 
 @dataclass(slots=True)
@@ -62,20 +60,20 @@ class FormTables:
     samples: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.state = np.zeros(STATE_SLOTS, np.int64)
+        self.state = np.zeros(_STATE_SLOTS, np.int64)
         self.slots = np.zeros(self.form_capacity * 2, np.int32)
-        self.forms = np.zeros((self.form_capacity, FORM_COLUMNS), np.int64)
-        self.samples = np.zeros((self.sample_capacity, SAMPLE_COLUMNS), np.int64)
+        self.forms = np.zeros((self.form_capacity, _FORM_COLUMNS), np.int64)
+        self.samples = np.zeros((self.sample_capacity, _SAMPLE_COLUMNS), np.int64)
 
     def start(self) -> None:
         """Ready for a new file."""
-        if self.state[FORMS]:
+        if self.state[_FORMS]:
             self.slots[:] = 0
-            self.forms[: self.state[FORMS]] = 0
+            self.forms[: self.state[_FORMS]] = 0
         self.state[:] = 0
 
 
-Array = Any
+_Array = Any
 
 
 @inlined
@@ -104,10 +102,10 @@ def level_of(number: Word) -> Word:
 
 @inlined
 def take_line(
-    slots: Array,
-    forms: Array,
-    samples: Array,
-    state: Array,
+    slots: _Array,
+    forms: _Array,
+    samples: _Array,
+    state: _Array,
     key: Word,
     start: Word,
     stop: Word,
@@ -116,36 +114,36 @@ def take_line(
     """One more line of the form ``key``; there is room for one more sample."""
     last = len(slots) - 1
     slot = key & last
-    while slots[slot] and forms[slots[slot] - 1, KEY] != key:
+    while slots[slot] and forms[slots[slot] - 1, _KEY] != key:
         slot = (slot + 1) & last
     index = np.int64(slots[slot]) - 1
     if index < 0:
-        index = state[FORMS]
+        index = state[_FORMS]
         if index >= len(forms):
             return
-        state[FORMS] += 1
+        state[_FORMS] += 1
         slots[slot] = index + 1
-        forms[index, KEY] = key
-    number = forms[index, COUNT]
-    forms[index, COUNT] = number + 1
+        forms[index, _KEY] = key
+    number = forms[index, _COUNT]
+    forms[index, _COUNT] = number + 1
     if forms[index, DEAD]:
         return
-    order = state[ORDER]
-    state[ORDER] = order + 1
-    forms[index, PRIOR_START] = forms[index, LAST_START]
-    forms[index, PRIOR_END] = forms[index, LAST_END]
-    forms[index, PRIOR_LINE] = forms[index, LAST_LINE]
-    forms[index, PRIOR_ORDER] = forms[index, LAST_ORDER]
-    forms[index, LAST_START] = start
-    forms[index, LAST_END] = stop
-    forms[index, LAST_LINE] = at
-    forms[index, LAST_ORDER] = order
+    order = state[_ORDER]
+    state[_ORDER] = order + 1
+    forms[index, _PRIOR_START] = forms[index, _LAST_START]
+    forms[index, _PRIOR_END] = forms[index, _LAST_END]
+    forms[index, _PRIOR_LINE] = forms[index, _LAST_LINE]
+    forms[index, _PRIOR_ORDER] = forms[index, _LAST_ORDER]
+    forms[index, _LAST_START] = start
+    forms[index, _LAST_END] = stop
+    forms[index, _LAST_LINE] = at
+    forms[index, _LAST_ORDER] = order
     if trailing(number) >= level_of(number):
         sample = state[SAMPLES]
         state[SAMPLES] = sample + 1
-        samples[sample, FORM] = index
-        samples[sample, INDEX] = number
-        samples[sample, START] = start
-        samples[sample, END] = stop
-        samples[sample, LINE] = at
-        samples[sample, AT] = order
+        samples[sample, _FORM] = index
+        samples[sample, _INDEX] = number
+        samples[sample, _START] = start
+        samples[sample, _END] = stop
+        samples[sample, _LINE] = at
+        samples[sample, _AT] = order

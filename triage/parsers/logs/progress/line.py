@@ -15,46 +15,44 @@ from typing import Final, NamedTuple
 from triage.parsers.logs.progress.series import Quantity
 from triage.parsers.logs.progress.words import EVALUATED, NAMES, RANKED_STEPS, UNITS
 
-__all__ = ["is_step", "read_values"]
-
 # A number as trainers print it: 1,234 and 2.3E-04, nan and inf. A sign stays in the text before.
 # It begins with its first character, so that the search skips from one to the next.
-NUMBER: Final = re.compile(
+_NUMBER: Final = re.compile(
     r"([0-9nNiI](?<![A-Za-z0-9_.].)(?:(?<=\d)(?:\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d{0,17}(?:\.\d{0,20})?)"
     r"(?:[eE][-+]?\d{1,4})?(?![0-9_]|\.\d|[A-Za-z]+\d)"
     r"|(?<=[nN])[aA][nN](?![A-Za-z0-9_]| iter)|(?<=[iI])(?:nf|NF)(?:inity)?(?![A-Za-z0-9_])))"
 )
-SIGNED: Final = frozenset(" :='\"[(")
-MAX_NUMBERS: Final = 80
-MAX_CHARACTERS: Final = 2000
+_SIGNED: Final = frozenset(" :='\"[(")
+_MAX_NUMBERS: Final = 80
+_MAX_CHARACTERS: Final = 2000
 # The name of a number is what stands behind the last of these.
-BEFORE_NAME: Final = re.compile(
+_BEFORE_NAME: Final = re.compile(
     r"[|,;{}()\[\]<>\t]|  +|(?:^|\s)[-–](?=\s)|:(?=[A-Za-z])|[\w)\]%]: (?=.*\w)"
 )
-AROUND_NAME: Final = " \t:='\"[]({-–>~@#\\"
-UNIT_IN_NAME: Final = re.compile(
+_AROUND_NAME: Final = " \t:='\"[]({-–>~@#\\"
+_UNIT_IN_NAME: Final = re.compile(
     r"[ _/]?[(\[]?\b(?:in )?(ms|milliseconds|msec|s|sec|secs|seconds|us)[)\]]?$"
 )
-UNIT_BEHIND: Final = re.compile(r"\s?([A-Za-zµ]+(?:/[A-Za-z]+){0,2})(?![\w]|\s{0,2}[:=])")
-RATE_BEHIND: Final = re.compile(r"(?:[kKMB] ?)?(?:it|step|tok|token|tokens|samples?)/s(?:ec)?$")
-SPACES: Final = re.compile(r"[\s_-]+")
+_UNIT_BEHIND: Final = re.compile(r"\s?([A-Za-zµ]+(?:/[A-Za-z]+){0,2})(?![\w]|\s{0,2}[:=])")
+_RATE_BEHIND: Final = re.compile(r"(?:[kKMB] ?)?(?:it|step|tok|token|tokens|samples?)/s(?:ec)?$")
+_SPACES: Final = re.compile(r"[\s_-]+")
 # `Epoch 0:  93%|####| 16633/95232 [5:43:21<25:20,  0.90it/s, v_num=0, train_loss=3.4]`
-BAR: Final = re.compile(
+_BAR: Final = re.compile(
     r"(?P<head>[^|\r]{0,120})\|[^|\r]{0,200}\|\s*(?P<step>\d{1,12})/(?P<total>\d{1,12}) "
     r"\[(?P<elapsed>(?:\d{1,3} days?, )?[\d:.]{1,20})<[^,\]]{1,24}, *(?P<rate>[\d.]{1,12}|\?) ?"
     r"(?P<unit>\w{1,12}/s|s/\w{1,12})(?P<rest>[^\]]*)\]"
 )
 # What a bar counts if it is no training: shards, files, examples of a data set.
-TRAINING_BAR: Final = re.compile(r"epoch|train|step|iter|loss|fit|batch|update", re.IGNORECASE)
-OTHER_BAR: Final = re.compile(
+_TRAINING_BAR: Final = re.compile(r"epoch|train|step|iter|loss|fit|batch|update", re.IGNORECASE)
+_OTHER_BAR: Final = re.compile(
     r"eval|valid|test|predict|shard|download|load|map|filter|tokeni|split|fetch|process|sav|sanity"
     r"|generat|upload|copy|captur|compil|warm|cach|index|build|pack|quant|merg|convert|prefetch",
     re.IGNORECASE,
 )
-BAR_EPOCH: Final = re.compile(r"epoch:?\s{0,3}\[?(\d{1,6})", re.IGNORECASE)
+_BAR_EPOCH: Final = re.compile(r"epoch:?\s{0,3}\[?(\d{1,6})", re.IGNORECASE)
 
 
-class Meaning(NamedTuple):
+class _Meaning(NamedTuple):
     """What a number is: its quantity, the factor to the unit, and the name it was given."""
 
     quantity: Quantity | None
@@ -63,29 +61,29 @@ class Meaning(NamedTuple):
     training: bool = True
 
 
-NOTHING: Final = Meaning(None, 1.0, "")
+_NOTHING: Final = _Meaning(None, 1.0, "")
 
 
 def read_values(text: str) -> tuple[str, Mapping[Quantity, float]]:
     """(the word of the step, the numbers) of a line; no numbers where it tells none."""
-    text = text[:MAX_CHARACTERS]
+    text = text[:_MAX_CHARACTERS]
     found: dict[Quantity, float] = {}
     counter = ""
     if "<" in text and "|" in text:
-        bar = BAR.search(text)
+        bar = _BAR.search(text)
         if bar is not None:
-            found, counter = bar_values(bar)
+            found, counter = _bar_values(bar)
             text = bar["head"] + " " + bar["rest"]
             if not found:
                 return "", {}
-            found |= {key: value for key, value in numbers_of(text)[1].items() if key not in found}
-            return counted(counter, found)
-    return counted(*numbers_of(text))
+            found |= {key: value for key, value in _numbers_of(text)[1].items() if key not in found}
+            return _counted(counter, found)
+    return _counted(*_numbers_of(text))
 
 
-def counted(counter: str, values: dict[Quantity, float]) -> tuple[str, Mapping[Quantity, float]]:
+def _counted(counter: str, values: dict[Quantity, float]) -> tuple[str, Mapping[Quantity, float]]:
     """The same without counts that count nothing: ``nan``, ``inf``, or beyond exact numbers."""
-    bad = [one for one in COUNTS if one in values and not abs(values[one]) <= LARGEST_COUNT]
+    bad = [one for one in _COUNTS if one in values and not abs(values[one]) <= _LARGEST_COUNT]
     for one in bad:
         del values[one]
     return "" if Quantity.STEP in bad else counter, values
@@ -94,19 +92,19 @@ def counted(counter: str, values: dict[Quantity, float]) -> tuple[str, Mapping[Q
 def is_step(counter: str, values: Mapping[Quantity, float]) -> bool:
     """Whether numbers tell a step of training: a count with something measured, or a loss."""
     if Quantity.STEP in values:
-        if any(one in values for one in MEASURED):
+        if any(one in values for one in _MEASURED):
             return True
-        return counter in COUNTED and Quantity.TOTAL in values
-    return any(one in values for one in ALONE)
+        return counter in _COUNTED and Quantity.TOTAL in values
+    return any(one in values for one in _ALONE)
 
 
-COUNTS: Final = frozenset({Quantity.STEP, Quantity.EPOCH, Quantity.BATCH, Quantity.TOTAL})
+_COUNTS: Final = frozenset({Quantity.STEP, Quantity.EPOCH, Quantity.BATCH, Quantity.TOTAL})
 # Beyond it a float is not every whole number.
-LARGEST_COUNT: Final = 2.0**53
-MEASURED: Final = frozenset(Quantity) - COUNTS - {Quantity.ELAPSED_S}
+_LARGEST_COUNT: Final = 2.0**53
+_MEASURED: Final = frozenset(Quantity) - _COUNTS - {Quantity.ELAPSED_S}
 # `[batch=12/1000]:` says no more in its line.
-COUNTED: Final = frozenset({"batch", "iteration", "iter", "bar"})
-ALONE: Final = (
+_COUNTED: Final = frozenset({"batch", "iteration", "iter", "bar"})
+_ALONE: Final = (
     Quantity.LOSS,
     Quantity.STEP_S,
     Quantity.COMPUTE_S,
@@ -118,37 +116,37 @@ ALONE: Final = (
 )
 
 
-def bar_values(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
+def _bar_values(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
     """What a progress bar counts; nothing of one that counts no steps of training."""
     head = bar["head"].rpartition("\r")[2]
-    if OTHER_BAR.search(head) and not re.search(r"train|epoch", head, re.IGNORECASE):
+    if _OTHER_BAR.search(head) and not re.search(r"train|epoch", head, re.IGNORECASE):
         return {}, ""
     words = head.rpartition("]: ")[2].strip(" 0123456789%:|")
-    if words and not TRAINING_BAR.search(words + bar["rest"]):
+    if words and not _TRAINING_BAR.search(words + bar["rest"]):
         return {}, ""
     found = {
         Quantity.STEP: float(bar["step"]),
         Quantity.TOTAL: float(bar["total"]),
-        Quantity.ELAPSED_S: clock_s(bar["elapsed"]),
+        Quantity.ELAPSED_S: _clock_s(bar["elapsed"]),
     }
-    if bar["rate"] != "?" and (rate := number(bar["rate"])) > 0:
+    if bar["rate"] != "?" and (rate := _number(bar["rate"])) > 0:
         found[Quantity.STEP_S] = rate if bar["unit"].startswith("s/") else 1 / rate
-    epoch = BAR_EPOCH.search(head)
+    epoch = _BAR_EPOCH.search(head)
     if epoch is not None:
         found[Quantity.EPOCH] = float(epoch[1])
     return found, "bar"
 
 
-def clock_s(text: str) -> float:
+def _clock_s(text: str) -> float:
     """Seconds of ``1:02:03`` and ``2 days, 1:02:03``."""
     days, _, rest = text.rpartition(" ") if "day" in text else ("", "", text)
     total = 0.0
     for part in rest.split(":"):
-        total = total * 60 + number(part)
-    return total + (86_400 * number(days.split(" ")[0]) if days else 0.0)
+        total = total * 60 + _number(part)
+    return total + (86_400 * _number(days.split(" ")[0]) if days else 0.0)
 
 
-def number(text: str) -> float:
+def _number(text: str) -> float:
     """The number that a text is; 0 for what only looks like one."""
     try:
         return float(text.replace(",", ""))
@@ -156,7 +154,7 @@ def number(text: str) -> float:
         return 0.0
 
 
-class Slot(NamedTuple):
+class _Slot(NamedTuple):
     """A number of a line that is wanted: its place, what it is, and its factor."""
 
     at: int
@@ -164,25 +162,25 @@ class Slot(NamedTuple):
     factor: float
 
 
-class Plan(NamedTuple):
+class _Plan(NamedTuple):
     """Which numbers of a line are wanted. The total counts where the numbers at ``twice`` agree:
     a line may count within an epoch, and over all of them.
     """
 
     counter: str
-    slots: tuple[Slot, ...]
+    slots: tuple[_Slot, ...]
     twice: tuple[int, int] | None
 
 
-def numbers_of(text: str) -> tuple[str, dict[Quantity, float]]:
+def _numbers_of(text: str) -> tuple[str, dict[Quantity, float]]:
     """The counter and the numbers of a line that is no bar."""
-    parts = NUMBER.split(text, MAX_NUMBERS)
+    parts = _NUMBER.split(text, _MAX_NUMBERS)
     if len(parts) < 3:
         return "", {}
-    plan = plan_of(tuple(parts[::2]))
+    plan = _plan_of(tuple(parts[::2]))
     found: dict[Quantity, float] = {}
     for at, quantity, factor in plan.slots:
-        value = number(parts[at]) * factor
+        value = _number(parts[at]) * factor
         found[quantity] = found[quantity] + value if quantity in found else value
     if plan.twice is not None and (
         Quantity.EPOCH in found or parts[plan.twice[0]] != parts[plan.twice[1]]
@@ -194,25 +192,25 @@ def numbers_of(text: str) -> tuple[str, dict[Quantity, float]]:
 
 
 @lru_cache(maxsize=1 << 12)
-def plan_of(texts: tuple[str, ...]) -> Plan:
+def _plan_of(texts: tuple[str, ...]) -> _Plan:
     """What the numbers between ``texts`` are; of two of one quantity the first counts."""
-    slots: dict[Quantity, list[Slot]] = {}
+    slots: dict[Quantity, list[_Slot]] = {}
     counter, counted = "", 0
     twice: tuple[int, int] | None = None
     last: Quantity | None = None
     vague: set[Quantity] = set()
     for index in range(len(texts) - 1):
         before, behind = texts[index], texts[index + 1]
-        meaning = meaning_of(before[-120:], behind[:40], last)
+        meaning = _meaning_of(before[-120:], behind[:40], last)
         last = meaning.quantity
         if last is None:
             continue
         factor = meaning.factor
-        if before.endswith("-") and before[-2:-1] in SIGNED:
+        if before.endswith("-") and before[-2:-1] in _SIGNED:
             factor = -factor
-        slot = Slot(2 * index + 1, last, factor)
+        slot = _Slot(2 * index + 1, last, factor)
         if last is Quantity.STEP:
-            if counter and rank_of(meaning.name) >= rank_of(counter):
+            if counter and _rank_of(meaning.name) >= _rank_of(counter):
                 last = None  # the total behind it belongs to a count that is not taken
                 continue
             if counter:
@@ -223,79 +221,79 @@ def plan_of(texts: tuple[str, ...]) -> Plan:
             slots.setdefault(last, []).append(slot)
         else:
             slots.setdefault(last, [slot])
-            if meaning.name in VAGUE:
+            if meaning.name in _VAGUE:
                 vague.add(last)
     if not counter and Quantity.LOSS not in slots:
         slots = {key: some for key, some in slots.items() if key not in vague}
-    return Plan(counter, tuple(slot for some in slots.values() for slot in some), twice)
+    return _Plan(counter, tuple(slot for some in slots.values() for slot in some), twice)
 
 
 # Words that mean a step's time or norm only in a line of a step.
-VAGUE: Final = frozenset(
+_VAGUE: Final = frozenset(
     {"time", "seconds", "dt", "duration", "took", "data", "norm", "time/batch", "ms", "skipped",
      "throughput", "ups", "sps", "batch size"}
 )  # fmt: skip
-OTHER_LOSS: Final = re.compile(r"\b(?:packet|data|power|link|frame|signal|carrier|pkt)s? loss$")
+_OTHER_LOSS: Final = re.compile(r"\b(?:packet|data|power|link|frame|signal|carrier|pkt)s? loss$")
 
 
-def rank_of(name: str) -> int:
+def _rank_of(name: str) -> int:
     return RANKED_STEPS.index(name) if name in RANKED_STEPS else len(RANKED_STEPS)
 
 
 @lru_cache(maxsize=1 << 14)
-def meaning_of(before: str, behind: str, last: Quantity | None) -> Meaning:
+def _meaning_of(before: str, behind: str, last: Quantity | None) -> _Meaning:
     """What the number between two texts is, behind a number that was ``last``."""
     joint = before.strip(" \t")
     if joint in ("/", "of", "out of") and last is Quantity.STEP:
-        return Meaning(Quantity.TOTAL, 1.0, "")
-    name = name_before(before)
+        return _Meaning(Quantity.TOTAL, 1.0, "")
+    name = _name_before(before)
     if not name and last is Quantity.EPOCH and behind.lstrip().startswith("/"):
-        return Meaning(Quantity.STEP, 1.0, "step")  # `Epoch [1][50/1749]`
+        return _Meaning(Quantity.STEP, 1.0, "step")  # `Epoch [1][50/1749]`
     unit = ""
-    if (found := UNIT_BEHIND.match(behind)) is not None:
+    if (found := _UNIT_BEHIND.match(behind)) is not None:
         unit = found[1].lower()
-        if RATE_BEHIND.fullmatch(unit) or unit in NAMES or unit.split("/", 1)[0] in ("s", "ms"):
-            rate = by_unit(unit)
+        if _RATE_BEHIND.fullmatch(unit) or unit in NAMES or unit.split("/", 1)[0] in ("s", "ms"):
+            rate = _by_unit(unit)
             if rate is not None:
                 return rate
     if not name and unit == "ms":  # `| loss: 2.12 | 812.2 ms`
-        return Meaning(Quantity.STEP_S, 1e-3, "ms")
+        return _Meaning(Quantity.STEP_S, 1e-3, "ms")
     plain, inner = name, 1.0
-    if (inside := UNIT_IN_NAME.search(name)) is not None and inside.start() > 0:
+    if (inside := _UNIT_IN_NAME.search(name)) is not None and inside.start() > 0:
         plain, inner = name[: inside.start()].strip(" (["), UNITS[inside[1]]
     # `tokens per s` and `s/it` are names, and no names with a unit.
-    whole = known(name) if name in NAMES or plain == name else None
-    meant = whole or known(plain) or known(name)
+    whole = _known(name) if name in NAMES or plain == name else None
+    meant = whole or _known(plain) or _known(name)
     if meant is None:
-        return NOTHING
+        return _NOTHING
     quantity, usual = meant
-    training = trained(name)
+    training = _trained(name)
     if quantity is Quantity.LOSS and (
-        not training or behind.startswith("%") or OTHER_LOSS.search(name)
+        not training or behind.startswith("%") or _OTHER_LOSS.search(name)
     ):
-        return NOTHING
+        return _NOTHING
     factor = 1.0
-    if quantity in SECONDS:
+    if quantity in _SECONDS:
         factor = inner if whole is None else 1.0
-        if factor == 1.0 and unit in SECOND_UNITS:
+        if factor == 1.0 and unit in _SECOND_UNITS:
             factor = UNITS[unit]
-    elif quantity in RATES and unit in COUNT_UNITS:
+    elif quantity in _RATES and unit in _COUNT_UNITS:
         factor = UNITS[unit]
-    return Meaning(quantity, factor, usual, training)
+    return _Meaning(quantity, factor, usual, training)
 
 
-SECONDS: Final = (Quantity.STEP_S, Quantity.DATA_S, Quantity.COMPUTE_S)
-RATES: Final = (Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S)
-SECOND_UNITS: Final = frozenset({"ms", "msec", "us", "s", "sec", "min"})
-COUNT_UNITS: Final = frozenset({"k", "m", "b", "g"})
+_SECONDS: Final = (Quantity.STEP_S, Quantity.DATA_S, Quantity.COMPUTE_S)
+_RATES: Final = (Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S)
+_SECOND_UNITS: Final = frozenset({"ms", "msec", "us", "s", "sec", "min"})
+_COUNT_UNITS: Final = frozenset({"k", "m", "b", "g"})
 
 
-def by_unit(unit: str) -> Meaning | None:
+def _by_unit(unit: str) -> _Meaning | None:
     """A number whose unit says what it is: ``1.9it/s``, ``400000 tok/s``, ``3ms/step``."""
     if unit in ("s/it", "s/step", "s/iter", "sec/step"):
-        return Meaning(Quantity.STEP_S, 1.0, unit)
+        return _Meaning(Quantity.STEP_S, 1.0, unit)
     if unit in ("ms/step", "ms/it", "ms/iter"):
-        return Meaning(Quantity.STEP_S, 1e-3, unit)
+        return _Meaning(Quantity.STEP_S, 1e-3, unit)
     quantity = NAMES.get(unit)
     if quantity in (
         Quantity.STEPS_PER_S,
@@ -303,24 +301,24 @@ def by_unit(unit: str) -> Meaning | None:
         Quantity.TOKENS_PER_S,
         Quantity.TFLOPS,
     ):
-        return Meaning(quantity, 1.0, unit)
+        return _Meaning(quantity, 1.0, unit)
     return None
 
 
-def name_before(text: str) -> str:
+def _name_before(text: str) -> str:
     """The name that stands before a number, with plain spaces and in lower case."""
     kept = text.rstrip(" \t:='\"[(-")
-    ends = [found.end() for found in BEFORE_NAME.finditer(kept)]
+    ends = [found.end() for found in _BEFORE_NAME.finditer(kept)]
     name = kept[ends[-1] :] if ends else kept
     if kept.endswith((")", "]")):  # `elapsed time per iteration (ms)`
         opened = max(kept.rfind("("), kept.rfind("["))
         outer = kept[:opened].rstrip()
-        ends = [found.end() for found in BEFORE_NAME.finditer(outer)]
+        ends = [found.end() for found in _BEFORE_NAME.finditer(outer)]
         name = (outer[ends[-1] :] if ends else outer) + " " + kept[opened:]
-    return SPACES.sub(" ", name.strip(AROUND_NAME)).lower()
+    return _SPACES.sub(" ", name.strip(_AROUND_NAME)).lower()
 
 
-def known(name: str) -> tuple[Quantity, str] | None:
+def _known(name: str) -> tuple[Quantity, str] | None:
     """The quantity of a name, and its usual name: whole, by its last part, by its last words."""
     if not name or len(name) > 80:
         return None
@@ -339,6 +337,6 @@ def known(name: str) -> tuple[Quantity, str] | None:
     return None
 
 
-def trained(name: str) -> bool:
+def _trained(name: str) -> bool:
     """Whether a loss is that of the training itself."""
     return not EVALUATED.intersection(re.split(r"[ /.]", name))

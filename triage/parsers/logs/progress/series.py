@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from triage.domain.evidence import NO_STAMP, Stamp
 
-__all__ = ["JobSteps", "Mark", "MarkKind", "Place", "Quantity", "Step"]
-
 
 class Quantity(StrEnum):
     """A number that a line of progress prints. A new member goes to the end: extracts are kept."""

@@ -8,8 +8,6 @@ from typing import Final
 
 from triage.parsers.logs.progress.series import Quantity
 
-__all__ = ["EVALUATED", "LITERALS", "NAMES", "RANKED_STEPS", "UNITS"]
-
 # One of these is in every line that is looked at; each is at least four letters long.
 LITERALS: Final = (
     "loss", "step:", "step=", "step ", "step[", 'step"', "step'", "steps:", "steps=", "steps ",
@@ -29,7 +27,7 @@ LITERALS: Final = (
     "retry training", "restart attempt", "restart number", "restart count",
 )  # fmt: skip
 
-STEP, TOTAL, EPOCH = Quantity.STEP, Quantity.TOTAL, Quantity.EPOCH
+_STEP, _TOTAL, _EPOCH = Quantity.STEP, Quantity.TOTAL, Quantity.EPOCH
 
 NAMES: Final[dict[str, Quantity]] = {
     **dict.fromkeys(
@@ -37,10 +35,10 @@ NAMES: Final[dict[str, Quantity]] = {
          "training step", "completed step", "current step", "num updates", "update", "updates",
          "batch idx", "trainer/global step", "finished step", "optimizer step", "it", "batch",
          "global steps", "global step/max steps"),
-        STEP,
+        _STEP,
     ),
-    **dict.fromkeys(("max steps", "total steps", "max iterations", "total iters"), TOTAL),
-    **dict.fromkeys(("epoch", "epochs"), EPOCH),
+    **dict.fromkeys(("max steps", "total steps", "max iterations", "total iters"), _TOTAL),
+    **dict.fromkeys(("epoch", "epochs"), _EPOCH),
     **dict.fromkeys(
         ("elapsed time per iteration", "time per iteration", "iter time", "step time",
          "iteration time", "train step timing", "train step time", "time per step",
