@@ -49,7 +49,8 @@ def is_public(module: str, name: str) -> bool:
     listed = public_names(tree_of(module))
     if listed is not None:
         return name in listed
-    return not name.startswith("_") and name in defined_names(tree_of(module))
+    is_private = name.startswith("_") and not name.startswith("__")
+    return not is_private and name in defined_names(tree_of(module))
 
 
 @cache
