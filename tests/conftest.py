@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.support.databases import drop_template, migrated_postgres, put_migrated_sqlite
 
@@ -58,6 +59,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 settings.load_profile("repeatable")
+# Hypothesis also draws the constants of every module that is loaded, which depend on the tests
+# beside it: a file alone would be tried with other examples than in the whole run. In a new clone
+# each worker would parse all modules for them, for seconds.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 # As far as a test sets up no logging of its own. The package's usual form draws each exception

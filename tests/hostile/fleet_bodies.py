@@ -7,6 +7,7 @@ body that holds good rows beside bad ones is taken as far as it is good.
 import gzip
 import random
 from collections.abc import Iterator
+from functools import cache
 
 import zstandard
 
@@ -17,6 +18,7 @@ from tests.hostile.fleet_imports import hooks, imports
 from tests.hostile.fleet_telemetry import parquet, telemetry
 
 
+@cache
 def fleet_bodies() -> list[FleetBody]:
     """All of them, light ones first."""
     found = [*of_any_kind(), *packed(), *checks(), *telemetry(), *parquet(), *imports(), *hooks()]

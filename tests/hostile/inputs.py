@@ -10,6 +10,11 @@ from functools import cache
 from typing import Literal
 
 Wants = Literal["refused", "read", "partial", "any"]
+# The rows of ``light``: making all inputs takes a second, too long to find what there is to test.
+ROWS = (
+    "code", "hash", "memo", "flood", "length", "shared", "nesting", "integer", "stop", "stack",
+    "type", "missing", "extreme", "text", "groups", "cut", "damage", "json", "packed", "tar",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +53,13 @@ def everything() -> tuple[Hostile, ...]:
 
     parts = (payloads, opcodes, fields, damage, json_texts, packed)
     return tuple(one for part in parts for one in part.inputs())
+
+
+@cache
+def light() -> dict[str, list[Hostile]]:
+    """The inputs that are not heavy, by row."""
+    found: dict[str, list[Hostile]] = {}
+    for one in everything():
+        if not one.heavy:
+            found.setdefault(one.row, []).append(one)
+    return found

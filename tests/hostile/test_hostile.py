@@ -7,14 +7,13 @@ import shutil
 import subprocess
 import sys
 import time
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from tests.hostile.bench import outcomes
 from tests.hostile.folders import ODDITIES
-from tests.hostile.inputs import Hostile, everything
+from tests.hostile.inputs import ROWS, Hostile, everything, light
 from tests.support.spent import spent_s
 from triage.parsers.files.inputs import InputFile, find_inputs
 
@@ -23,11 +22,6 @@ GOOD = ROOT / "tests" / "data" / "nccl-healthy-w8"
 SECONDS = 5.0
 PEAK_MIB = 1024
 
-ALL = everything()
-LIGHT = {
-    row: list(group) for row, group in groupby((h for h in ALL if not h.heavy), lambda h: h.row)
-}
-HEAVY = [one for one in ALL if one.heavy]
 NO_REASON = re.compile(r"\w(Error|Exception)\b|Traceback|more memory than|cannot be read: None")
 KEPT = {"read", "partial"}
 
@@ -57,17 +51,15 @@ def wrong(one: Hostile, found: list[tuple[str, str]]) -> str | None:
 
 
 def test_the_set_is_large_and_every_input_has_a_name_of_its_own() -> None:
-    assert len({one.name for one in ALL}) == len(ALL) >= 1_000
-    assert {"code", "hash", "memo", "flood", "length", "shared", "json", "packed", "tar"} <= {
-        one.row for one in ALL
-    }
+    assert len({one.name for one in everything()}) == len(everything()) >= 1_000
+    assert tuple(light()) == ROWS
 
 
-@pytest.mark.parametrize("row", LIGHT)
+@pytest.mark.parametrize("row", ROWS)
 def test_light_inputs_are_read_or_refused_for_a_reason(row: str, tmp_path: Path) -> None:
     path, marker = tmp_path / "input", tmp_path / "marker"
     complaints = []
-    for one in LIGHT[row]:
+    for one in light()[row]:
         path.write_bytes(one.make(str(marker)))
         started = time.process_time()
         found = outcomes(path)
@@ -91,7 +83,7 @@ def test_light_inputs_are_read_or_refused_for_a_reason(row: str, tmp_path: Path)
 def test_a_refused_pickle_names_the_byte(row: str, tmp_path: Path) -> None:
     path = tmp_path / "input"
     nameless = []
-    for one in LIGHT[row]:
+    for one in light()[row]:
         data = one.make(str(tmp_path / "marker"))
         if one.wants == "refused" and data[:1] == b"\x80" and data[1:2] in b"\2\3\4\5":
             path.write_bytes(data)
@@ -102,17 +94,18 @@ def test_a_refused_pickle_names_the_byte(row: str, tmp_path: Path) -> None:
 
 
 def test_heavy_inputs_stay_below_a_gigabyte_and_five_seconds(tmp_path: Path) -> None:
+    heavy = [one for one in everything() if one.heavy]
     names = tmp_path / "names.json"
-    names.write_text(json.dumps([one.name for one in HEAVY]))
+    names.write_text(json.dumps([one.name for one in heavy]))
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.bench", str(names), str(tmp_path)],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
     results = {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
-    assert len(results) == len(HEAVY)
+    assert len(results) == len(heavy)
     complaints = []
-    for one in HEAVY:
+    for one in heavy:
         result = results[one.name]
         if result["status"]:
             complaints.append(f"{one.name} ended with {result['status']}")
@@ -165,7 +158,9 @@ def incident(tmp_path_factory: pytest.TempPathFactory) -> Path:
     marker = folder.parent / "marker"
     bad = folder / "bad"
     bad.mkdir()
-    for number, one in enumerate(one for one in ALL if one.wants == "refused" and not one.heavy):
+    for number, one in enumerate(
+        one for one in everything() if one.wants == "refused" and not one.heavy
+    ):
         (bad / f"comm_lib_trace_rank_{2000 + number}").write_bytes(one.make(str(marker)))
     for oddity in ODDITIES:
         if oddity.__name__ != "unreadable":
@@ -192,14 +187,25 @@ def triage(*arguments: str) -> tuple[subprocess.CompletedProcess[str], float, in
     return done, time.perf_counter() - started, peak
 
 
-def test_the_command_answers_as_if_the_hostile_files_were_not_there(incident: Path) -> None:
+Answered = tuple[subprocess.CompletedProcess[str], float, int]
+
+
+@pytest.fixture(scope="module")
+def answered(incident: Path) -> Answered:
+    """What the command makes of all of them."""
+    return triage("analyze", str(incident), "--format", "json")
+
+
+def test_the_command_answers_as_if_the_hostile_files_were_not_there(
+    incident: Path, answered: Answered
+) -> None:
     alone = incident.parent / "alone"
     alone.mkdir()
     for rank in range(8):
         shutil.copy(incident / f"comm_lib_trace_rank_{rank}", alone)
     calm, _, _ = triage("analyze", str(alone), "--format", "json")
 
-    done, seconds, peak = triage("analyze", str(incident), "--format", "json")
+    done, seconds, peak = answered
 
     assert done.returncode == 0, done.stderr[-2000:]
     answer, wanted = json.loads(done.stdout), json.loads(calm.stdout)
@@ -212,8 +218,10 @@ def test_the_command_answers_as_if_the_hostile_files_were_not_there(incident: Pa
     print(f"{len(answer['coverage']['unreadable'])} refused in {seconds:.1f} s, {peak} MiB")
 
 
-def test_the_command_lists_every_file_it_refused_with_the_reason(incident: Path) -> None:
-    done, _, _ = triage("analyze", str(incident), "--format", "json")
+def test_the_command_lists_every_file_it_refused_with_the_reason(
+    incident: Path, answered: Answered
+) -> None:
+    done, _, _ = answered
 
     coverage = json.loads(done.stdout)["coverage"]
     listed = {one["artifact"]: one["why"] for one in coverage["unreadable"]}

@@ -3,7 +3,8 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 import zstandard
@@ -43,13 +44,14 @@ def zstd_of_window(log: int) -> bytes:
     return b"\x28\xb5\x2f\xfd\x00" + bytes([(log - 10) << 3]) + b"\x01\x00\x00"
 
 
+@cache
 def gzip_bomb(num_mib: int) -> bytes:
     packer = zlib.compressobj(9, wbits=31)
     zeros = bytes(MIB)
     return b"".join(packer.compress(zeros) for _ in range(num_mib)) + packer.flush()
 
 
-CODINGS: list[tuple[str, str, bytes, set[int]]] = [
+CODINGS: list[tuple[str, str, bytes | Callable[[], bytes], set[int]]] = [
     ("gzip-said-plain-sent", "gzip", TEXT, {422}),
     ("zstd-said-plain-sent", "zstd", TEXT, {422}),
     ("gzip-said-zstd-sent", "gzip", compressed(TEXT), {422}),
@@ -64,10 +66,10 @@ CODINGS: list[tuple[str, str, bytes, set[int]]] = [
     ("zstd-cut", "zstd", compressed(TEXT * 50)[:-5], {422}),
     ("zstd-window-of-2-gib", "zstd", zstd_of_window(31), {422, 413}),
     ("zstd-window-of-1-tib", "zstd", zstd_of_window(40), {422, 413}),
-    ("gzip-bomb", "gzip", gzip_bomb(64), {413}),
-    ("gzip-bomb-in-gzip", "gzip", gzip.compress(gzip_bomb(64)), {413, 422, 201}),
-    ("gzip-bomb-unsaid", "", gzip_bomb(64), {413}),
-    ("zstd-bomb", "zstd", compressed(bytes(64 * MIB)), {413}),
+    ("gzip-bomb", "gzip", lambda: gzip_bomb(64), {413}),
+    ("gzip-bomb-in-gzip", "gzip", lambda: gzip.compress(gzip_bomb(64)), {413, 422, 201}),
+    ("gzip-bomb-unsaid", "", lambda: gzip_bomb(64), {413}),
+    ("zstd-bomb", "zstd", lambda: compressed(bytes(64 * MIB)), {413}),
     ("nested", "gzip, gzip", gzip.compress(gzip.compress(TEXT)), {415}),
     ("nested-unsaid", "gzip", gzip.compress(gzip.compress(gzip.compress(TEXT))), {201, 422}),
     ("brotli", "br", TEXT, {415}),
@@ -81,8 +83,13 @@ CODINGS: list[tuple[str, str, bytes, set[int]]] = [
     ("coding", "body", "wanted"), [c[1:] for c in CODINGS], ids=[c[0] for c in CODINGS]
 )
 def test_a_content_encoding_that_lies(
-    coding: str, body: bytes, wanted: set[int], route: str, service: Attacked
+    coding: str,
+    body: bytes | Callable[[], bytes],
+    wanted: set[int],
+    route: str,
+    service: Attacked,
 ) -> None:
+    body = body() if callable(body) else body
     headers = {"Content-Encoding": coding.encode("latin-1")} if coding else {}
     answer = service.call("POST", f"{JOB}/{route}", body, headers)
 

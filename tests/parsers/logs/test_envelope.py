@@ -288,11 +288,10 @@ def test_any_text_is_read_and_the_payload_is_a_fixed_point(line: str) -> None:
 
 def test_time_is_linear_in_the_line() -> None:
     for unit in ("[rank1]: ", "[", "a:1:", "n3/", '{"message":"', "%| ", "[00:01<", "a.log:", "Jan ", "\x1b[", '\\"'):  # fmt: skip
-        spent = []
         for size in (40_000, 160_000):
             line = (unit * (size // len(unit) + 1))[:size]
-            spent.append(spent_s(lambda line=line: read_envelope(line), 0.0))
-        assert spent[1] < 16 * spent[0] + 0.1, unit
+            # A quadratic one takes many seconds.
+            assert spent_s(lambda line=line: read_envelope(line), 0.1) < 0.1, (unit, size)
 
 
 @pytest.mark.parametrize(
